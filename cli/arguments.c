@@ -1,0 +1,167 @@
+/* Arguments of a sub-command; the contract stands in cli.h. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "job/text.h"
+
+#define OPTION_NAME_ROOM 64
+
+/* One option as it stands on the command line. */
+typedef struct given {
+    char name[OPTION_NAME_ROOM];
+    const char *value; /* NULL: not given with it */
+    const cli_option *own;
+    bool takes_value;
+} given;
+
+static const cli_option *own_find(const cli_arguments *arguments, const char *name)
+{
+    for (size_t i = 0; i < arguments->own_count; i++)
+        if (strcmp(arguments->own[i].name, name) == 0)
+            return &arguments->own[i];
+    return NULL;
+}
+
+/* What is this option: one of the command's own, or one of a job? The nearest name is looked for among both. */
+static rbt_err identify(const cli_arguments *arguments, given *g, rbt_error *error)
+{
+    rbt_nearest nearest = {.word = g->name};
+
+    g->own = own_find(arguments, g->name);
+    if (g->own != NULL) {
+        g->takes_value = g->own->syntax != NULL;
+        return RBT_OK;
+    }
+    for (size_t i = 0; i < arguments->own_count; i++)
+        rbt_nearest_offer(&nearest, arguments->own[i].name);
+    rbt_nearest_offer(&nearest, "help");
+    if (arguments->job != NULL) {
+        rbt_err err = rbt_options_takes_value(g->name, &g->takes_value, error);
+        if (err == RBT_OK || rbt_nearest_found(&nearest) == NULL || nearest.distance > 1)
+            return err;
+    }
+    if (rbt_nearest_found(&nearest) != NULL)
+        return rbt_fail(error, RBT_E_USAGE, "unknown option '--%s'; did you mean '--%s'?", g->name,
+                        rbt_nearest_found(&nearest));
+    return rbt_fail(error, RBT_E_USAGE, "unknown option '--%s'; --help lists the options there are", g->name);
+}
+
+/* Splits argv[*i] into name and value, taking the next argument for the value when it needs one. */
+static rbt_err take(const cli_arguments *arguments, int argc, char **argv, int *i, given *g, rbt_error *error)
+{
+    const char *name = argv[*i] + 2, *equals = strchr(name, '=');
+    size_t length = equals != NULL ? (size_t)(equals - name) : strlen(name);
+
+    memset(g, 0, sizeof *g);
+    if (length >= OPTION_NAME_ROOM)
+        return rbt_fail(error, RBT_E_USAGE, "unknown option '--%.60s...'; --help lists the options there are", name);
+    memcpy(g->name, name, length);
+    g->value = equals != NULL ? equals + 1 : NULL;
+    rbt_err err = identify(arguments, g, error);
+    if (err != RBT_OK)
+        return err;
+    if (!g->takes_value && g->value != NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--%s takes no value on the command line", g->name);
+    if (!g->takes_value)
+        g->value = "true";
+    if (g->value == NULL && *i + 1 < argc)
+        g->value = argv[++*i];
+    if (g->value == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--%s needs a value", g->name);
+    return RBT_OK;
+}
+
+static bool is_option(const char *argument)
+{
+    return strncmp(argument, "--", 2) == 0 && argument[2] != '\0';
+}
+
+/* The first pass: reads the job file, so that the command line, read afterwards, has the last word. */
+static rbt_err read_config(cli_arguments *arguments, int argc, char **argv, rbt_error *error)
+{
+    given g;
+
+    for (int i = 0; i < argc && arguments->job != NULL; i++) {
+        if (!is_option(argv[i]) || strcmp(argv[i], "--help") == 0)
+            continue;
+        rbt_err err = take(arguments, argc, argv, &i, &g, error);
+        if (err == RBT_OK && strcmp(g.name, "config") == 0)
+            err = rbt_options_read_file(arguments->job, g.value, error);
+        if (err != RBT_OK)
+            return err;
+    }
+    return RBT_OK;
+}
+
+static rbt_err parse_one(cli_arguments *arguments, int argc, char **argv, int *i, given *g, rbt_error *error)
+{
+    if (strcmp(argv[*i], "--help") == 0 || strcmp(argv[*i], "-h") == 0) {
+        arguments->help = true;
+        return RBT_OK;
+    }
+    if (!is_option(argv[*i])) {
+        if (argv[*i][0] == '-' && argv[*i][1] != '\0')
+            return rbt_fail(error, RBT_E_USAGE, "unknown option '%s'; options begin with two dashes", argv[*i]);
+        if (arguments->words_count == arguments->words_room)
+            return rbt_fail(error, RBT_E_USAGE, "unexpected '%s'; --help shows what the command takes", argv[*i]);
+        arguments->words[arguments->words_count++] = argv[*i];
+        return RBT_OK;
+    }
+    rbt_err err = take(arguments, argc, argv, i, g, error);
+    if (err != RBT_OK)
+        return err;
+    if (g->own == NULL)
+        return rbt_options_set(arguments->job, g->name, g->value, error);
+    *g->own->value = g->value;
+    return RBT_OK;
+}
+
+rbt_err cli_parse(cli_arguments *arguments, int argc, char **argv, rbt_error *error)
+{
+    given *seen = rbt_alloc((size_t)argc, sizeof *seen);
+    size_t count = 0;
+    rbt_err err = RBT_OK;
+
+    for (int i = 0; i < argc; i++) /* whoever asks for help gets it, whatever else is wrong */
+        arguments->help = arguments->help || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+    if (!arguments->help)
+        err = read_config(arguments, argc, argv, error);
+    for (int i = 0; i < argc && err == RBT_OK && !arguments->help; i++) {
+        given g = {0};
+        err = parse_one(arguments, argc, argv, &i, &g, error);
+        for (size_t k = 0; k < count && err == RBT_OK && g.name[0] != '\0'; k++)
+            if (strcmp(seen[k].name, g.name) == 0)
+                err = rbt_fail(error, RBT_E_USAGE, "--%s is given twice; give it once", g.name);
+        seen[count++] = g;
+    }
+    rbt_free(seen);
+    return err;
+}
+
+void cli_help(const cli_command *command, const cli_arguments *arguments)
+{
+    printf("rubato %s %s\n\n%s\n", command->name, command->form, command->about);
+    if (arguments->own_count > 0)
+        printf("\nOptions:\n");
+    for (size_t i = 0; i < arguments->own_count; i++) {
+        char left[96];
+        snprintf(left, sizeof left, "--%s %s", arguments->own[i].name,
+                 arguments->own[i].syntax != NULL ? arguments->own[i].syntax : "");
+        printf("  %-28s %s\n", left, arguments->own[i].help);
+    }
+    if (arguments->job != NULL) {
+        printf("\n");
+        rbt_options_help(cli_write_line, stdout);
+        printf("\nEvery option may also stand in a job file (--config FILE) as 'option = value'.\n");
+    }
+}
+
+rbt_err cli_require(const char *name, const char *value, const char *syntax, rbt_error *error)
+{
+    if (value == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--%s is missing; give --%s %s", name, name, syntax);
+    return RBT_OK;
+}

@@ -1,0 +1,96 @@
+/* What the sub-commands share: arguments, errors, outputs, interruption. One sub-command is one file.
+ *
+ * The command line is the only place of the project that prints and that ends the process. Errors go to the standard
+ * error as "rubato COMMAND: sentence"; the exit code comes from rbt_err_exit_code. Proved by tests/cli.
+ */
+#ifndef RBT_CLI_H
+#define RBT_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "job/options.h"
+#include "report/jsonlines.h"
+#include "report/recorder.h"
+#include "report/summary.h"
+
+/* ---------------------------------------------------------------------------------------------- commands */
+
+typedef struct cli_command {
+    const char *name;
+    const char *form;  /* what follows the name on the command line */
+    const char *about; /* one sentence */
+    int (*run)(const struct cli_command *command, int argc, char **argv); /* argv without "rubato COMMAND" */
+} cli_command;
+
+int cli_train(const cli_command *command, int argc, char **argv);
+int cli_compare(const cli_command *command, int argc, char **argv);
+int cli_predict(const cli_command *command, int argc, char **argv);
+int cli_eval(const cli_command *command, int argc, char **argv);
+int cli_gen(const cli_command *command, int argc, char **argv);
+int cli_info(const cli_command *command, int argc, char **argv);
+int cli_swarm(const cli_command *command, int argc, char **argv);
+int cli_bench(const cli_command *command, int argc, char **argv);
+
+/* Prints the error and returns its exit code. */
+int cli_fail(const cli_command *command, const rbt_error *error);
+
+/* Prints one line to the stream `context`; what the library's line-by-line outputs are given. */
+void cli_write_line(void *context, const char *line);
+
+/* Has everything printed so far reached the standard output? A full disk behind a redirection is a failure, too. */
+rbt_err cli_flush(rbt_error *error);
+
+/* --------------------------------------------------------------------------------------------- arguments */
+
+/* An option of one command alone; job options come from the table in src/job. */
+typedef struct cli_option {
+    const char *name;
+    const char *syntax; /* NULL: a flag, whose value is "true" when given */
+    const char *help;
+    const char **value; /* NULL stays when not given */
+} cli_option;
+
+typedef struct cli_arguments {
+    const cli_option *own;
+    size_t own_count;
+    rbt_options *job;   /* where job options go; NULL: the command takes none */
+    const char **words; /* what is no option, in order */
+    size_t words_room;
+    size_t words_count;
+    bool help; /* --help was given */
+} cli_arguments;
+
+/* Takes "--name value" and "--name=value" (the value of --config is read first, so that the command line wins), and the
+ * words. An option given twice is refused. */
+rbt_err cli_parse(cli_arguments *arguments, int argc, char **argv, rbt_error *error);
+void cli_help(const cli_command *command, const cli_arguments *arguments);
+
+/* The value of an own option, or an error that says that the command needs it. */
+rbt_err cli_require(const char *name, const char *value, const char *syntax, rbt_error *error);
+
+/* --------------------------------------------------------------------------------------------------- jobs */
+
+/* Where a run's events go. */
+typedef struct cli_listener {
+    rbt_recorder *recorder;
+    rbt_jsonlines *lines;    /* NULL: no JSON */
+    rbt_progress_line *line; /* NULL: no progress */
+    FILE *text;              /* where the configuration is printed; NULL: not */
+    const char *prefix;      /* of the progress line */
+} cli_listener;
+
+/* Is the model's name known, is there data, can the outputs be written, do the options make sense together? To be asked
+ * before anything long starts: an hour of training is not lost to a misspelt folder. */
+rbt_err cli_job_check(const rbt_options *options, rbt_error *error);
+
+/* A job with these options. */
+rbt_err cli_job_create(const rbt_options *options, rbt_job **job, rbt_error *error);
+
+/* Runs the job; Ctrl-C (SIGINT, SIGTERM) ends it after the current clock, a second one ends the process with 130. */
+rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error);
+
+/* Where people's text goes: NULL with --quiet, the standard error when the standard output carries JSON or a model. */
+FILE *cli_text_stream(const rbt_options *options);
+
+#endif

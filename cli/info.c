@@ -1,0 +1,159 @@
+/* rubato info: what a file holds, be it a trained model or data. */
+#include "cli/cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/data.h"
+#include "data/file.h"
+#include "model/trained.h"
+#include "report/text.h"
+
+#define WEIGHTS_SHOWN 10
+#define LABELS_SHOWN  20
+
+/* --------------------------------------------------------------------------------------------------- model */
+
+/* The largest weights by magnitude, the bias aside. */
+static void print_weights(const rbt_trained *t)
+{
+    size_t features = t->n - (t->shape.bias && t->n > 0 ? 1 : 0), top[WEIGHTS_SHOWN], count = 0;
+
+    for (size_t i = 0; i < features; i++) {
+        if (t->w[i] == 0 || (count == WEIGHTS_SHOWN && fabsf(t->w[i]) <= fabsf(t->w[top[count - 1]])))
+            continue;
+        size_t at = count < WEIGHTS_SHOWN ? count++ : count - 1;
+        for (; at > 0 && fabsf(t->w[i]) > fabsf(t->w[top[at - 1]]); at--)
+            top[at] = top[at - 1];
+        top[at] = i;
+    }
+    if (count > 0)
+        printf("largest weights (feature as in the file, from 1)\n");
+    for (size_t k = 0; k < count; k++)
+        printf("  %10zu  % .6g\n", top[k] + 1, (double)t->w[top[k]]);
+}
+
+static void print_model(const rbt_trained *t)
+{
+    double norm = 0;
+    size_t nonzero = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        norm += (double)t->w[i] * (double)t->w[i];
+        nonzero += t->w[i] != 0;
+    }
+    printf("kind        trained model\nmodel       %s (%s)\nfeatures    %zu\n", t->model->name, t->model->about,
+           t->shape.cols);
+    printf("parameters  %zu, of which %zu are not zero\n", t->n, nonzero);
+    printf("labels      %g and %g\nnorm        %.6g\n", t->shape.labels[0], t->shape.labels[1], sqrt(norm));
+    if (t->shape.bias && t->n > 0)
+        printf("bias        %.6g\n", (double)t->w[t->n - 1]);
+    print_weights(t);
+}
+
+/* ---------------------------------------------------------------------------------------------------- data */
+
+static int ascending(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void print_labels(const rbt_data *data)
+{
+    float *labels = rbt_alloc(data->rows, sizeof *labels);
+    size_t shown = 0, distinct = 0;
+
+    memcpy(labels, data->label, data->rows * sizeof *labels);
+    qsort(labels, data->rows, sizeof *labels, ascending);
+    for (size_t i = 0, run = 0; i < data->rows; i += run) {
+        for (run = 1; i + run < data->rows && labels[i + run] == labels[i];)
+            run++;
+        distinct++;
+        if (shown == LABELS_SHOWN)
+            continue;
+        shown++;
+        printf("%-11s %g: %zu rows (%.2f %%)\n", shown == 1 ? "labels" : "", (double)labels[i], run,
+               100.0 * (double)run / (double)data->rows);
+    }
+    if (distinct > shown)
+        printf("%-11s and %zu other labels\n", "", distinct - shown);
+    rbt_free(labels);
+}
+
+static void print_data(const rbt_data *data)
+{
+    float least = 0, most = 0;
+    size_t longest = 0, shortest = SIZE_MAX;
+
+    for (size_t i = 0; i < data->nnz; i++) {
+        least = i == 0 || data->value[i] < least ? data->value[i] : least;
+        most = i == 0 || data->value[i] > most ? data->value[i] : most;
+    }
+    for (size_t r = 0; r < data->rows; r++) {
+        size_t n = data->start[r + 1] - data->start[r];
+        longest = n > longest ? n : longest;
+        shortest = n < shortest ? n : shortest;
+    }
+    double cells = (double)data->rows * (double)data->cols;
+    printf("kind        data, LIBSVM text\nrows        %zu\nfeatures    %zu\n", data->rows, data->cols);
+    printf("non-zeros   %zu; %zu to %zu per row, %.4g on average\n", data->nnz, data->rows > 0 ? shortest : 0, longest,
+           data->rows > 0 ? (double)data->nnz / (double)data->rows : 0);
+    printf("density     %.4g %%\nvalues      %g to %g\n", cells > 0 ? 100 * (double)data->nnz / cells : 0,
+           (double)least, (double)most);
+    print_labels(data);
+}
+
+/* A model file begins with a byte that no text begins with. */
+static bool is_model(const rbt_input *input)
+{
+    return input->n >= 4 && memcmp(input->bytes, "\x89RBT", 4) == 0;
+}
+
+static rbt_err tell(const char *path, rbt_error *error)
+{
+    rbt_input input;
+    rbt_trained trained = {0};
+    rbt_data data = {0};
+    rbt_err err = rbt_input_open(path, &input, error);
+
+    if (err != RBT_OK)
+        return err;
+    printf("file        %s\n", input.name);
+    if (is_model(&input)) {
+        err = rbt_trained_decode(input.bytes, input.n, input.name, &trained, error);
+        if (err == RBT_OK)
+            print_model(&trained);
+        rbt_trained_deinit(&trained);
+    } else {
+        err = rbt_data_parse_libsvm(input.bytes, input.n, input.name, &data, error);
+        if (err == RBT_OK)
+            print_data(&data);
+        rbt_data_deinit(&data);
+    }
+    rbt_input_close(&input);
+    return err;
+}
+
+int cli_info(const cli_command *command, int argc, char **argv)
+{
+    rbt_error error = {RBT_OK, ""};
+    const char *path = NULL;
+    cli_arguments arguments = {NULL, 0, NULL, &path, 1, 0, false};
+    rbt_err err = cli_parse(&arguments, argc, argv, &error);
+
+    if (err == RBT_OK && arguments.help) {
+        cli_help(command, &arguments);
+        return 0;
+    }
+    if (err == RBT_OK && path == NULL) {
+        error = (rbt_error){RBT_E_USAGE, "which file? give a model file or a data file"};
+        err = RBT_E_USAGE;
+    }
+    if (err == RBT_OK)
+        err = tell(path, &error);
+    return err == RBT_OK ? 0 : cli_fail(command, &error);
+}

@@ -1,0 +1,175 @@
+/* Running a job for a command: checks beforehand, events to their outputs, Ctrl-C. The contract stands in cli.h.
+ *
+ * A signal handler has nothing but global state to find the job by; `running` below is the one variable of that kind.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "data/file.h"
+#include "job/text.h"
+
+static _Atomic(rbt_job *) running;
+
+#define EXIT_INTERRUPTED 130
+
+/* ------------------------------------------------------------------------------------------ beforehand */
+
+/* Tries what will be done at the end: a regular file gets its temporary neighbour created and removed again. */
+static rbt_err check_output(const char *option, const char *path, rbt_error *error)
+{
+    rbt_output output;
+    rbt_error inner = {RBT_OK, ""};
+    struct stat status;
+
+    if (path == NULL || strcmp(path, "-") == 0)
+        return RBT_OK;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        if (S_ISDIR(status.st_mode))
+            return rbt_fail(error, RBT_E_IO, "--%s %s is a folder; give a file", option, path);
+        if (access(path, W_OK) != 0)
+            return rbt_fail(error, RBT_E_IO, "--%s %s cannot be written: %s", option, path, strerror(errno));
+        return RBT_OK;
+    }
+    rbt_err err = rbt_output_open(path, &output, &inner);
+    if (err != RBT_OK)
+        return rbt_fail(error, err, "--%s %.900s; choose a place that can be written", option, inner.text);
+    rbt_output_abandon(&output);
+    return RBT_OK;
+}
+
+static rbt_err check_model(const char *name, rbt_error *error)
+{
+    rbt_nearest nearest = {.word = name != NULL ? name : ""};
+    const rbt_model *model = NULL;
+    char known[256] = "";
+
+    if (name != NULL && rbt_model_find(name) != NULL)
+        return RBT_OK;
+    for (size_t i = 0; (model = rbt_model_at(i)) != NULL; i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", model->name);
+        rbt_nearest_offer(&nearest, model->name);
+    }
+    if (name == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "which model? give its name: %s", known);
+    if (rbt_nearest_found(&nearest) != NULL)
+        return rbt_fail(error, RBT_E_USAGE, "unknown model '%s'; did you mean '%s'?", name,
+                        rbt_nearest_found(&nearest));
+    return rbt_fail(error, RBT_E_USAGE, "unknown model '%s'; there are: %s", name, known);
+}
+
+rbt_err cli_job_check(const rbt_options *options, rbt_error *error)
+{
+    rbt_options settled;
+    rbt_err err = check_model(options->model, error);
+
+    if (err == RBT_OK && options->data == NULL)
+        err = rbt_fail(error, RBT_E_USAGE, "no training data; give --data PATH (a LIBSVM file; rubato gen makes one)");
+    if (err == RBT_OK) {
+        rbt_options_init(&settled);
+        rbt_options_copy(&settled, options);
+        err = rbt_options_check(&settled, error);
+        rbt_options_deinit(&settled);
+    }
+    if (err == RBT_OK)
+        err = check_output("out", options->out, error);
+    if (err == RBT_OK)
+        err = check_output("json", options->json, error);
+    if (err == RBT_OK)
+        err = check_output("report", options->report, error);
+    return err;
+}
+
+rbt_err cli_job_create(const rbt_options *options, rbt_job **job, rbt_error *error)
+{
+    char value[RBT_OPTION_ROOM];
+    const char *name = NULL;
+    rbt_err err = check_model(options->model, error);
+
+    if (err != RBT_OK)
+        return err;
+    rbt_job *made = rbt_job_create(options->model);
+    if (made == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "model '%s' cannot be used for a job", options->model);
+    for (size_t i = 0; err == RBT_OK && rbt_options_at(options, i, &name, value, sizeof value); i++)
+        if (strcmp(name, "model") != 0)
+            err = rbt_job_set(made, name, value, error);
+    if (err == RBT_OK)
+        *job = made;
+    else
+        rbt_job_destroy(made);
+    return err;
+}
+
+FILE *cli_text_stream(const rbt_options *options)
+{
+    bool taken = (options->json != NULL && strcmp(options->json, "-") == 0) ||
+                 (options->out != NULL && strcmp(options->out, "-") == 0);
+
+    return options->quiet ? NULL : taken ? stderr : stdout;
+}
+
+/* ---------------------------------------------------------------------------------------------- running */
+
+static void on_signal(int number)
+{
+    rbt_job *job = atomic_exchange(&running, NULL);
+
+    (void)number;
+    if (job == NULL) /* the second time, or nothing is running: at once */
+        _exit(EXIT_INTERRUPTED);
+    rbt_job_interrupt(job);
+}
+
+static double monotonic_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void on_event(void *context, const rbt_event *event)
+{
+    cli_listener *listener = context;
+
+    rbt_recorder_event(listener->recorder, event);
+    if (listener->lines != NULL)
+        rbt_jsonlines_event(listener->lines, listener->recorder, event);
+    if (listener->text != NULL && event->kind == RBT_EVENT_START) {
+        rbt_summary_configuration(listener->recorder, listener->text);
+        fflush(listener->text);
+    }
+    if (listener->line != NULL)
+        rbt_progress_line_event(listener->line, event, listener->prefix, monotonic_seconds());
+}
+
+rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error)
+{
+    struct sigaction action = {.sa_handler = on_signal}, old_int, old_term;
+    rbt_err err = RBT_OK;
+
+    sigemptyset(&action.sa_mask);
+    atomic_store(&running, job);
+    sigaction(SIGINT, &action, &old_int);
+    sigaction(SIGTERM, &action, &old_term);
+    err = rbt_job_run(job, on_event, listener, error);
+    sigaction(SIGINT, &old_int, NULL);
+    sigaction(SIGTERM, &old_term, NULL);
+    atomic_store(&running, NULL);
+
+    if (listener->line != NULL)
+        rbt_progress_line_clear(listener->line);
+    listener->recorder->error.code = err;
+    if (err != RBT_OK && error != NULL)
+        listener->recorder->error = *error;
+    return err;
+}

@@ -1,0 +1,100 @@
+/* The program `rubato`: finds the sub-command and runs it. Each sub-command stands in a file of its own. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "job/text.h"
+
+static const cli_command COMMANDS[] = {
+    {"train", "MODEL --data PATH [--valid PATH] [--out FILE] [options]", "Trains a model.", cli_train},
+    {"compare", "MODEL --data PATH --protocols LIST [--grid lr=LIST] [options]",
+     "Trains the same model under several protocols and shows them side by side.", cli_compare},
+    {"predict", "--model FILE --data PATH [--out FILE] [--as label|probability|score]",
+     "Applies a trained model to data, one line per row.", cli_predict},
+    {"eval", "--model FILE --data PATH", "Measures a trained model's loss and accuracy on data.", cli_eval},
+    {"gen", "lr --out FILE [--rows N --cols N --nnz N --skew X --noise X --seed N]", "Generates data to train on.",
+     cli_gen},
+    {"info", "FILE", "Tells what a model file or a data file holds.", cli_info},
+    {"swarm", "--seeds N [--seed FIRST] [--replay SEED] [--verbose]",
+     "Runs random jobs with faults in the simulator and checks every guarantee.", cli_swarm},
+    {"bench", "kernels", "Measures this machine.", cli_bench},
+};
+
+#define COMMAND_COUNT (sizeof COMMANDS / sizeof COMMANDS[0])
+
+void cli_write_line(void *context, const char *line)
+{
+    fprintf(context, "%s\n", line);
+}
+
+int cli_fail(const cli_command *command, const rbt_error *error)
+{
+    fflush(stdout);
+    fprintf(stderr, "rubato %s: %s\n", command->name, error->text);
+    return rbt_err_exit_code(error->code);
+}
+
+rbt_err cli_flush(rbt_error *error)
+{
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return rbt_fail(error, RBT_E_IO, "cannot write to the standard output: %s", strerror(errno != 0 ? errno : EIO));
+    return RBT_OK;
+}
+
+static int help(void)
+{
+    printf("rubato %s: distributed machine learning for machines that do not keep the same time\n\n", rbt_version());
+    printf("usage: rubato COMMAND ...\n\nCommands:\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        printf("  %-9s %s\n", COMMANDS[i].name, COMMANDS[i].about);
+    printf("\nrubato COMMAND --help lists a command's options; rubato --version tells the version.\n"
+           "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 target not reached, 5 broken guarantee, 130 interrupted.\n");
+    return 0;
+}
+
+static int unknown(const char *name)
+{
+    rbt_nearest nearest = {.word = name};
+
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        rbt_nearest_offer(&nearest, COMMANDS[i].name);
+    fprintf(stderr, "rubato: unknown command '%s'; ", name);
+    if (rbt_nearest_found(&nearest) != NULL)
+        fprintf(stderr, "did you mean '%s'?\n", rbt_nearest_found(&nearest));
+    else
+        fprintf(stderr, "rubato --help lists the commands\n");
+    return rbt_err_exit_code(RBT_E_USAGE);
+}
+
+/* The command's own answer, unless what it printed could not be written. */
+static int finish(const cli_command *command, int code)
+{
+    rbt_error error = {RBT_OK, ""};
+
+    if (cli_flush(&error) != RBT_OK && code == 0)
+        return cli_fail(command, &error);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is a write error, reported like any other */
+    if (argc < 2) {
+        fprintf(stderr, "rubato: which command? rubato --help lists them\n");
+        return rbt_err_exit_code(RBT_E_USAGE);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+        return help();
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("rubato %s\n", rbt_version());
+        return 0;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(COMMANDS[i].name, argv[1]) == 0)
+            return finish(&COMMANDS[i], COMMANDS[i].run(&COMMANDS[i], argc - 2, argv + 2));
+    return unknown(argv[1]);
+}

@@ -1,0 +1,120 @@
+/* rubato train: one job, from options to a model file, with what it did on the way. */
+#include "cli/cli.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "report/html.h"
+
+/* "ssp:3/dyn": the protocol in short, as compare writes it. */
+static void protocol_name(const rbt_options *options, char *name, size_t room)
+{
+    rbt_options settled;
+    char sync[16] = "", staleness[32] = "", rule[16] = "", value[RBT_OPTION_ROOM];
+    const char *option = NULL;
+
+    rbt_options_init(&settled);
+    rbt_options_copy(&settled, options);
+    (void)rbt_options_check(&settled, NULL); /* cli_job_check has refused what it refuses */
+    for (size_t i = 0; rbt_options_at(&settled, i, &option, value, sizeof value); i++) {
+        if (strcmp(option, "sync") == 0)
+            snprintf(sync, sizeof sync, "%.15s", value);
+        else if (strcmp(option, "staleness") == 0)
+            snprintf(staleness, sizeof staleness, ":%.30s", value);
+        else if (strcmp(option, "rule") == 0)
+            snprintf(rule, sizeof rule, "%.15s", value);
+    }
+    snprintf(name, room, "%s%s/%s", sync, staleness, rule);
+    rbt_options_deinit(&settled);
+}
+
+/* Keeps the first error: a job that missed its target and then could not be saved has failed to save. */
+static void keep(rbt_err err, const rbt_error *from, rbt_error *to)
+{
+    if (err != RBT_OK && (to->code == RBT_OK || to->code == RBT_E_TARGET || to->code == RBT_E_INTERRUPTED))
+        *to = *from;
+}
+
+/* What comes after training: the model file, the page, the summary. A result exists. */
+static void finish(const rbt_options *options, const rbt_job *job, const rbt_recorder *recorder, FILE *text,
+                   rbt_error *error)
+{
+    rbt_error late = {RBT_OK, ""};
+
+    if (text != NULL)
+        rbt_summary_result(recorder, text);
+    if (options->out != NULL)
+        keep(rbt_job_save(job, options->out, &late), &late, error);
+    if (options->report != NULL)
+        keep(rbt_html_write(options->report, recorder, 1, &late), &late, error);
+    if (text != NULL && late.code == RBT_OK && (options->out != NULL || options->report != NULL)) {
+        fprintf(text, "\n");
+        if (options->out != NULL)
+            fprintf(text, "model written to %s\n", options->out);
+        if (options->report != NULL)
+            fprintf(text, "report written to %s\n", options->report);
+    }
+}
+
+static int train(const cli_command *command, const rbt_options *options)
+{
+    rbt_error error = {RBT_OK, ""}, late = {RBT_OK, ""};
+    rbt_job *job = NULL;
+    rbt_recorder recorder;
+    rbt_jsonlines lines = {0};
+    rbt_progress_line line;
+    FILE *text = cli_text_stream(options);
+    char name[96];
+
+    protocol_name(options, name, sizeof name);
+    rbt_recorder_init(&recorder, name);
+    cli_listener listener = {.recorder = &recorder, .text = text, .prefix = ""};
+    if (text != NULL) {
+        fprintf(text, "rubato train\n");
+        rbt_progress_line_init(&line, text, isatty(fileno(text)) != 0);
+        listener.line = &line;
+    }
+    if (options->json != NULL) {
+        if (rbt_jsonlines_open(&lines, options->json, &error) != RBT_OK)
+            goto deinit_recorder;
+        listener.lines = &lines;
+    }
+    if (cli_job_create(options, &job, &error) != RBT_OK)
+        goto close_lines;
+    (void)cli_job_run(job, &listener, &error);
+    if (error.code == RBT_OK || error.code == RBT_E_TARGET || error.code == RBT_E_INTERRUPTED)
+        finish(options, job, &recorder, text, &error);
+    keep(cli_flush(&late), &late, &error);
+    rbt_job_destroy(job);
+close_lines:
+    keep(rbt_jsonlines_close(&lines, &late), &late, &error);
+deinit_recorder:
+    rbt_recorder_deinit(&recorder);
+    return error.code == RBT_OK ? 0 : cli_fail(command, &error);
+}
+
+int cli_train(const cli_command *command, int argc, char **argv)
+{
+    rbt_error error = {RBT_OK, ""};
+    rbt_options options;
+    const char *config = NULL, *word = NULL;
+    const cli_option own[] = {
+        {"config", "FILE", "A job file with options; the command line has the last word.", &config}};
+    cli_arguments arguments = {own, 1, &options, &word, 1, 0, false};
+    int code = 0;
+
+    rbt_options_init(&options);
+    rbt_err err = cli_parse(&arguments, argc, argv, &error);
+    if (err == RBT_OK && arguments.help) {
+        cli_help(command, &arguments);
+        goto deinit;
+    }
+    if (err == RBT_OK && word != NULL)
+        err = rbt_options_set(&options, "model", word, &error);
+    if (err == RBT_OK)
+        err = cli_job_check(&options, &error);
+    code = err == RBT_OK ? train(command, &options) : cli_fail(command, &error);
+deinit:
+    rbt_options_deinit(&options);
+    return code;
+}

@@ -1,0 +1,309 @@
+/* Rubato: distributed machine learning for machines that do not keep the same time.
+ *
+ * This is the whole public interface; read it top to bottom.
+ *
+ *   1. Errors               how a call says that it failed
+ *   2. Data                 rows of sparse features with labels
+ *   3. Gradient models      a parameter vector, a loss, its gradient: runs under every protocol
+ *   4. Tables               shared parameters that workers read with a bound on staleness, and increment
+ *   5. Jobs                 a training job from options to result
+ *
+ * Caveats before you start:
+ *   - Nothing here prints, exits, or touches global state; a job's output comes through the callback you give it.
+ *   - An rbt_worker belongs to the thread that runs the program it was given to. Nothing else may use it.
+ *   - Pointers handed out are valid until the object they came from is destroyed, unless it says otherwise.
+ *   - Verbs tell ownership: create/destroy (ours), init/deinit (memory is yours).
+ */
+#ifndef RUBATO_H
+#define RUBATO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RBT_API __attribute__((visibility("default")))
+
+#define RBT_VERSION_MAJOR 0
+#define RBT_VERSION_MINOR 1
+#define RBT_VERSION_PATCH 0
+
+/* The version of the library at run time, as "0.1.0". */
+RBT_API const char *rbt_version(void);
+
+/* ------------------------------------------------------------------------------------------------ 1. Errors */
+
+typedef enum rbt_err {
+    RBT_OK = 0,
+    RBT_E_USAGE,       /* an option or argument is wrong: exit code 2 */
+    RBT_E_DATA,        /* a file's content is wrong; the message has file:line */
+    RBT_E_IO,          /* the system refused: open, read, write, no space */
+    RBT_E_MEMORY,      /* not enough memory for something whose size came from outside */
+    RBT_E_LIMIT,       /* a named limit was exceeded */
+    RBT_E_PROTOCOL,    /* a message broke the protocol */
+    RBT_E_DIVERGED,    /* the loss became NaN, infinite or blew up */
+    RBT_E_NO_PROGRESS, /* everybody waits and nothing is under way: exit code 6 */
+    RBT_E_BROKEN,      /* a guarantee was broken (checkers only): exit code 5 */
+    RBT_E_TARGET,      /* the target was not reached: exit code 3 */
+    RBT_E_INTERRUPTED, /* the user stopped the job: exit code 130 */
+    RBT_E_UNSUPPORTED, /* not in this build or on this runtime */
+    RBT_E_CRASHED,     /* a process died of a signal (swarm) */
+} rbt_err;
+
+typedef struct rbt_error {
+    rbt_err code;
+    char text[1024]; /* one sentence or two, no newline at the end */
+} rbt_error;
+
+/* The code's name, for logs: "data", "usage", ... */
+RBT_API const char *rbt_err_name(rbt_err code);
+
+/* The exit code a command line should use for it. */
+RBT_API int rbt_err_exit_code(rbt_err code);
+
+/* -------------------------------------------------------------------------------------------------- 2. Data */
+
+/* Rows of sparse features, stored row after row. Row r has its features at start[r] .. start[r + 1] - 1 of `index` and
+ * `value`, indices ascending, 0-based, below `cols`. */
+typedef struct rbt_data {
+    size_t rows;
+    size_t cols;
+    size_t nnz;
+    size_t *start;   /* rows + 1 */
+    uint32_t *index; /* nnz */
+    float *value;    /* nnz */
+    float *label;    /* rows, as in the file */
+} rbt_data;
+
+/* Reads a LIBSVM text file ("label index:value ...", 1-based). */
+RBT_API rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error);
+RBT_API void rbt_data_deinit(rbt_data *data);
+
+/* --------------------------------------------------------------------------------------- 3. Gradient models */
+
+/* What a model is made for. */
+typedef struct rbt_shape {
+    size_t cols;    /* features */
+    bool bias;      /* one more parameter, the last one, which is not regularised */
+    double labels[2]; /* binary models: the file's labels for "no" and "yes" */
+} rbt_shape;
+
+/* A model is a flat vector of f32 parameters and the functions below; it holds no state of its own. */
+typedef struct rbt_model {
+    const char *name;
+    const char *about;
+
+    /* How many parameters. */
+    size_t (*size)(const rbt_shape *shape);
+
+    /* Works out the label values from the data; refuses data the model cannot use. */
+    rbt_err (*prepare)(const rbt_data *data, rbt_shape *shape, rbt_error *error);
+
+    /* Adds to `gradient` the sum over the given rows of the loss's gradient at `w` (no regularisation), and returns the
+     * sum of the losses. `rows` lists n row numbers. */
+    double (*gradient)(const rbt_shape *shape, const rbt_data *data, const uint32_t *rows, size_t n, const float *w,
+                       float *gradient);
+
+    /* The sum of the losses over rows first .. first + n - 1. */
+    double (*loss)(const rbt_shape *shape, const rbt_data *data, size_t first, size_t n, const float *w);
+
+    /* The decision value of one row; what label it stands for; and the probability of "yes". */
+    double (*score)(const rbt_shape *shape, const rbt_data *data, size_t row, const float *w);
+    double (*label)(const rbt_shape *shape, double score);
+    double (*probability)(const rbt_shape *shape, double score);
+} rbt_model;
+
+/* A built-in model by name, or NULL. rbt_model_at lists them: NULL past the last. */
+RBT_API const rbt_model *rbt_model_find(const char *name);
+RBT_API const rbt_model *rbt_model_at(size_t i);
+
+/* ------------------------------------------------------------------------------------------------ 4. Tables */
+
+typedef enum rbt_type { RBT_F32, RBT_I32, RBT_I64 } rbt_type;
+
+#define RBT_UNBOUNDED UINT64_MAX         /* a staleness: never wait */
+#define RBT_STALENESS_OF_JOB (UINT64_MAX - 1) /* a staleness: the job's own bound */
+
+typedef struct rbt_table_spec {
+    const char *name;
+    uint64_t rows;
+    uint64_t cols;
+    rbt_type type;
+    bool sparse; /* store only what is not zero */
+} rbt_table_spec;
+
+typedef uint32_t rbt_table; /* a table's number: 0, 1, ... in order of creation */
+
+typedef struct rbt_worker rbt_worker;
+
+/* A table program: a function that every worker runs, against tables that were listed when the job was described.
+ * It may read and increment as often as it likes between two clocks. */
+typedef struct rbt_program {
+    const char *name;
+    rbt_err (*work)(rbt_worker *worker, void *argument, rbt_error *error);
+    void *argument;
+} rbt_program;
+
+/* Who am I? Workers are numbered 0 .. workers - 1. The clock is the number of clocks this worker has finished; a worker
+ * that was restarted begins at the clock its predecessor had finished. */
+RBT_API uint32_t rbt_worker_id(const rbt_worker *worker);
+RBT_API uint32_t rbt_worker_count(const rbt_worker *worker);
+RBT_API uint64_t rbt_worker_clock(const rbt_worker *worker);
+RBT_API bool rbt_worker_should_stop(const rbt_worker *worker); /* the job asks everybody to end after this clock */
+
+/* Reads. The values contain every update of every worker from clocks before (my clock - staleness), all of my own
+ * updates, and perhaps more. A call waits when the staleness bound demands it. `out` has the table's type. */
+RBT_API rbt_err rbt_get_row(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t staleness, void *out,
+                            rbt_error *error);
+RBT_API rbt_err rbt_get_range(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n,
+                              uint64_t staleness, void *out, rbt_error *error);
+RBT_API rbt_err rbt_get_keys(rbt_worker *worker, rbt_table table, uint64_t row, const uint64_t *cols, size_t n,
+                             uint64_t staleness, void *out, rbt_error *error);
+
+/* Asks for a range that will be read in the next clock with the given staleness, without waiting for it. */
+RBT_API rbt_err rbt_prefetch(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n,
+                             uint64_t staleness, rbt_error *error);
+
+/* Increments. Visible to this worker at once, to the others when this worker's clock has ended. */
+RBT_API rbt_err rbt_inc(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, double delta, rbt_error *error);
+RBT_API rbt_err rbt_inc_row(rbt_worker *worker, rbt_table table, uint64_t row, const void *deltas, rbt_error *error);
+RBT_API rbt_err rbt_inc_range(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n,
+                              const void *deltas, rbt_error *error);
+RBT_API rbt_err rbt_inc_keys(rbt_worker *worker, rbt_table table, uint64_t row, const uint64_t *cols, size_t n,
+                             const void *deltas, rbt_error *error);
+
+/* Ends the worker's clock: its increments go out. */
+RBT_API rbt_err rbt_clock(rbt_worker *worker, rbt_error *error);
+
+/* Tells how much work was done since the last call: the simulator charges virtual time for it; elsewhere it feeds the
+ * statistics. */
+RBT_API void rbt_worker_did(rbt_worker *worker, uint64_t samples, uint64_t nonzeros);
+
+/* -------------------------------------------------------------------------------------------------- 5. Jobs */
+
+/* A training job: created, described by options (the very ones of the command line, without the dashes), run once.
+ *
+ *     rbt_job *job = rbt_job_create("lr");
+ *     rbt_job_set(job, "data", "train.svm", &error);
+ *     rbt_job_set(job, "workers", "8", &error);
+ *     rbt_job_run(job, NULL, NULL, &error);
+ */
+typedef struct rbt_job rbt_job;
+
+/* How the job stands after a clock. Loss is the objective: mean loss + l2/2 |w|^2. Times are wall seconds, or virtual
+ * ones under the simulator; loading is not included. */
+typedef struct rbt_progress {
+    uint64_t clock_min; /* clocks finished by the slowest and the fastest worker */
+    uint64_t clock_max;
+    double seconds;
+    double loss;
+    uint64_t updates; /* clocks of all workers together */
+    uint64_t samples;
+    double samples_per_second;
+    double wait_fraction;  /* of the workers' time so far */
+    double staleness_mean; /* of the reads so far */
+    uint64_t bytes_sent;
+} rbt_progress;
+
+typedef struct rbt_worker_report {
+    double compute_seconds;
+    double wait_seconds;          /* for other workers */
+    double communication_seconds; /* for answers under way */
+    double slowed_seconds;        /* of compute: added by --straggler */
+    uint64_t rows;
+    uint64_t nonzeros;
+    uint64_t clocks;
+    uint64_t samples;
+} rbt_worker_report;
+
+#define RBT_STALENESS_BINS 65 /* staleness 0 .. 63, and the rest */
+
+typedef struct rbt_result {
+    double loss;
+    double seconds; /* of training, up to the target if one was reached */
+    double load_seconds;
+    uint64_t clocks;
+    uint64_t updates;
+    double seconds_per_update;
+    uint64_t bytes_sent;
+    uint64_t messages;
+    double wait_fraction;
+    uint64_t max_gap; /* the largest difference between clocks being computed */
+    uint64_t staleness_histogram[RBT_STALENESS_BINS];
+    uint64_t peak_versions; /* dyn: most versions alive at once in a block */
+    uint64_t version_bytes; /* dyn: most memory of versions on any one server */
+    uint64_t parameter_bytes;
+    double samples_per_second;
+    double minobj; /* mean and variance of the last five clocks' objectives */
+    double varobj;
+    bool has_target;
+    bool reached;
+    bool interrupted;
+    uint64_t param_hash; /* xxHash of the final parameters */
+    int64_t table_sum;   /* of integer tables */
+    bool has_table_sum;
+    uint64_t seed;
+    uint64_t events; /* simulator: events handled */
+    uint32_t threads;
+    uint32_t servers;
+    size_t workers;
+    const rbt_worker_report *worker; /* one per worker */
+} rbt_result;
+
+typedef enum rbt_event_kind { RBT_EVENT_START, RBT_EVENT_CLOCK, RBT_EVENT_EVAL, RBT_EVENT_NOTE, RBT_EVENT_DONE } rbt_event_kind;
+
+typedef struct rbt_event {
+    rbt_event_kind kind;
+    const rbt_job *job;
+    const rbt_progress *progress; /* CLOCK */
+    uint64_t eval_clock;          /* EVAL: on the validation data, after this many clocks */
+    double eval_seconds;
+    double eval_loss;
+    double eval_accuracy;
+    const char *note;         /* NOTE: a sentence */
+    const rbt_result *result; /* DONE */
+} rbt_event;
+
+/* Called from one thread at a time, not necessarily the one that runs the job; must not call back into the job. */
+typedef void rbt_event_handler(void *context, const rbt_event *event);
+
+RBT_API rbt_job *rbt_job_create(const char *model);
+RBT_API void rbt_job_destroy(rbt_job *job);
+
+/* Sets an option by name; an unknown name or a bad value is an error that says what was expected. */
+RBT_API rbt_err rbt_job_set(rbt_job *job, const char *option, const char *value, rbt_error *error);
+
+/* The effective options, one after the other: false past the last. Values are text that rbt_job_set would take. */
+RBT_API bool rbt_job_option(const rbt_job *job, size_t i, const char **name, const char **value);
+
+/* Loads the data, trains, evaluates. RBT_E_TARGET and RBT_E_INTERRUPTED still leave a result. */
+RBT_API rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt_error *error);
+
+/* Asks a running job to end after the current clock. Safe to call from a signal handler. */
+RBT_API void rbt_job_interrupt(rbt_job *job);
+
+/* After a run: the result, the parameters, what they were made for. NULL before. */
+RBT_API const rbt_result *rbt_job_result(const rbt_job *job);
+RBT_API const float *rbt_job_parameters(const rbt_job *job, size_t *n);
+
+/* A trained model: the model's functions, its shape and its parameters. Files are checksummed and written atomically. */
+typedef struct rbt_trained {
+    const rbt_model *model;
+    rbt_shape shape;
+    size_t n;
+    float *w;
+} rbt_trained;
+
+RBT_API rbt_err rbt_job_save(const rbt_job *job, const char *path, rbt_error *error);
+RBT_API rbt_err rbt_trained_save(const rbt_trained *trained, const char *path, rbt_error *error);
+RBT_API rbt_err rbt_trained_load(const char *path, rbt_trained *trained, rbt_error *error);
+RBT_API void rbt_trained_deinit(rbt_trained *trained);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

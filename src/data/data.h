@@ -1,0 +1,43 @@
+/* Data sets in memory: making, reading, writing and looking into an rbt_data (which rubato.h declares).
+ *
+ * Called by the job (reading), the generator (making), the commands (writing) and the models (rbt_data_row_fit). Always
+ * holds of every rbt_data that this folder makes: start ascends from 0 to nnz, the indices of a row ascend strictly and
+ * stay below cols, no value is zero, values and labels are finite, there is at least one row.
+ * Proved by tests/unit/test_libsvm.c and tests/fuzz/fuzz_libsvm.c.
+ */
+#ifndef RBT_DATA_DATA_H
+#define RBT_DATA_DATA_H
+
+#include "rubato.h"
+
+/* Every index, as it is written in a file, and every number of columns is below this: an index and one more (the bias)
+ * fit 32 bits. */
+#define RBT_DATA_INDEX_LIMIT UINT32_C(4294967295)
+
+/* Memory for that many rows and features; rows, cols and nnz are set to 0 for the caller to fill in. */
+rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error);
+
+/* Parses LIBSVM text as docs/formats.md describes it. `name` stands before the line number in messages. */
+rbt_err rbt_data_parse_libsvm(const char *text, size_t bytes, const char *name, rbt_data *data, rbt_error *error);
+
+/* Writes LIBSVM text that reads back as the same data. "-" is the standard output. A failure leaves no file. */
+rbt_err rbt_data_write_libsvm(const rbt_data *data, const char *path, rbt_error *error);
+
+/* How many of a row's features, counted from its first, have an index below `cols`. A model made for `cols` features
+ * looks at these only: data it is applied to may know more features than it was trained on. */
+static inline size_t rbt_data_row_fit(const rbt_data *data, size_t row, size_t cols)
+{
+    size_t first = data->start[row], low = first, high = data->start[row + 1];
+    if (data->cols <= cols)
+        return high - first;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (data->index[middle] < cols)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - first;
+}
+
+#endif

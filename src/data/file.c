@@ -1,0 +1,207 @@
+/* Whole files in, whole files out. Contract in file.h; proved by tests/unit/test_libsvm.c and test_trained.c. */
+#include "data/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#define BUFFER_BYTES (256 * 1024)
+
+/* -------------------------------------------------------------------------------------------------------- in */
+
+/* Reads until the end whatever the descriptor is, doubling the buffer as needed. */
+static rbt_err read_whole(int fd, rbt_input *input, rbt_error *error)
+{
+    size_t room = BUFFER_BYTES, n = 0;
+    char *bytes = rbt_try_alloc(room, 1);
+    while (bytes != NULL) {
+        if (n == room) {
+            char *larger = room > SIZE_MAX / 2 ? NULL : rbt_try_alloc(room * 2, 1);
+            if (larger == NULL)
+                break;
+            memcpy(larger, bytes, n);
+            rbt_free(bytes);
+            bytes = larger;
+            room *= 2;
+        }
+        ssize_t got = read(fd, bytes + n, room - n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            int reason = errno;
+            rbt_free(bytes);
+            return rbt_fail(error, RBT_E_IO, "%s: cannot be read: %s", input->name, strerror(reason));
+        }
+        if (got == 0) {
+            input->bytes = bytes;
+            input->n = n;
+            return RBT_OK;
+        }
+        n += (size_t)got;
+    }
+    rbt_free(bytes);
+    return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory to read it (%zu bytes so far); give a smaller file",
+                    input->name, n);
+}
+
+rbt_err rbt_input_open(const char *path, rbt_input *input, rbt_error *error)
+{
+    bool standard = strcmp(path, "-") == 0;
+    rbt_input in = {.name = standard ? "standard input" : path};
+    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return rbt_fail(error, RBT_E_IO, "%s: cannot be opened: %s", path, strerror(errno));
+
+    /* Files of /proc say that they are empty and are not: only a size above zero is believed. */
+    struct stat status;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 && !standard) {
+        void *at = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (at != MAP_FAILED) {
+            (void)madvise(at, (size_t)status.st_size, MADV_SEQUENTIAL);
+            in.bytes = at;
+            in.n = (size_t)status.st_size;
+            in.mapped = true;
+        }
+    }
+    rbt_err err = in.mapped ? RBT_OK : read_whole(fd, &in, error);
+    if (!standard)
+        (void)close(fd);
+    if (err == RBT_OK)
+        *input = in;
+    return err;
+}
+
+void rbt_input_close(rbt_input *input)
+{
+    if (input->mapped)
+        (void)munmap((void *)(uintptr_t)input->bytes, input->n);
+    else
+        rbt_free((void *)(uintptr_t)input->bytes);
+    *input = (rbt_input){0};
+}
+
+/* ------------------------------------------------------------------------------------------------------- out */
+
+static rbt_err write_failed(const rbt_output *output, const char *what, int reason, rbt_error *error)
+{
+    return rbt_fail(error, RBT_E_IO, "%s: %s: %s%s", output->name, what, strerror(reason),
+                    reason == ENOSPC || reason == EDQUOT || reason == EFBIG
+                        ? "; make room or choose another place; nothing was left behind"
+                        : "");
+}
+
+rbt_err rbt_output_open(const char *path, rbt_output *output, rbt_error *error)
+{
+    bool standard = strcmp(path, "-") == 0;
+    rbt_output out = {.name = standard ? "standard output" : path, .fd = STDOUT_FILENO, .ours = !standard};
+    struct stat status;
+    bool exists = !standard && stat(path, &status) == 0;
+
+    if (exists && !S_ISREG(status.st_mode)) {
+        /* Renaming onto a device would replace the device. */
+        out.fd = open(path, O_WRONLY | O_CLOEXEC);
+    } else if (!standard) {
+        /* Through a link, so that the link stays one and the temporary file is on the target's disk. */
+        char *real = exists ? realpath(path, NULL) : NULL;
+        out.path = rbt_strdup(real != NULL ? real : path);
+        free(real);
+        size_t room = strlen(out.path) + 32;
+        out.temporary = rbt_alloc(room, 1);
+        (void)snprintf(out.temporary, room, "%s.tmp-%ld", out.path, (long)getpid());
+        out.fd = open(out.temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    }
+    if (out.fd < 0) {
+        rbt_err err = write_failed(&out, "cannot be created", errno, error);
+        rbt_free(out.path);
+        rbt_free(out.temporary);
+        return err;
+    }
+    out.buffer = rbt_alloc(BUFFER_BYTES, 1);
+    *output = out;
+    return RBT_OK;
+}
+
+static rbt_err write_all(rbt_output *output, const unsigned char *bytes, size_t n, rbt_error *error)
+{
+    while (n > 0) {
+        ssize_t put = write(output->fd, bytes, n);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return write_failed(output, "cannot be written", put < 0 ? errno : EIO, error);
+        bytes += put;
+        n -= (size_t)put;
+    }
+    return RBT_OK;
+}
+
+static rbt_err flush(rbt_output *output, rbt_error *error)
+{
+    size_t n = output->used;
+    output->used = 0;
+    return write_all(output, output->buffer, n, error);
+}
+
+rbt_err rbt_output_put(rbt_output *output, const void *bytes, size_t n, rbt_error *error)
+{
+    if (n > BUFFER_BYTES - output->used) {
+        rbt_err err = flush(output, error);
+        if (err != RBT_OK)
+            return err;
+    }
+    if (n > BUFFER_BYTES)
+        return write_all(output, bytes, n, error);
+    memcpy(output->buffer + output->used, bytes, n);
+    output->used += n;
+    return RBT_OK;
+}
+
+/* Devices and pipes cannot be synchronised and say EINVAL: there is nothing to keep. */
+static bool keep_on_disk(int fd)
+{
+    return fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP;
+}
+
+rbt_err rbt_output_finish(rbt_output *output, bool durable, rbt_error *error)
+{
+    rbt_err err = flush(output, error);
+    if (err == RBT_OK && durable && !keep_on_disk(output->fd))
+        err = write_failed(output, "cannot be kept on disk", errno, error);
+    if (output->ours) {
+        /* Some file systems report a full disk only here. */
+        if (close(output->fd) != 0 && err == RBT_OK && errno != EINTR)
+            err = write_failed(output, "cannot be written", errno, error);
+        output->ours = false;
+    }
+    if (err == RBT_OK && output->path != NULL) {
+        if (rename(output->temporary, output->path) == 0) {
+            rbt_free(output->temporary);
+            output->temporary = NULL;
+        } else {
+            err = write_failed(output, "cannot be put in place", errno, error);
+        }
+    }
+    rbt_output_abandon(output);
+    return err;
+}
+
+void rbt_output_abandon(rbt_output *output)
+{
+    if (output->ours)
+        (void)close(output->fd);
+    if (output->temporary != NULL)
+        (void)unlink(output->temporary);
+    rbt_free(output->temporary);
+    rbt_free(output->path);
+    rbt_free(output->buffer);
+    *output = (rbt_output){.fd = -1};
+}

@@ -1,0 +1,310 @@
+/* LIBSVM text: "label index:value index:value ...", one row per line. The format is described in docs/formats.md.
+ *
+ * Called through rbt_data_read and rbt_data_write_libsvm (data.h). One pass counts lines and colons, which bounds the
+ * memory; a second one parses. Never reads past the text, whatever it holds; every refusal has file:line, what stands
+ * there and what was expected. Proved by tests/unit/test_libsvm.c and tests/fuzz/fuzz_libsvm.c.
+ */
+#include "data/data.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "data/file.h"
+#include "data/number.h"
+
+#define TOKEN_ROOM 32 /* how much of the offending text a message shows */
+
+typedef struct reader {
+    const char *at;
+    const char *end;
+    const char *name;
+    size_t line;
+    rbt_data *data;
+    uint64_t largest; /* index as written in the file */
+    bool zero_based;  /* an index 0 was seen */
+    rbt_error *error;
+} reader;
+
+/* ---------------------------------------------------------------------------------------------------- counting */
+
+/* How many of the word's eight bytes equal the one that `pattern` repeats. */
+static inline size_t count_in_word(uint64_t word, uint64_t pattern)
+{
+    uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    uint64_t x = word ^ pattern;
+    uint64_t equal = ~(((x & low) + low) | x | low); /* the high bit of each byte that is zero in x */
+    return (size_t)(((equal >> 7) * UINT64_C(0x0101010101010101)) >> 56);
+}
+
+/* Upper bounds: a line is at most one row, a colon at most one feature. */
+static void count_bounds(const char *text, size_t bytes, size_t *lines, size_t *colons)
+{
+    size_t newline = 0, colon = 0, i = 0;
+    for (; i + 8 <= bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, text + i, sizeof word);
+        newline += count_in_word(word, '\n' * UINT64_C(0x0101010101010101));
+        colon += count_in_word(word, ':' * UINT64_C(0x0101010101010101));
+    }
+    for (; i < bytes; i++) {
+        newline += text[i] == '\n';
+        colon += text[i] == ':';
+    }
+    *lines = newline + 1; /* the last one need not end */
+    *colons = colon;
+}
+
+/* ----------------------------------------------------------------------------------------------------- parsing */
+
+static inline bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* May a label or a feature end here? */
+static inline bool ends_token(const reader *r, const char *at)
+{
+    return at == r->end || is_blank(*at) || *at == '\n' || *at == '#';
+}
+
+static inline void skip_blanks(reader *r)
+{
+    while (r->at < r->end && is_blank(*r->at))
+        r->at++;
+}
+
+static inline void skip_token(reader *r)
+{
+    while (!ends_token(r, r->at))
+        r->at++;
+}
+
+/* The text at the reader's place, for a message: cut, and free of what a terminal might act upon. */
+static const char *shown(const reader *r, char out[TOKEN_ROOM])
+{
+    size_t n = 0;
+    const char *p = r->at;
+    for (; n < TOKEN_ROOM - 4 && !ends_token(r, p); p++)
+        out[n++] = isprint((unsigned char)*p) ? *p : '?';
+    if (!ends_token(r, p)) {
+        memcpy(out + n, "...", 3);
+        n += 3;
+    }
+    out[n] = '\0';
+    return out;
+}
+
+static rbt_err refuse_token(const reader *r, const char *expected)
+{
+    char token[TOKEN_ROOM];
+    return rbt_fail(r->error, RBT_E_DATA, "%s:%zu: '%s': expected %s", r->name, r->line, shown(r, token), expected);
+}
+
+static rbt_err parse_label(reader *r, float *label)
+{
+    float value;
+    const char *stop = rbt_number_parse(r->at, r->end, &value);
+    if (stop == NULL || !ends_token(r, stop) || !isfinite(value))
+        return refuse_token(r, "a label at the start of the row: one finite number such as +1, -1 or 3.5");
+    *label = value;
+    r->at = stop;
+    return RBT_OK;
+}
+
+/* The index of a feature and its colon; on success the reader stands at the value. */
+static rbt_err parse_index(reader *r, uint64_t *index)
+{
+    const char *p = r->at;
+    uint64_t i = 0;
+    bool limit = false;
+    for (; p < r->end && *p >= '0' && *p <= '9'; p++) {
+        i = i * 10 + (uint64_t)(*p - '0');
+        if (i >= RBT_DATA_INDEX_LIMIT) {
+            limit = true;
+            i = RBT_DATA_INDEX_LIMIT;
+        }
+    }
+    if (p == r->at || p == r->end || *p != ':')
+        return refuse_token(r, "a feature as index:value, for example 7:0.25");
+    if (limit) {
+        char token[TOKEN_ROOM];
+        return rbt_fail(r->error, RBT_E_LIMIT,
+                        "%s:%zu: '%s': a feature's index must be below %u; renumber the features", r->name, r->line,
+                        shown(r, token), RBT_DATA_INDEX_LIMIT);
+    }
+    *index = i;
+    r->at = p + 1;
+    return RBT_OK;
+}
+
+/* One feature into the data; `last` is the index before it in this row, -1 at the row's start. */
+static rbt_err parse_feature(reader *r, int64_t *last)
+{
+    const char *token = r->at;
+    uint64_t index = 0;
+    float value = 0;
+    rbt_err err = parse_index(r, &index);
+    if (err != RBT_OK)
+        return err;
+    const char *stop = rbt_number_parse(r->at, r->end, &value);
+    if (stop == NULL || !ends_token(r, stop) || !isfinite(value)) {
+        r->at = token;
+        return refuse_token(r, "a finite number after the colon, for example 7:0.25");
+    }
+    if ((int64_t)index <= *last)
+        return rbt_fail(
+            r->error, RBT_E_DATA,
+            "%s:%zu: index %llu stands after index %lld; the indices of a row must ascend: sort the row, and "
+            "merge what is there twice",
+            r->name, r->line, (unsigned long long)index, (long long)*last);
+    *last = (int64_t)index;
+    r->at = stop;
+    r->zero_based |= index == 0;
+    r->largest = index > r->largest ? index : r->largest;
+    if (value != 0) {
+        r->data->index[r->data->nnz] = (uint32_t)index;
+        r->data->value[r->data->nnz++] = value;
+    }
+    return RBT_OK;
+}
+
+/* One line, with or without a row on it, and the newline that ends it. */
+static rbt_err parse_line(reader *r)
+{
+    skip_blanks(r);
+    if (r->at < r->end && *r->at != '\n' && *r->at != '#') {
+        rbt_data *d = r->data;
+        rbt_err err = parse_label(r, &d->label[d->rows]);
+        int64_t last = -1;
+        for (; err == RBT_OK; err = parse_feature(r, &last)) {
+            skip_blanks(r);
+            while (last < 0 && r->end - r->at >= 4 && memcmp(r->at, "qid:", 4) == 0) {
+                skip_token(r);
+                skip_blanks(r);
+            }
+            if (ends_token(r, r->at))
+                break;
+        }
+        if (err != RBT_OK)
+            return err;
+        d->rows++;
+        d->start[d->rows] = d->nnz;
+    }
+    if (r->at < r->end && *r->at == '#') {
+        const char *newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
+        r->at = newline != NULL ? newline : r->end;
+    }
+    if (r->at < r->end) {
+        r->at++;
+        r->line++;
+    }
+    return RBT_OK;
+}
+
+rbt_err rbt_data_parse_libsvm(const char *text, size_t bytes, const char *name, rbt_data *data, rbt_error *error)
+{
+    size_t lines, colons;
+    rbt_data d;
+    count_bounds(text, bytes, &lines, &colons);
+    rbt_err err = rbt_data_alloc(lines, colons, &d, error);
+    if (err != RBT_OK)
+        return err;
+
+    bool mark =
+        bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0; /* some editors begin a file with a byte order mark */
+    reader r = {.at = text + (mark ? 3 : 0), .end = text + bytes, .name = name, .line = 1, .data = &d, .error = error};
+    while (err == RBT_OK && r.at < r.end)
+        err = parse_line(&r);
+    if (err == RBT_OK && d.rows == 0)
+        err = rbt_fail(error, RBT_E_DATA,
+                       "%s: has no rows; expected one or more lines of the form: label index:value index:value ...",
+                       name);
+    if (err == RBT_OK && r.zero_based && r.largest + 1 >= RBT_DATA_INDEX_LIMIT)
+        err = rbt_fail(error, RBT_E_LIMIT,
+                       "%s: counts features from 0 and has index %llu; it must have fewer than %u features", name,
+                       (unsigned long long)r.largest, RBT_DATA_INDEX_LIMIT);
+    if (err != RBT_OK) {
+        rbt_data_deinit(&d);
+        return err;
+    }
+    if (!r.zero_based)
+        for (size_t i = 0; i < d.nnz; i++)
+            d.index[i]--;
+    d.cols = (size_t)(r.zero_based ? r.largest + 1 : r.largest);
+    *data = d;
+    return RBT_OK;
+}
+
+/* ----------------------------------------------------------------------------------------------------- writing */
+
+static size_t print_index(uint64_t index, char *out)
+{
+    char backwards[24];
+    size_t n = 0, length = 0;
+    do {
+        backwards[n++] = (char)('0' + index % 10);
+        index /= 10;
+    } while (index > 0);
+    while (n > 0)
+        out[length++] = backwards[--n];
+    return length;
+}
+
+static rbt_err write_row(const rbt_data *data, size_t row, rbt_output *output, rbt_error *error)
+{
+    char text[RBT_NUMBER_ROOM + 32];
+    if (!isfinite(data->label[row]))
+        return rbt_fail(error, RBT_E_DATA, "%s: row %zu has a label that is not finite; nothing was written",
+                        output->name, row + 1);
+    rbt_err err = rbt_output_put(output, text, rbt_number_print(data->label[row], text), error);
+    for (size_t i = data->start[row]; err == RBT_OK && i < data->start[row + 1]; i++) {
+        if (!isfinite(data->value[i]))
+            return rbt_fail(error, RBT_E_DATA, "%s: row %zu has a value that is not finite; nothing was written",
+                            output->name, row + 1);
+        text[0] = ' ';
+        size_t n = 1 + print_index((uint64_t)data->index[i] + 1, text + 1);
+        text[n++] = ':';
+        n += rbt_number_print(data->value[i], text + n);
+        err = rbt_output_put(output, text, n, error);
+    }
+    return err;
+}
+
+/* The largest index used, plus one. */
+static size_t columns_used(const rbt_data *data)
+{
+    size_t used = 0;
+    for (size_t row = 0; row < data->rows; row++)
+        if (data->start[row + 1] > data->start[row] && (size_t)data->index[data->start[row + 1] - 1] + 1 > used)
+            used = (size_t)data->index[data->start[row + 1] - 1] + 1;
+    return used;
+}
+
+rbt_err rbt_data_write_libsvm(const rbt_data *data, const char *path, rbt_error *error)
+{
+    if (data->rows == 0)
+        return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
+    rbt_output output;
+    rbt_err err = rbt_output_open(path, &output, error);
+    if (err != RBT_OK)
+        return err;
+    /* A last column that no row uses is kept by an explicit zero in the first row: readers drop it and count it. */
+    bool wider = columns_used(data) < data->cols;
+    for (size_t row = 0; err == RBT_OK && row < data->rows; row++) {
+        err = write_row(data, row, &output, error);
+        if (err == RBT_OK && row == 0 && wider) {
+            char text[32] = " ";
+            size_t n = 1 + print_index(data->cols, text + 1);
+            memcpy(text + n, ":0", 2);
+            err = rbt_output_put(&output, text, n + 2, error);
+        }
+        if (err == RBT_OK)
+            err = rbt_output_put(&output, "\n", 1, error);
+    }
+    if (err == RBT_OK)
+        return rbt_output_finish(&output, false, error);
+    rbt_output_abandon(&output);
+    return err;
+}

@@ -1,0 +1,206 @@
+/* Decimal numbers to and from text. Contract in number.h; proved by tests/unit/test_number.c.
+ *
+ * Parsing: up to 19 significant digits make an integer m, so that the number is m * 10^e but for digits that weigh less
+ * than 1e-18 of it. For |e| <= 22 the power is an exact double, hence m * 10^e as a double is wrong by less than 3
+ * units in its last place (converting m, the operation, the dropped digits). Rounding that double to float gives the
+ * correctly rounded float unless the double lies within those 3 units of the middle between two floats (Clinger 1990,
+ * "How to read floating point numbers accurately", section 4, moved one precision up). Those and the extreme exponents
+ * go to strtof.
+ */
+#include "data/number.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define FAST_DIGITS  19  /* 10^19 - 1 fits in 64 bits */
+#define EXACT_DIGITS 128 /* no middle between two floats has more than 113 significant digits */
+#define FAST_POWER   22  /* 10^22 is the largest power of ten that is an exact double */
+#define HUGE_POWER   100000
+#define LIMIT_POWER  INT64_C(1000000000000000)
+
+static const double power_of_ten[FAST_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+static inline bool is_digit(char c)
+{
+    return (unsigned char)(c - '0') < 10;
+}
+
+/* m * 10^e as the correctly rounded float; false when only exact arithmetic can tell. */
+static bool float_from_decimal(uint64_t m, int64_t e, float *value)
+{
+    if (m == 0) {
+        *value = 0;
+        return true;
+    }
+    if (e < -FAST_POWER || e > FAST_POWER)
+        return false;
+    double d = e < 0 ? (double)m / power_of_ten[-e] : (double)m * power_of_ten[e];
+    if (!(d >= 0x1p-126 && d <= 0x1.fffffep127))
+        return false;
+    uint64_t bits;
+    memcpy(&bits, &d, sizeof bits);
+    int64_t from_middle = (int64_t)(bits & 0x1fffffff) - 0x10000000; /* a float keeps all but the last 29 bits */
+    if (from_middle >= -4 && from_middle <= 4)
+        return false;
+    *value = (float)d;
+    return true;
+}
+
+/* The exact way, for the unsigned number [at, end) whose power of ten (after the e) is `power`: its first 128
+ * significant digits as an integer, a last 1 when any digit beyond them is not zero, an exponent; then strtof. */
+static float float_from_text(const char *at, const char *end, int64_t power)
+{
+    char text[EXACT_DIGITS + 32];
+    size_t n = 0;
+    bool fraction = false, more = false;
+    for (; at < end && *at != 'e' && *at != 'E'; at++) {
+        if (*at == '.') {
+            fraction = true;
+            continue;
+        }
+        power -= fraction;
+        if (n == 0 && *at == '0')
+            continue;
+        if (n < EXACT_DIGITS) {
+            text[n++] = *at;
+            continue;
+        }
+        more |= *at != '0';
+        power++;
+    }
+    if (n == 0)
+        return 0;
+    if (more) {
+        text[n++] = '1';
+        power--;
+    }
+    power = power > HUGE_POWER ? HUGE_POWER : power < -HUGE_POWER ? -HUGE_POWER : power;
+    (void)snprintf(text + n, sizeof text - n, "e%d", (int)power);
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    RBT_ASSERT(c != (locale_t)0);
+    float value = strtof_l(text, NULL, c);
+    freelocale(c);
+    return value;
+}
+
+/* The exponent after a number's digits, if one is there: "e", a sign, digits. */
+static const char *parse_power(const char *at, const char *end, int64_t *power)
+{
+    const char *p = at;
+    *power = 0;
+    if (p == end || (*p != 'e' && *p != 'E'))
+        return at;
+    p++;
+    bool minus = false;
+    if (p < end && (*p == '+' || *p == '-'))
+        minus = *p++ == '-';
+    if (p == end || !is_digit(*p))
+        return at;
+    int64_t e = 0;
+    for (; p < end && is_digit(*p); p++)
+        if (e < LIMIT_POWER)
+            e = e * 10 + (*p - '0');
+    *power = minus ? -e : e;
+    return p;
+}
+
+const char *rbt_number_parse(const char *at, const char *end, float *value)
+{
+    const char *p = at;
+    bool minus = false;
+    if (p < end && (*p == '-' || *p == '+'))
+        minus = *p++ == '-';
+
+    const char *digits = p;
+    uint64_t m = 0;
+    int kept = 0;    /* significant digits in m */
+    int64_t e = 0;   /* the number is m * 10^e */
+    size_t seen = 0; /* digits of any kind */
+    for (; p < end && is_digit(*p); p++, seen++) {
+        if (kept < FAST_DIGITS) {
+            m = m * 10 + (uint64_t)(*p - '0');
+            kept += m != 0;
+        } else {
+            e++;
+        }
+    }
+    if (p < end && *p == '.') {
+        p++;
+        for (; p < end && is_digit(*p); p++, seen++) {
+            if (kept < FAST_DIGITS) {
+                m = m * 10 + (uint64_t)(*p - '0');
+                kept += m != 0;
+                e--;
+            }
+        }
+    }
+    if (seen == 0)
+        return NULL;
+    int64_t power;
+    const char *stop = parse_power(p, end, &power);
+    float result;
+    if (!float_from_decimal(m, e + power, &result))
+        result = float_from_text(digits, stop, power);
+    *value = minus ? -result : result;
+    return stop;
+}
+
+/* value = m / 10^decimals as text; trailing zeros of the fraction are left out. */
+static size_t print_decimal(bool minus, uint64_t m, int decimals, char *out)
+{
+    while (decimals > 0 && m % 10 == 0) {
+        m /= 10;
+        decimals--;
+    }
+    char backwards[RBT_NUMBER_ROOM];
+    size_t n = 0;
+    for (int i = 0; m != 0 || i <= decimals; i++) {
+        if (i == decimals && decimals > 0)
+            backwards[n++] = '.';
+        backwards[n++] = (char)('0' + m % 10);
+        m /= 10;
+    }
+    size_t length = 0;
+    if (minus)
+        out[length++] = '-';
+    while (n > 0)
+        out[length++] = backwards[--n];
+    out[length] = '\0';
+    return length;
+}
+
+size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM])
+{
+    bool minus = value < 0;
+    float a = fabsf(value);
+    if (a == 0)
+        return print_decimal(false, 0, 0, out);
+    if (a >= 1e-4F && a < 1e9F) {
+        int leading = -4; /* a >= 10^leading */
+        while (leading < 8 && (double)a >= (leading < -1 ? 1 / power_of_ten[-leading - 1] : power_of_ten[leading + 1]))
+            leading++;
+        for (int precision = leading >= 6 ? leading + 1 : 6; precision <= 9; precision++) {
+            int decimals = precision - 1 - leading;
+            uint64_t m = (uint64_t)((double)a * power_of_ten[decimals] + 0.5);
+            float back;
+            if (float_from_decimal(m, -decimals, &back) && back == a)
+                return print_decimal(minus, m, decimals, out);
+        }
+    }
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    RBT_ASSERT(c != (locale_t)0);
+    locale_t before = uselocale(c); /* of this thread only */
+    int n = snprintf(out, RBT_NUMBER_ROOM, "%.9g", (double)value);
+    (void)uselocale(before);
+    freelocale(c);
+    return (size_t)n;
+}

@@ -1,0 +1,145 @@
+/* The evaluator; the contract is in evaluate.h. */
+#include "job/evaluate.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "model/metrics.h"
+#include "runtime/handle.h"
+
+#define BLOW_UP 1e4 /* an objective this many times the first one has blown up */
+
+rbt_err rbt_evaluation_init(rbt_evaluation *evaluation, const rbt_training *training, rbt_error *error)
+{
+    *evaluation = (rbt_evaluation){.training = training};
+    evaluation->w = rbt_try_alloc(training->n, sizeof *evaluation->w);
+    if (evaluation->w == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu parameters (%.0f MB)", training->n,
+                        (double)training->n * sizeof(float) / 1e6);
+    return RBT_OK;
+}
+
+void rbt_evaluation_deinit(rbt_evaluation *evaluation)
+{
+    rbt_free(evaluation->w);
+}
+
+/* Adds up what the workers have published. */
+static rbt_progress progress_of(rbt_worker *observer)
+{
+    const rbt_run *run = observer->run;
+    rbt_progress progress = {.clock_min = RBT_UNBOUNDED};
+    uint64_t wait = 0, total = 0, staleness = 0, reads = 0;
+
+    for (uint32_t m = 0; m < run->topology->workers; m++) {
+        rbt_published *p = &run->published[m];
+        uint64_t clock = atomic_load_explicit(&p->clock, memory_order_relaxed);
+        uint64_t waited = atomic_load_explicit(&p->wait_ns, memory_order_relaxed);
+
+        progress.updates += clock;
+        progress.clock_min = clock < progress.clock_min ? clock : progress.clock_min;
+        progress.clock_max = clock > progress.clock_max ? clock : progress.clock_max;
+        progress.samples += atomic_load_explicit(&p->samples, memory_order_relaxed);
+        wait += waited;
+        total += waited + atomic_load_explicit(&p->compute_ns, memory_order_relaxed) +
+                 atomic_load_explicit(&p->communication_ns, memory_order_relaxed);
+        staleness += atomic_load_explicit(&p->staleness_sum, memory_order_relaxed);
+        reads += atomic_load_explicit(&p->reads, memory_order_relaxed);
+    }
+    progress.seconds = (double)rbt_worker_elapsed_ns(observer) / 1e9;
+    progress.samples_per_second = progress.seconds > 0 ? (double)progress.samples / progress.seconds : 0;
+    progress.wait_fraction = total > 0 ? (double)wait / (double)total : 0;
+    progress.staleness_mean = reads > 0 ? (double)staleness / (double)reads : 0;
+    progress.bytes_sent = atomic_load_explicit(&run->bytes, memory_order_relaxed);
+    return progress;
+}
+
+static rbt_err evaluate_valid(rbt_evaluation *evaluation, const rbt_progress *progress, rbt_error *error)
+{
+    const rbt_training *training = evaluation->training;
+    rbt_trained trained = {.model = training->model, .shape = training->shape, .n = training->n, .w = evaluation->w};
+    rbt_metrics metrics;
+    rbt_err err = rbt_metrics_compute(&trained, evaluation->valid, &metrics, error);
+
+    if (err == RBT_OK && evaluation->on_valid != NULL)
+        evaluation->on_valid(evaluation->context, progress->clock_min, progress->seconds, metrics.loss, metrics.accuracy);
+    return err;
+}
+
+/* Evaluates the parameters just read; RBT_E_DIVERGED when they have blown up. */
+static rbt_err evaluate(rbt_worker *observer, rbt_evaluation *evaluation, uint64_t clock, rbt_progress *progress,
+                        double *first, rbt_error *error)
+{
+    double loss = rbt_training_objective(evaluation->training, evaluation->w);
+
+    progress->loss = evaluation->loss = loss;
+    evaluation->objectives[evaluation->evaluations++ % RBT_LAST_OBJECTIVES] = loss;
+    evaluation->last = *progress;
+    if (isnan(*first))
+        *first = loss;
+    if (!isfinite(loss) || loss > BLOW_UP * *first)
+        return rbt_fail(error, RBT_E_DIVERGED, "training diverged: the objective became %g after clock %llu; use a smaller --lr (it is %g)",
+                        loss, (unsigned long long)progress->clock_min, evaluation->training->options->lr);
+    if (evaluation->on_progress != NULL)
+        evaluation->on_progress(evaluation->context, progress);
+    rbt_observer_report(observer, clock, loss);
+    return evaluation->valid != NULL ? evaluate_valid(evaluation, progress, error) : RBT_OK;
+}
+
+/* With --verify: the sum over the probe is the number of clocks all workers have finished, not one more or less. */
+static rbt_err check_conservation(rbt_worker *observer, rbt_evaluation *evaluation, rbt_error *error)
+{
+    uint32_t workers = observer->run->topology->workers;
+    int64_t *probe = rbt_alloc(workers, sizeof *probe), finished = 0;
+    uint64_t slowest;
+    rbt_err err = rbt_observe(observer, RBT_TABLE_PROBE, RBT_UNBOUNDED, probe, &slowest, error);
+
+    for (uint32_t m = 0; err == RBT_OK && m < workers; m++) {
+        evaluation->table_sum += probe[m];
+        finished += (int64_t)atomic_load_explicit(&observer->run->published[m].clock, memory_order_relaxed);
+    }
+    if (err == RBT_OK && evaluation->table_sum != finished)
+        err = rbt_fail(error, RBT_E_BROKEN, "the workers finished %lld clocks, the servers have %lld of them", (long long)finished,
+                       (long long)evaluation->table_sum);
+    rbt_free(probe);
+    return err;
+}
+
+rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *error)
+{
+    rbt_evaluation *evaluation = argument;
+    const rbt_options *options = evaluation->training->options;
+    uint64_t slowest = 0, need = options->eval_every > 0 ? options->eval_every : RBT_UNBOUNDED;
+    double first = NAN;
+    rbt_err err = RBT_OK;
+
+    while (err == RBT_OK && slowest != RBT_UNBOUNDED && !evaluation->reached) {
+        rbt_progress progress;
+
+        err = rbt_observe(observer, RBT_TABLE_PARAMETERS, need, evaluation->w, &slowest, error);
+        if (err != RBT_OK)
+            break;
+        progress = progress_of(observer);
+        if (evaluation->evaluations == 0 || progress.updates > evaluation->last.updates) /* else nothing has changed */
+            err = evaluate(observer, evaluation, slowest, &progress, &first, error);
+        evaluation->reached = err == RBT_OK && options->has_target && evaluation->loss <= options->target_loss;
+        need = options->eval_every == 0 || slowest >= RBT_UNBOUNDED - options->eval_every ? RBT_UNBOUNDED
+                                                                                          : slowest + options->eval_every;
+    }
+    if (err == RBT_OK && options->verify)
+        err = check_conservation(observer, evaluation, error);
+    return err;
+}
+
+void rbt_evaluation_spread(const rbt_evaluation *evaluation, double *minobj, double *varobj)
+{
+    size_t n = evaluation->evaluations < RBT_LAST_OBJECTIVES ? evaluation->evaluations : RBT_LAST_OBJECTIVES;
+    double mean = 0, variance = 0;
+
+    for (size_t i = 0; i < n; i++)
+        mean += evaluation->objectives[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        variance += (evaluation->objectives[i] - mean) * (evaluation->objectives[i] - mean) / (double)n;
+    *minobj = mean;
+    *varobj = variance;
+}

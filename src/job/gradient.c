@@ -1,0 +1,217 @@
+/* Training a gradient model; the contract is in gradient.h. */
+#include "job/gradient.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "math/kernels.h"
+
+rbt_err rbt_scratch_init(rbt_scratch *scratch, size_t n, rbt_error *error)
+{
+    scratch->w = rbt_try_alloc(n, sizeof *scratch->w);
+    scratch->u = rbt_try_alloc(n, sizeof *scratch->u);
+    scratch->g = rbt_try_alloc(n, sizeof *scratch->g);
+    if (scratch->w != NULL && scratch->u != NULL && scratch->g != NULL)
+        return RBT_OK;
+    rbt_scratch_deinit(scratch);
+    return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a worker's %zu parameters (%.0f MB); use fewer --workers", n,
+                    3.0 * (double)n * sizeof(float) / 1e6);
+}
+
+void rbt_scratch_deinit(rbt_scratch *scratch)
+{
+    rbt_free(scratch->w);
+    rbt_free(scratch->u);
+    rbt_free(scratch->g);
+}
+
+/* How a worker's shard is cut into batches, and batches into clocks. */
+typedef struct batch_plan {
+    size_t batch; /* rows in a batch */
+    uint64_t batches; /* in one pass */
+    uint64_t per_clock;
+} batch_plan;
+
+static batch_plan plan_of(const rbt_training *training, uint32_t worker)
+{
+    const rbt_options *options = training->options;
+    size_t rows = training->shards->shard[worker].n;
+    double batch = options->batch_percent ? (double)rows * options->batch / 100 : options->batch;
+    batch_plan plan = {.batch = batch >= (double)rows ? rows : (size_t)(batch + 0.5)};
+
+    if (plan.batch == 0)
+        plan.batch = 1;
+    plan.batches = (rows + plan.batch - 1) / plan.batch;
+    plan.per_clock = options->batches_per_clock > 0 ? options->batches_per_clock : plan.batches;
+    return plan;
+}
+
+uint64_t rbt_training_clocks(const rbt_training *training, uint32_t worker)
+{
+    batch_plan plan = plan_of(training, worker);
+
+    if (training->options->clocks > 0)
+        return training->options->clocks;
+    return (uint64_t)ceil(training->options->epochs * (double)plan.batches / (double)plan.per_clock - 1e-9);
+}
+
+static double rate_at(const rbt_options *options, uint64_t clock)
+{
+    switch (options->decay) {
+    case RBT_DECAY_SQRT:
+        return options->lr / sqrt(options->decay_factor * (double)clock + 1);
+    case RBT_DECAY_MULT: {
+        double rate = options->lr;
+
+        for (uint64_t i = 0; i < clock && rate > 0; i++) /* no pow(): the same bits on every machine */
+            rate *= options->decay_factor;
+        return rate;
+    }
+    case RBT_DECAY_NONE:
+        break;
+    }
+    return options->lr;
+}
+
+/* Parameters that are regularised: all but the bias. */
+static size_t weights_of(const rbt_training *training)
+{
+    return training->shape.bias ? training->n - 1 : training->n;
+}
+
+/* After a batch of n samples, whose summed gradient is in g: either a step, or its mean added to the clock's mean. */
+static void apply_batch(const rbt_training *training, size_t n, double rate, uint64_t per_clock, rbt_scratch *s)
+{
+    const rbt_kernels *kernels = rbt_kernels_best();
+    size_t weights = weights_of(training), rest = training->n - weights;
+    double l2 = training->options->l2;
+
+    if (training->takes_gradients) {
+        kernels->axpy((float)(1 / ((double)n * (double)per_clock)), s->g, s->u, training->n);
+        kernels->axpy((float)(l2 / (double)per_clock), s->w, s->u, weights);
+        memset(s->g, 0, training->n * sizeof *s->g);
+        return;
+    }
+    /* rate * (g/n + l2*w) = rate/n * (g + l2*n*w): one pass over the parameters */
+    kernels->sgd_step((float)(-rate / (double)n), (float)(l2 * (double)n), s->g, s->w, s->u, weights);
+    kernels->sgd_step((float)(-rate / (double)n), 0, s->g + weights, s->w + weights, s->u + weights, rest);
+}
+
+rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker, uint64_t clock, rbt_scratch *scratch)
+{
+    const rbt_shard *shard = &training->shards->shard[worker];
+    batch_plan plan = plan_of(training, worker);
+    double rate = rate_at(training->options, clock);
+    rbt_clock_work work = {0};
+
+    memset(scratch->u, 0, training->n * sizeof *scratch->u);
+    for (uint64_t k = 0; k < plan.per_clock; k++) {
+        size_t first = (size_t)((clock * plan.per_clock + k) % plan.batches) * plan.batch;
+        size_t n = shard->n - first < plan.batch ? shard->n - first : plan.batch;
+        const uint32_t *rows = shard->rows + first;
+
+        work.loss += training->model->gradient(&training->shape, training->data, rows, n, scratch->w, scratch->g);
+        apply_batch(training, n, rate, plan.per_clock, scratch);
+        work.samples += n;
+        for (size_t i = 0; i < n; i++)
+            work.nonzeros += training->data->start[rows[i] + 1] - training->data->start[rows[i]];
+    }
+    return work;
+}
+
+static rbt_err diverged(const rbt_training *training, uint32_t worker, uint64_t clock, double loss, rbt_error *error)
+{
+    return rbt_fail(error, RBT_E_DIVERGED, "training diverged: the loss of worker %u became %g in clock %llu; use a smaller --lr (it is %g)",
+                    worker, loss, (unsigned long long)clock, training->options->lr);
+}
+
+/* --verify: reads how many clocks of every worker are in what it sees, and checks that against the bound. */
+static rbt_err check_probe(rbt_worker *worker, const rbt_training *training, int64_t *probe, rbt_error *error)
+{
+    uint64_t clock = rbt_worker_clock(worker), staleness = training->options->staleness;
+    uint32_t me = rbt_worker_id(worker);
+    rbt_err err = rbt_get_row(worker, RBT_TABLE_PROBE, 0, RBT_STALENESS_OF_JOB, probe, error);
+
+    for (uint32_t m = 0; err == RBT_OK && m < rbt_worker_count(worker); m++) {
+        uint64_t total = rbt_training_clocks(training, m), seen = (uint64_t)probe[m];
+        uint64_t must = staleness == RBT_UNBOUNDED || clock < staleness ? 0 : clock - staleness;
+
+        if (seen < (must < total ? must : total) && !training->options->has_target && !rbt_worker_should_stop(worker))
+            err = rbt_fail(error, RBT_E_BROKEN, "worker %u at clock %llu misses updates of worker %u: it sees %llu clocks, staleness is %llu", me,
+                           (unsigned long long)clock, m, (unsigned long long)seen, (unsigned long long)staleness);
+        if (m == me && seen != clock)
+            err = rbt_fail(error, RBT_E_BROKEN, "worker %u at clock %llu does not see its own writes: it sees %llu clocks", me,
+                           (unsigned long long)clock, (unsigned long long)seen);
+    }
+    if (err == RBT_OK)
+        err = rbt_inc(worker, RBT_TABLE_PROBE, 0, me, 1, error);
+    return err;
+}
+
+/* One clock of a worker: read, compute, hand over. */
+static rbt_err work_clock(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, int64_t *probe,
+                          rbt_error *error)
+{
+    uint32_t id = rbt_worker_id(worker);
+    uint64_t clock = rbt_worker_clock(worker);
+    rbt_clock_work work;
+    rbt_err err = rbt_get_range(worker, RBT_TABLE_PARAMETERS, 0, 0, training->n, RBT_STALENESS_OF_JOB, scratch->w, error);
+
+    if (err == RBT_OK && probe != NULL)
+        err = check_probe(worker, training, probe, error);
+    if (err != RBT_OK)
+        return err;
+    work = rbt_training_clock(training, id, clock, scratch);
+    rbt_worker_did(worker, work.samples, work.nonzeros);
+    if (!isfinite(work.loss))
+        return diverged(training, id, clock, work.loss, error);
+    err = rbt_inc_range(worker, RBT_TABLE_PARAMETERS, 0, 0, training->n, scratch->u, error);
+    return err == RBT_OK ? rbt_clock(worker, error) : err;
+}
+
+rbt_err rbt_training_work(rbt_worker *worker, void *argument, rbt_error *error)
+{
+    const rbt_training *training = argument;
+    uint64_t clocks = rbt_training_clocks(training, rbt_worker_id(worker));
+    int64_t *probe = training->options->verify ? rbt_alloc(rbt_worker_count(worker), sizeof *probe) : NULL;
+    rbt_scratch scratch;
+    rbt_err err = rbt_scratch_init(&scratch, training->n, error);
+
+    if (err == RBT_OK) {
+        while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !rbt_worker_should_stop(worker))
+            err = work_clock(worker, training, &scratch, probe, error);
+        rbt_scratch_deinit(&scratch);
+    }
+    rbt_free(probe);
+    return err;
+}
+
+rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_error *error)
+{
+    uint64_t clocks = rbt_training_clocks(training, 0);
+    rbt_scratch scratch;
+    rbt_err err = rbt_scratch_init(&scratch, training->n, error);
+
+    if (err != RBT_OK)
+        return err;
+    for (uint64_t clock = 0; err == RBT_OK && clock < clocks; clock++) {
+        rbt_clock_work work;
+
+        memcpy(scratch.w, w, training->n * sizeof *w);
+        work = rbt_training_clock(training, 0, clock, &scratch);
+        if (!isfinite(work.loss))
+            err = diverged(training, 0, clock, work.loss, error);
+        rbt_kernels_best()->add(scratch.u, w, training->n);
+    }
+    rbt_scratch_deinit(&scratch);
+    return err;
+}
+
+double rbt_training_objective(const rbt_training *training, const float *w)
+{
+    double loss = training->model->loss(&training->shape, training->data, 0, training->data->rows, w);
+
+    return loss / (double)training->data->rows +
+           training->options->l2 / 2 * rbt_kernels_best()->norm2_squared(w, weights_of(training));
+}

@@ -1,0 +1,63 @@
+/* Training a gradient model: the program every worker runs, and the same solver as a plain loop.
+ *
+ * A clock is one pass over the worker's shard, or a given number of mini-batches; a mini-batch is a consecutive piece of
+ * the shard. The update of a clock is what its steps w -= eta * (mean gradient + l2 * w) add up to; with a rule that takes
+ * gradients it is the mean gradient of the clock's batches. What a worker does in a clock depends on its number, the
+ * clock and the parameters it reads alone: a restarted worker needs nothing else.
+ *
+ * Called by job/job.c. Proved by tests/sim/test_identity.c: one worker equals a loop without any of this, bit for bit.
+ */
+#ifndef RBT_JOB_GRADIENT_H
+#define RBT_JOB_GRADIENT_H
+
+#include "data/shard.h"
+#include "job/options.h"
+#include "runtime/runtime.h"
+
+#define RBT_TABLE_PARAMETERS 0
+#define RBT_TABLE_PROBE      1 /* with --verify: per worker, how many clocks it has finished */
+
+/* What all workers share, read-only. */
+typedef struct rbt_training {
+    const rbt_options *options;
+    const rbt_model *model;
+    rbt_shape shape;
+    const rbt_data *data;
+    const rbt_shards *shards;
+    size_t n; /* parameters */
+    bool takes_gradients;
+} rbt_training;
+
+/* A worker's scratch memory. */
+typedef struct rbt_scratch {
+    float *w; /* parameters, changed as the clock goes on */
+    float *u; /* the clock's update */
+    float *g; /* a batch's gradient, zero between batches */
+} rbt_scratch;
+
+rbt_err rbt_scratch_init(rbt_scratch *scratch, size_t n, rbt_error *error);
+void rbt_scratch_deinit(rbt_scratch *scratch);
+
+/* How many clocks a worker has to do in all. */
+uint64_t rbt_training_clocks(const rbt_training *training, uint32_t worker);
+
+/* What one clock did. */
+typedef struct rbt_clock_work {
+    double loss; /* summed over the samples, at the parameters each batch started from */
+    uint64_t samples;
+    uint64_t nonzeros;
+} rbt_clock_work;
+
+/* Computes one clock: scratch->w holds the parameters read, scratch->u receives the update. */
+rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker, uint64_t clock, rbt_scratch *scratch);
+
+/* The program of a worker; `argument` is an rbt_training. */
+rbt_err rbt_training_work(rbt_worker *worker, void *argument, rbt_error *error);
+
+/* The same solver without tables, servers or messages: one worker's clocks, one after the other, on `w`. */
+rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_error *error);
+
+/* mean loss + l2/2 |w|^2, the bias not counted. */
+double rbt_training_objective(const rbt_training *training, const float *w);
+
+#endif

@@ -1,0 +1,497 @@
+/* What the option table drives: defaults, setting, listing, help.
+ *
+ * An option is one entry of options_table.c; adding one is adding its entry (and its field in options.h). The command
+ * line, job files and rbt_job_set all end in rbt_options_set. A failed set changes nothing. What options mean together
+ * stands in options_check.c. Proved by tests/unit/test_options.c.
+ */
+#include "job/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "job/options_table.h"
+#include "job/text.h"
+
+/* ---------------------------------------------------------------------------------------------- the table */
+
+static rbt_err option_find(const char *name, const rbt_option **found, rbt_error *error)
+{
+    const rbt_option *o = NULL;
+    rbt_nearest nearest = {.word = name};
+
+    for (size_t i = 0; (o = rbt_option_at(i)) != NULL; i++) {
+        if (strcmp(o->name, name) == 0) {
+            *found = o;
+            return RBT_OK;
+        }
+        rbt_nearest_offer(&nearest, o->name);
+    }
+    if (rbt_nearest_found(&nearest) != NULL)
+        return rbt_fail(error, RBT_E_USAGE, "unknown option '--%s'; did you mean '--%s'?", name,
+                        rbt_nearest_found(&nearest));
+    return rbt_fail(error, RBT_E_USAGE, "unknown option '--%s'; --help lists the options there are", name);
+}
+
+#define OFFSET(field) offsetof(rbt_options, field)
+
+/* RBT_OPTION_WORD copies any of the enums as an unsigned. */
+_Static_assert(sizeof(rbt_runtime_kind) == sizeof(unsigned) && sizeof(rbt_sync) == sizeof(unsigned) &&
+                   sizeof(rbt_rule_kind) == sizeof(unsigned) && sizeof(rbt_toggle) == sizeof(unsigned),
+               "enums have the size of unsigned");
+
+/* Where the option's value lies. */
+static void *field(rbt_options *options, const rbt_option *o)
+{
+    return (char *)options + o->offset;
+}
+
+static const void *field_const(const rbt_options *options, const rbt_option *o)
+{
+    return (const char *)options + o->offset;
+}
+
+/* The i-th of the words "a|b|c": its start and length, NULL past the last. */
+static const char *word_at(const char *words, size_t i, size_t *length)
+{
+    while (i-- > 0) {
+        words = strchr(words, '|');
+        if (words == NULL)
+            return NULL;
+        words++;
+    }
+    *length = strcspn(words, "|");
+    return words;
+}
+
+/* -------------------------------------------------------------------------------------------- setting one */
+
+static rbt_err set_flag(bool *flag, const char *what, const char *value, rbt_error *error)
+{
+    if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+        return rbt_fail(error, RBT_E_USAGE, "%s is true or false, not '%s'", what, value);
+    *flag = strcmp(value, "true") == 0;
+    return RBT_OK;
+}
+
+static rbt_err set_word(const rbt_option *o, void *to, const char *what, const char *value, rbt_error *error)
+{
+    const char *word = NULL;
+    size_t length = 0;
+
+    for (unsigned i = 0; (word = word_at(o->words, i, &length)) != NULL; i++) {
+        if (strlen(value) == length && memcmp(word, value, length) == 0) {
+            memcpy(to, &i, sizeof i);
+            return RBT_OK;
+        }
+    }
+    return rbt_fail(error, RBT_E_USAGE, "%s '%s' is unknown; choose one of %s", what, value, o->words);
+}
+
+static rbt_err set_count(const rbt_option *o, uint64_t *to, const char *what, const char *value, rbt_error *error)
+{
+    if (o->zero != NULL && strcmp(value, o->zero) == 0) {
+        *to = 0;
+        return RBT_OK;
+    }
+    return rbt_text_to_count(what, value, o->min, o->max, to, error);
+}
+
+/* Is a number option's value one that the table allows? */
+static rbt_err check_real(const rbt_option *o, double value, const char *what, rbt_error *error)
+{
+    if (o->zero != NULL && value == 0)
+        return RBT_OK;
+    if (!isfinite(value) || value < 0 || (value == 0 && !o->closed))
+        return rbt_fail(error, RBT_E_USAGE, "%s %g is out of range; give a number %s 0", what, value,
+                        o->closed ? "of at least" : "greater than");
+    return RBT_OK;
+}
+
+static rbt_err set_real(const rbt_option *o, double *to, const char *what, const char *value, rbt_error *error)
+{
+    double parsed = 0;
+    rbt_err err = RBT_OK;
+
+    if (o->zero != NULL && strcmp(value, o->zero) == 0) {
+        *to = 0;
+        return RBT_OK;
+    }
+    err = rbt_text_to_real(what, value, &parsed, error);
+    if (err == RBT_OK && parsed == 0 && !o->closed)
+        return rbt_fail(error, RBT_E_USAGE, "%s 0 is out of range; give a number greater than 0", what);
+    if (err == RBT_OK)
+        err = check_real(o, parsed, what, error);
+    if (err == RBT_OK)
+        *to = parsed;
+    return err;
+}
+
+static rbt_err set_staleness(rbt_options *options, const char *value, rbt_error *error)
+{
+    if (strcmp(value, "inf") == 0) {
+        options->staleness = RBT_UNBOUNDED;
+    } else {
+        /* the two highest numbers mean something else in rubato.h */
+        rbt_err err = rbt_text_to_count("--staleness", value, 0, UINT32_MAX, &options->staleness, error);
+        if (err != RBT_OK)
+            return err;
+    }
+    options->staleness_given = true;
+    return RBT_OK;
+}
+
+static rbt_err set_batch(rbt_options *options, const char *value, rbt_error *error)
+{
+    size_t length = strlen(value);
+    double batch = 0;
+    uint64_t rows = 0;
+    bool percent = length > 0 && value[length - 1] == '%';
+
+    if (percent) {
+        char number[RBT_REAL_ROOM];
+        snprintf(number, sizeof number, "%.*s", (int)(length - 1), value);
+        rbt_err err = rbt_text_to_real("--batch", number, &batch, error);
+        if (err != RBT_OK)
+            return err;
+        if (!(batch > 0 && batch <= 100))
+            return rbt_fail(error, RBT_E_USAGE, "--batch %s is out of range; give more than 0%% and at most 100%%",
+                            value);
+    } else {
+        rbt_err err = rbt_text_to_count("--batch", value, 1, UINT32_MAX, &rows, error);
+        if (err != RBT_OK)
+            return err;
+        batch = (double)rows;
+    }
+    options->batch = batch;
+    options->batch_percent = percent;
+    return RBT_OK;
+}
+
+static rbt_err check_decay(rbt_decay decay, double factor, rbt_error *error)
+{
+    if (decay == RBT_DECAY_SQRT && !(isfinite(factor) && factor > 0))
+        return rbt_fail(error, RBT_E_USAGE, "--decay sqrt:%g is out of range; give a number greater than 0", factor);
+    if (decay == RBT_DECAY_MULT && !(factor > 0 && factor <= 1))
+        return rbt_fail(error, RBT_E_USAGE, "--decay mult:%g is out of range; give a factor above 0 and at most 1",
+                        factor);
+    return RBT_OK;
+}
+
+static rbt_err set_decay(rbt_options *options, const char *value, rbt_error *error)
+{
+    double factor = 0;
+    rbt_decay decay = RBT_DECAY_NONE;
+    rbt_err err = RBT_OK;
+
+    if (strncmp(value, "sqrt:", 5) == 0)
+        decay = RBT_DECAY_SQRT;
+    else if (strncmp(value, "mult:", 5) == 0)
+        decay = RBT_DECAY_MULT;
+    else if (strcmp(value, "none") != 0)
+        return rbt_fail(error, RBT_E_USAGE, "--decay '%s' is unknown; give none, sqrt:ALPHA or mult:BETA", value);
+    if (decay != RBT_DECAY_NONE)
+        err = rbt_text_to_real("--decay", value + 5, &factor, error);
+    if (err == RBT_OK)
+        err = check_decay(decay, factor, error);
+    if (err == RBT_OK) {
+        options->decay = decay;
+        options->decay_factor = factor;
+    }
+    return err;
+}
+
+static rbt_err set_filter(rbt_options *options, const char *value, rbt_error *error)
+{
+    double threshold = 0;
+
+    if (strncmp(value, "threshold=", 10) != 0)
+        return rbt_fail(error, RBT_E_USAGE, "--filter '%s' is unknown; give threshold=X", value);
+    rbt_err err = rbt_text_to_real("--filter", value + 10, &threshold, error);
+    if (err != RBT_OK)
+        return err;
+    if (threshold < 0)
+        return rbt_fail(error, RBT_E_USAGE, "--filter %s is out of range; give a threshold of at least 0", value);
+    options->filter = threshold;
+    options->filter_given = true;
+    return RBT_OK;
+}
+
+static rbt_err set_target(rbt_options *options, const char *value, rbt_error *error)
+{
+    rbt_err err = rbt_text_to_real("--target-loss", value, &options->target_loss, error);
+
+    if (err == RBT_OK)
+        options->has_target = true;
+    return err;
+}
+
+static rbt_err set_text(char **to, const char *what, const char *value, rbt_error *error)
+{
+    if (value[0] == '\0')
+        return rbt_fail(error, RBT_E_USAGE, "%s needs a value", what);
+    if (strlen(value) >= RBT_OPTION_ROOM)
+        return rbt_fail(error, RBT_E_USAGE, "%s is longer than %d characters", what, RBT_OPTION_ROOM - 1);
+    rbt_free(*to);
+    *to = rbt_strdup(value);
+    return RBT_OK;
+}
+
+static rbt_err option_set(rbt_options *options, const rbt_option *o, const char *value, rbt_error *error)
+{
+    char what[64];
+    uint64_t count = 0;
+    rbt_err err = RBT_OK;
+
+    snprintf(what, sizeof what, "--%s", o->name);
+    switch (o->kind) {
+    case RBT_OPTION_TEXT:
+        return set_text(field(options, o), what, value, error);
+    case RBT_OPTION_FLAG:
+        return set_flag(field(options, o), what, value, error);
+    case RBT_OPTION_WORD:
+        return set_word(o, field(options, o), what, value, error);
+    case RBT_OPTION_U32:
+        err = set_count(o, &count, what, value, error);
+        if (err == RBT_OK)
+            *(uint32_t *)field(options, o) = (uint32_t)count;
+        return err;
+    case RBT_OPTION_U64:
+        return set_count(o, field(options, o), what, value, error);
+    case RBT_OPTION_REAL:
+        return set_real(o, field(options, o), what, value, error);
+    case RBT_OPTION_STALENESS:
+        return set_staleness(options, value, error);
+    case RBT_OPTION_BATCH:
+        return set_batch(options, value, error);
+    case RBT_OPTION_DECAY:
+        return set_decay(options, value, error);
+    case RBT_OPTION_FILTER:
+        return set_filter(options, value, error);
+    case RBT_OPTION_TARGET:
+        return set_target(options, value, error);
+    }
+    return RBT_OK;
+}
+
+rbt_err rbt_options_set(rbt_options *options, const char *name, const char *value, rbt_error *error)
+{
+    const rbt_option *o = NULL;
+    rbt_err err = option_find(name, &o, error);
+
+    return err != RBT_OK ? err : option_set(options, o, value, error);
+}
+
+rbt_err rbt_options_takes_value(const char *name, bool *takes, rbt_error *error)
+{
+    const rbt_option *o = NULL;
+    rbt_err err = option_find(name, &o, error);
+
+    if (err == RBT_OK)
+        *takes = o->kind != RBT_OPTION_FLAG;
+    return err;
+}
+
+bool rbt_options_is_text(const char *name)
+{
+    const rbt_option *o = NULL;
+
+    return option_find(name, &o, NULL) == RBT_OK && o != NULL && o->kind == RBT_OPTION_TEXT;
+}
+
+/* ------------------------------------------------------------------------------------------- all of them */
+
+void rbt_options_init(rbt_options *options)
+{
+    const rbt_option *o = NULL;
+
+    memset(options, 0, sizeof *options);
+    for (size_t i = 0; (o = rbt_option_at(i)) != NULL; i++)
+        if (o->fallback != NULL)
+            RBT_ASSERT(option_set(options, o, o->fallback, NULL) == RBT_OK);
+    options->staleness_given = false;
+}
+
+void rbt_options_deinit(rbt_options *options)
+{
+    const rbt_option *o = NULL;
+
+    for (size_t i = 0; (o = rbt_option_at(i)) != NULL; i++)
+        if (o->kind == RBT_OPTION_TEXT)
+            rbt_free(*(char **)field(options, o));
+    memset(options, 0, sizeof *options);
+}
+
+void rbt_options_copy(rbt_options *to, const rbt_options *from)
+{
+    const rbt_option *o = NULL;
+
+    if (to == from)
+        return;
+    rbt_options_deinit(to);
+    *to = *from;
+    for (size_t i = 0; (o = rbt_option_at(i)) != NULL; i++) {
+        char **text = field(to, o);
+        if (o->kind == RBT_OPTION_TEXT && *text != NULL)
+            *text = rbt_strdup(*text);
+    }
+}
+
+/* Does the option have a value, and does it mean anything in this job? */
+static bool option_applies(const rbt_options *options, const rbt_option *o)
+{
+    if (o->kind == RBT_OPTION_TEXT)
+        return *(char *const *)field_const(options, o) != NULL;
+    if (o->kind == RBT_OPTION_STALENESS || o->offset == OFFSET(eager))
+        return options->sync == RBT_SYNC_SSP || (o->kind == RBT_OPTION_STALENESS && options->staleness_given);
+    if (o->kind == RBT_OPTION_FILTER)
+        return options->filter_given || options->filter > 0;
+    if (o->kind == RBT_OPTION_TARGET)
+        return options->has_target;
+    if (o->offset == OFFSET(global_rate))
+        return options->global_rate > 0;
+    if (o->offset == OFFSET(partition_sync))
+        return options->rule == RBT_RULE_DYN || options->partition_sync == RBT_ON;
+    if (o->offset == OFFSET(clocks))
+        return options->clocks > 0;
+    if (o->offset == OFFSET(epochs))
+        return options->epochs > 0;
+    return true;
+}
+
+static void print_count(const rbt_option *o, uint64_t count, char *value, size_t room)
+{
+    if (o->zero != NULL && count == 0)
+        snprintf(value, room, "%s", o->zero);
+    else
+        snprintf(value, room, "%llu", (unsigned long long)count);
+}
+
+static void print_real(const char *before, double real, const char *after, char *value, size_t room)
+{
+    char text[RBT_REAL_ROOM];
+
+    rbt_text_from_real(real, text, sizeof text);
+    snprintf(value, room, "%s%s%s", before, text, after);
+}
+
+static void print_word(const rbt_option *o, const void *from, char *value, size_t room)
+{
+    unsigned i = 0;
+    size_t length = 0;
+
+    memcpy(&i, from, sizeof i);
+    const char *word = word_at(o->words, i, &length);
+    RBT_ASSERT(word != NULL);
+    snprintf(value, room, "%.*s", (int)length, word);
+}
+
+static void option_print(const rbt_options *options, const rbt_option *o, char *value, size_t room)
+{
+    const void *from = field_const(options, o);
+    static const char *const DECAYS[] = {"none", "sqrt:", "mult:"};
+
+    switch (o->kind) {
+    case RBT_OPTION_TEXT:
+        snprintf(value, room, "%s", *(char *const *)from);
+        break;
+    case RBT_OPTION_FLAG:
+        snprintf(value, room, "%s", *(const bool *)from ? "true" : "false");
+        break;
+    case RBT_OPTION_WORD:
+        print_word(o, from, value, room);
+        break;
+    case RBT_OPTION_U32:
+        print_count(o, *(const uint32_t *)from, value, room);
+        break;
+    case RBT_OPTION_U64:
+        print_count(o, *(const uint64_t *)from, value, room);
+        break;
+    case RBT_OPTION_REAL:
+        print_real("", *(const double *)from, "", value, room);
+        break;
+    case RBT_OPTION_STALENESS:
+        if (options->staleness == RBT_UNBOUNDED)
+            snprintf(value, room, "inf");
+        else
+            print_count(o, options->staleness, value, room);
+        break;
+    case RBT_OPTION_BATCH:
+        print_real("", options->batch, options->batch_percent ? "%" : "", value, room);
+        break;
+    case RBT_OPTION_DECAY:
+        if (options->decay == RBT_DECAY_NONE)
+            snprintf(value, room, "none");
+        else
+            print_real(DECAYS[options->decay], options->decay_factor, "", value, room);
+        break;
+    case RBT_OPTION_FILTER:
+        print_real("threshold=", options->filter, "", value, room);
+        break;
+    case RBT_OPTION_TARGET:
+        print_real("", options->target_loss, "", value, room);
+        break;
+    }
+}
+
+bool rbt_options_at(const rbt_options *options, size_t i, const char **name, char *value, size_t room)
+{
+    const rbt_option *o = NULL;
+
+    for (size_t k = 0; (o = rbt_option_at(k)) != NULL; k++) {
+        if (!option_applies(options, o) || i-- > 0)
+            continue;
+        *name = o->name;
+        option_print(options, o, value, room);
+        return true;
+    }
+    return false;
+}
+
+/* One option's help: "  --name VALUE   sentence [default] (only with ...)", the sentence wrapped. */
+static void help_of(const rbt_option *o, void (*write)(void *context, const char *line), void *context)
+{
+    enum { INDENT = 31, WIDTH = 100 };
+    char left[96], text[512], line[256];
+    const char *rest = text;
+
+    snprintf(left, sizeof left, "  --%s%s%s", o->name, o->syntax != NULL ? " " : "",
+             o->syntax != NULL ? o->syntax : "");
+    snprintf(text, sizeof text, "%s%s%s%s%s%s%s", o->help, o->when != NULL ? " Only with " : "",
+             o->when != NULL ? o->when : "", o->when != NULL ? "." : "",
+             o->fallback != NULL && o->kind != RBT_OPTION_FLAG ? " [" : "",
+             o->fallback != NULL && o->kind != RBT_OPTION_FLAG ? o->fallback : "",
+             o->fallback != NULL && o->kind != RBT_OPTION_FLAG ? "]" : "");
+    if (strlen(left) >= INDENT) {
+        write(context, left);
+        left[0] = '\0';
+    }
+    do {
+        size_t n = strlen(rest);
+        if (n > WIDTH - INDENT)
+            for (n = WIDTH - INDENT; n > 1 && rest[n] != ' '; n--)
+                ;
+        snprintf(line, sizeof line, "%-*s%.*s", INDENT, left, (int)n, rest);
+        write(context, line);
+        left[0] = '\0';
+        rest += n + strspn(rest + n, " ");
+    } while (*rest != '\0');
+}
+
+void rbt_options_help(void (*write)(void *context, const char *line), void *context)
+{
+    const rbt_option *o = NULL;
+    const char *group = "";
+
+    for (size_t i = 0; (o = rbt_option_at(i)) != NULL; i++) {
+        if (strcmp(group, o->group) != 0) {
+            char title[64];
+            group = o->group;
+            snprintf(title, sizeof title, "%s:", group);
+            write(context, title);
+        }
+        help_of(o, write, context);
+    }
+}

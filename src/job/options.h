@@ -1,0 +1,108 @@
+/* The options of a job, in one table that generates parsing, --help, the job file and the effective configuration.
+ *
+ * rbt_options holds the values; options.c holds the table. A value is set by its name and text
+ * (rbt_options_set), whether it comes from the command line, a job file or the C API; rbt_options_check then refuses
+ * what makes no sense together, with the reason, and fills in what depends on something else ("auto"). Proved by
+ * tests/unit/test_options.c.
+ */
+#ifndef RBT_JOB_OPTIONS_H
+#define RBT_JOB_OPTIONS_H
+
+#include "rubato.h"
+
+#define RBT_WORKERS_LIMIT 100000
+#define RBT_SERVERS_LIMIT 10000
+#define RBT_OPTION_ROOM   4352 /* characters that hold any option's value as text, with the end: a path and a little */
+
+typedef enum rbt_runtime_kind { RBT_RUNTIME_LOCAL, RBT_RUNTIME_SIM } rbt_runtime_kind;
+typedef enum rbt_sync { RBT_SYNC_BSP, RBT_SYNC_SSP, RBT_SYNC_ASP } rbt_sync;
+typedef enum rbt_rule_kind { RBT_RULE_AUTO, RBT_RULE_SUM, RBT_RULE_CON, RBT_RULE_DYN, RBT_RULE_ADAGRAD } rbt_rule_kind;
+typedef enum rbt_decay { RBT_DECAY_NONE, RBT_DECAY_SQRT, RBT_DECAY_MULT } rbt_decay;
+typedef enum rbt_toggle { RBT_AUTO, RBT_OFF, RBT_ON } rbt_toggle;
+
+typedef struct rbt_options {
+    /* what */
+    char *model;
+    char *data;  /* PATH */
+    char *valid; /* PATH or NULL */
+    char *out;   /* PATH or NULL */
+
+    /* the job */
+    rbt_runtime_kind runtime; /* --runtime local|sim */
+    uint32_t workers;         /* --workers N; 0 = as many as cores */
+    uint32_t servers;         /* --servers P, default 1 */
+    rbt_sync sync;            /* --sync bsp|ssp|asp, default ssp */
+    uint64_t staleness;       /* --staleness S; only with ssp (default 3 there); 0 under bsp, RBT_UNBOUNDED under asp */
+    bool staleness_given;
+    rbt_rule_kind rule;        /* --rule auto|sum|con|dyn|adagrad; auto: con under bsp, dyn otherwise */
+    double global_rate;        /* --global-rate G: con's factor; 0 = 1/workers; only with con */
+    rbt_toggle partition_sync; /* --partition-sync on|off: dyn only; auto = on when servers > 1, unless --eager on */
+    rbt_toggle eager; /* --eager on|off: servers push fresh blocks to readers; ssp only; auto = on with 0 < s < inf and
+                         no partition-sync */
+    uint64_t clocks;  /* --clocks N; 0 = as epochs demand */
+    double epochs;    /* --epochs N; 0 = 10 when no clocks are given */
+    double batch;     /* --batch N|F%: rows, or percent of the worker's rows (default 10%) */
+    bool batch_percent;
+    uint64_t batches_per_clock; /* --batches-per-clock N; 0 = one pass */
+    uint64_t seed;              /* --seed N, default 1 */
+    char *straggler;            /* --straggler SPEC or NULL */
+    uint64_t eval_every;        /* --eval-every N clocks, default 1; 0 = only at the end */
+    bool verify;                /* --verify: run the checkers on this run too */
+    bool encode;                /* --encode: every message is encoded and decoded on its way (testing) */
+
+    /* learning */
+    double lr;       /* --lr ETA, default 0.5 */
+    rbt_decay decay; /* --decay none|sqrt:ALPHA|mult:BETA */
+    double decay_factor;
+    double l2;     /* --l2 LAMBDA, default 0 */
+    bool no_bias;  /* --no-bias */
+    double filter; /* --filter threshold=X; default 1e-6 with dyn, else 0 */
+    bool filter_given;
+    double target_loss; /* --target-loss X */
+    bool has_target;
+
+    /* the simulator; only with --runtime sim */
+    char *net;    /* --net bw=1Gbit,lat=200us,jitter=50us */
+    char *cost;   /* --cost sample=100ns,nnz=2ns,byte=0.1ns,message=1us */
+    char *faults; /* --faults drop=P,dup=P,delay=P,crash=N,partition=N */
+
+    /* output */
+    char *json;   /* --json FILE */
+    char *report; /* --report FILE.html */
+    bool quiet;
+} rbt_options;
+
+void rbt_options_init(rbt_options *options); /* the defaults */
+void rbt_options_deinit(rbt_options *options);
+void rbt_options_copy(rbt_options *to, const rbt_options *from); /* `to` is initialised */
+
+rbt_err rbt_options_set(rbt_options *options, const char *name, const char *value, rbt_error *error);
+
+/* Does the option take a value on the command line? false for flags (--quiet); error when unknown (with the nearest
+ * name). */
+rbt_err rbt_options_takes_value(const char *name, bool *takes, rbt_error *error);
+
+/* Is the value free text (a path, a name, a SPEC) rather than a number, a word or a flag? false when unknown. */
+bool rbt_options_is_text(const char *name);
+
+/* Reads "option = value" lines; # starts a comment. Errors carry file:line. */
+rbt_err rbt_options_read_file(rbt_options *options, const char *path, rbt_error *error);
+
+/* Refuses combinations that make no sense, and settles what depends on something else. Checking twice changes nothing.
+ */
+rbt_err rbt_options_check(rbt_options *options, rbt_error *error);
+
+/* The i-th option that has a value and applies to this job: its name and its value as text, false past the last.
+ * Setting all of them, in order, on fresh options describes the same job, before and after rbt_options_check. */
+bool rbt_options_at(const rbt_options *options, size_t i, const char **name, char *value, size_t room);
+
+/* Writes the help of all options, group by group, through `write`. */
+void rbt_options_help(void (*write)(void *context, const char *line), void *context);
+
+/* Parses protocol shorthand of compare: "bsp", "asp/sum", "ssp:3/con", "ssp:10/dyn" into sync, staleness and rule. What
+ * the shorthand leaves out stays as it was (--rule, and --staleness under ssp); what is senseless under that protocol
+ * (--staleness, --global-rate, --partition-sync, --eager) is dropped, so that one command line serves several
+ * protocols. To be called before rbt_options_check. */
+rbt_err rbt_options_set_protocol(rbt_options *options, const char *text, rbt_error *error);
+
+#endif

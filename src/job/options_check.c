@@ -1,0 +1,257 @@
+/* What options mean together: combinations that make no sense are refused with the reason, "auto" is settled; job files
+ * and the shorthand for protocols. The contract stands in options.h, the table in options.c. Proved by
+ * tests/unit/test_options.c.
+ */
+#include "job/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#define EPOCHS_DEFAULT   10
+#define FILTER_OF_DYN    1e-6
+#define FILE_LINES_LIMIT 10000
+
+/* ------------------------------------------------------------------------------------------------ check */
+
+/* How many cores this process may use: what taskset or a container leaves of the machine's. */
+static uint32_t cores(void)
+{
+    cpu_set_t set;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (uint32_t)CPU_COUNT(&set);
+    return online > 0 && online < RBT_WORKERS_LIMIT ? (uint32_t)online : 1;
+}
+
+/* Values that were not set by text (a program filled the struct) get the same checks. */
+static rbt_err check_values(const rbt_options *o, rbt_error *error)
+{
+    if (o->workers > RBT_WORKERS_LIMIT)
+        return rbt_fail(error, RBT_E_USAGE, "--workers %u is out of range; give a number from 1 to %d", o->workers,
+                        RBT_WORKERS_LIMIT);
+    if (o->servers == 0 || o->servers > RBT_SERVERS_LIMIT)
+        return rbt_fail(error, RBT_E_USAGE, "--servers %u is out of range; give a number from 1 to %d", o->servers,
+                        RBT_SERVERS_LIMIT);
+    if (!(isfinite(o->lr) && o->lr > 0))
+        return rbt_fail(error, RBT_E_USAGE, "--lr %g is out of range; give a number greater than 0", o->lr);
+    if (!(isfinite(o->l2) && o->l2 >= 0))
+        return rbt_fail(error, RBT_E_USAGE, "--l2 %g is out of range; give a number of at least 0", o->l2);
+    if (!(isfinite(o->epochs) && o->epochs >= 0))
+        return rbt_fail(error, RBT_E_USAGE, "--epochs %g is out of range; give a number greater than 0", o->epochs);
+    if (!(isfinite(o->global_rate) && o->global_rate >= 0))
+        return rbt_fail(error, RBT_E_USAGE, "--global-rate %g is out of range; give a number greater than 0",
+                        o->global_rate);
+    if (!(isfinite(o->batch) && o->batch > 0) || (o->batch_percent && o->batch > 100) ||
+        (!o->batch_percent && o->batch < 1))
+        return rbt_fail(error, RBT_E_USAGE, "--batch %g%s is out of range; give at least one row, or at most 100%%",
+                        o->batch, o->batch_percent ? "%" : "");
+    if ((o->decay == RBT_DECAY_SQRT && !(isfinite(o->decay_factor) && o->decay_factor > 0)) ||
+        (o->decay == RBT_DECAY_MULT && !(o->decay_factor > 0 && o->decay_factor <= 1)))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--decay's factor %g is out of range; sqrt takes one above 0, mult one above "
+                        "0 and at most 1",
+                        o->decay_factor);
+    return RBT_OK;
+}
+
+static const char *sync_name(rbt_sync sync)
+{
+    return sync == RBT_SYNC_BSP ? "bsp" : sync == RBT_SYNC_SSP ? "ssp" : "asp";
+}
+
+static const char *rule_name(rbt_rule_kind rule)
+{
+    static const char *const NAMES[] = {"auto", "sum", "con", "dyn", "adagrad"};
+
+    return NAMES[rule];
+}
+
+static rbt_err check_combinations(const rbt_options *o, rbt_rule_kind rule, rbt_error *error)
+{
+    if (o->staleness_given && o->sync != RBT_SYNC_SSP)
+        return rbt_fail(error, RBT_E_USAGE, "--staleness makes no sense with --sync %s, where %s; use --sync ssp",
+                        sync_name(o->sync), o->sync == RBT_SYNC_BSP ? "it is always 0" : "nobody ever waits");
+    if (o->global_rate > 0 && rule != RBT_RULE_CON)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--global-rate makes no sense with --rule %s: only con scales every update "
+                        "by the same factor; use --rule con",
+                        rule_name(rule));
+    if (o->partition_sync == RBT_ON && rule != RBT_RULE_DYN)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--partition-sync on makes no sense with --rule %s: only dyn keeps versions; "
+                        "use --rule dyn",
+                        rule_name(rule));
+    if (o->eager == RBT_ON && o->sync != RBT_SYNC_SSP)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--eager on makes no sense with --sync %s: only ssp reads from a cache that "
+                        "a push can keep fresh; use --sync ssp",
+                        sync_name(o->sync));
+    if (o->eager == RBT_ON && o->partition_sync == RBT_ON)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--eager on and --partition-sync on exclude each other: a pushed block would "
+                        "bypass the stable version; choose one");
+    if (o->clocks > 0 && o->epochs > 0)
+        return rbt_fail(error, RBT_E_USAGE, "--clocks and --epochs both say how long to train; give one of them");
+    if (o->runtime != RBT_RUNTIME_SIM && (o->net != NULL || o->cost != NULL || o->faults != NULL))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s describes the simulator and makes no sense with --runtime local; use "
+                        "--runtime sim",
+                        o->net != NULL    ? "net"
+                        : o->cost != NULL ? "cost"
+                                          : "faults");
+    return RBT_OK;
+}
+
+static void settle(rbt_options *o)
+{
+    if (o->workers == 0)
+        o->workers = cores();
+    if (o->rule == RBT_RULE_AUTO)
+        o->rule = o->sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
+    if (o->sync != RBT_SYNC_SSP)
+        o->staleness = o->sync == RBT_SYNC_BSP ? 0 : RBT_UNBOUNDED;
+    if (o->rule == RBT_RULE_CON && o->global_rate == 0)
+        o->global_rate = 1.0 / o->workers;
+    if (o->partition_sync == RBT_AUTO) /* what was asked for by name wins over what is automatic */
+        o->partition_sync = o->rule == RBT_RULE_DYN && o->servers > 1 && o->eager != RBT_ON ? RBT_ON : RBT_OFF;
+    if (o->eager == RBT_AUTO)
+        o->eager =
+            o->sync == RBT_SYNC_SSP && o->staleness > 0 && o->staleness != RBT_UNBOUNDED && o->partition_sync != RBT_ON
+                ? RBT_ON
+                : RBT_OFF;
+    if (o->clocks == 0 && o->epochs == 0)
+        o->epochs = EPOCHS_DEFAULT;
+    if (!o->filter_given)
+        o->filter = o->rule == RBT_RULE_DYN ? FILTER_OF_DYN : 0;
+}
+
+rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
+{
+    rbt_rule_kind rule = options->rule;
+    rbt_err err = check_values(options, error);
+
+    if (rule == RBT_RULE_AUTO)
+        rule = options->sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
+    if (err == RBT_OK)
+        err = check_combinations(options, rule, error);
+    if (err == RBT_OK)
+        settle(options);
+    return err;
+}
+
+/* --------------------------------------------------------------------------------------------- job files */
+
+/* The text without blanks around it; cuts in place. */
+static char *trim(char *text)
+{
+    text += strspn(text, " \t\r\n");
+    for (size_t n = strlen(text); n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL; n--)
+        text[n - 1] = '\0';
+    return text;
+}
+
+/* One line of a job file. A # starts a comment at the beginning of a line or after a blank, so that paths may hold one.
+ */
+static rbt_err read_line(rbt_options *options, char *line, rbt_error *error)
+{
+    for (char *mark = strchr(line, '#'); mark != NULL; mark = strchr(mark + 1, '#')) {
+        if (mark == line || mark[-1] == ' ' || mark[-1] == '\t') {
+            *mark = '\0';
+            break;
+        }
+    }
+    line = trim(line);
+    if (*line == '\0')
+        return RBT_OK;
+    char *equals = strchr(line, '=');
+    if (equals == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "'%.60s' is not of the form 'option = value'", line);
+    *equals = '\0';
+    char *name = trim(line), *value = trim(equals + 1);
+    if (strncmp(name, "--", 2) == 0)
+        name += 2;
+    return rbt_options_set(options, name, value, error);
+}
+
+rbt_err rbt_options_read_file(rbt_options *options, const char *path, rbt_error *error)
+{
+    rbt_error inner = {RBT_OK, ""};
+    rbt_err err = RBT_OK;
+    char *line = NULL;
+    size_t room = 0, number = 0;
+    FILE *file = fopen(path, "re");
+
+    if (file == NULL)
+        return rbt_fail(error, RBT_E_IO, "cannot open job file %s: %s", path, strerror(errno));
+    while (err == RBT_OK && getline(&line, &room, file) >= 0) {
+        if (++number > FILE_LINES_LIMIT)
+            err = rbt_fail(&inner, RBT_E_LIMIT, "a job file has at most %d lines; is this the right file?",
+                           FILE_LINES_LIMIT);
+        else
+            err = read_line(options, line, &inner);
+    }
+    if (err != RBT_OK)
+        rbt_fail(error, err, "%s:%zu: %.900s", path, number, inner.text);
+    else if (ferror(file))
+        err = rbt_fail(error, RBT_E_IO, "cannot read job file %s: %s", path, strerror(errno));
+    free(line);
+    fclose(file);
+    return err;
+}
+
+/* --------------------------------------------------------------------------------------------- protocols */
+
+/* Forgets what makes no sense under the options' sync and rule. */
+static void drop_senseless(rbt_options *o)
+{
+    rbt_rule_kind rule = o->rule;
+
+    if (rule == RBT_RULE_AUTO)
+        rule = o->sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
+    if (o->sync != RBT_SYNC_SSP) {
+        o->staleness_given = false;
+        o->eager = RBT_AUTO;
+    }
+    if (rule != RBT_RULE_CON)
+        o->global_rate = 0;
+    if (rule != RBT_RULE_DYN)
+        o->partition_sync = RBT_AUTO;
+}
+
+rbt_err rbt_options_set_protocol(rbt_options *options, const char *text, rbt_error *error)
+{
+    char name[64];
+    rbt_err err = RBT_OK;
+
+    if (strlen(text) >= sizeof name)
+        return rbt_fail(error, RBT_E_USAGE, "protocol '%.60s...' is too long to be one; write it like ssp:3/dyn", text);
+    snprintf(name, sizeof name, "%s", text);
+    char *rule = strchr(name, '/');
+    if (rule != NULL)
+        *rule++ = '\0';
+    char *staleness = strchr(name, ':');
+    if (staleness != NULL)
+        *staleness++ = '\0';
+    if (staleness != NULL && strcmp(name, "ssp") != 0)
+        return rbt_fail(error, RBT_E_USAGE, "protocol '%s': only ssp takes a staleness; write it like ssp:3/dyn", text);
+
+    rbt_error inner = {RBT_OK, ""};
+    err = rbt_options_set(options, "sync", name, &inner);
+    if (err == RBT_OK && staleness != NULL)
+        err = rbt_options_set(options, "staleness", staleness, &inner);
+    if (err == RBT_OK && rule != NULL)
+        err = rbt_options_set(options, "rule", rule, &inner);
+    if (err != RBT_OK)
+        return rbt_fail(error, err, "protocol '%s': %.900s", text, inner.text);
+    drop_senseless(options);
+    return RBT_OK;
+}

@@ -1,0 +1,256 @@
+/* One seed of the swarm; see swarm_case.h.
+ *
+ * The program under test reads and increments two tables: one of f32 under the drawn rule, and one of counters in which
+ * every worker counts its own clocks. What a reader finds there tells which updates it sees, so the reader's guarantees
+ * can be checked without believing anything the nodes say: no update older than the bound is missing, its own are there,
+ * under BSP nothing else is, and in the end every clock was counted once. The servers' guarantees are checked by the
+ * simulator's checker after every event. */
+#include "job/swarm_case.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "runtime/check.h"
+#include "runtime/handle.h"
+#include "runtime/sim.h"
+
+enum { VALUES, COUNTERS, TABLES };
+
+#define CLOCKS_MAX  20
+#define WORKERS_MAX 8
+
+/* What a seed draws. */
+typedef struct swarm_case {
+    uint64_t seed;
+    uint32_t cols; /* of the table of values */
+    uint64_t clocks[WORKERS_MAX]; /* uneven: some workers run dry early */
+    bool reads_all; /* or only a random range */
+    bool prefetches;
+    rbt_topology topology;
+    rbt_stragglers stragglers;
+    rbt_sim_options sim;
+    rbt_checker *checker;
+    const rbt_run *run;
+    char straggler_text[64];
+} swarm_case;
+
+static const uint64_t no_bound = RBT_UNBOUNDED;
+
+/* ------------------------------------------------------------------------------------------- the program */
+
+/* Checks what a reader at `clock` finds in the counters. */
+static void check_counters(const swarm_case *c, uint32_t me, uint64_t clock, const int64_t *counters)
+{
+    uint64_t staleness = c->topology.staleness;
+
+    for (uint32_t m = 0; m < c->topology.workers; m++) {
+        uint64_t seen = (uint64_t)counters[m], older = clock > staleness && staleness != no_bound ? clock - staleness : 0;
+        uint64_t must = older < c->clocks[m] ? older : c->clocks[m];
+        uint64_t most = clock < c->clocks[m] ? clock : c->clocks[m];
+
+        if (seen < must && !c->topology.lost_is_gone)
+            rbt_checker_report(c->checker, "worker %u at clock %" PRIu64 " sees %" PRIu64 " clocks of worker %u, must see %" PRIu64, me,
+                               clock, seen, m, must);
+        if (m == me && seen < clock)
+            rbt_checker_report(c->checker, "worker %u at clock %" PRIu64 " sees only %" PRIu64 " clocks of its own", me, clock, seen);
+        if (seen > c->clocks[m] || (staleness == 0 && seen > most && c->sim.faults.crashes == 0))
+            rbt_checker_report(c->checker, "worker %u at clock %" PRIu64 " sees %" PRIu64 " clocks of worker %u, at most %" PRIu64 " can be there",
+                               me, clock, seen, m, most);
+    }
+}
+
+/* Clocks being computed differ by at most the bound: nobody who still works is further behind than that. */
+static void check_gap(const swarm_case *c, uint32_t me, uint64_t clock)
+{
+    for (uint32_t m = 0; m < c->topology.workers; m++) {
+        uint64_t finished = atomic_load(&c->run->published[m].clock);
+
+        if (c->topology.staleness != no_bound && finished < c->clocks[m] && finished + c->topology.staleness < clock &&
+            !c->topology.lost_is_gone && c->sim.faults.crashes == 0)
+            rbt_checker_report(c->checker, "worker %u computes clock %" PRIu64 " while worker %u is at %" PRIu64 ", staleness is %" PRIu64,
+                               me, clock, m, finished, c->topology.staleness);
+    }
+}
+
+/* The update of (worker, clock): multiples of 1/64, so that sums are exact in f32. */
+static void make_update(const swarm_case *c, uint32_t worker, uint64_t clock, float *update)
+{
+    rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_TEST, worker * 1000 + clock);
+    bool sparse = rbt_rng_below(&rng, 2) == 0;
+
+    for (uint32_t i = 0; i < c->cols; i++) {
+        float value = (float)((int)rbt_rng_below(&rng, 129) - 64) / 64;
+
+        update[i] = sparse && rbt_rng_below(&rng, 8) != 0 ? 0 : value;
+    }
+}
+
+static rbt_err work_clock(rbt_worker *worker, const swarm_case *c, float *values, int64_t *counters, rbt_error *error)
+{
+    uint32_t me = rbt_worker_id(worker);
+    uint64_t clock = rbt_worker_clock(worker);
+    rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_BATCH, me * 1000 + clock);
+    uint64_t first = c->reads_all ? 0 : rbt_rng_below(&rng, c->cols);
+    uint64_t n = c->reads_all ? c->cols : 1 + rbt_rng_below(&rng, c->cols - first);
+    rbt_err err = rbt_get_range(worker, VALUES, 0, first, n, RBT_STALENESS_OF_JOB, values, error);
+
+    if (err == RBT_OK)
+        err = rbt_get_row(worker, COUNTERS, 0, RBT_STALENESS_OF_JOB, counters, error);
+    if (err != RBT_OK)
+        return err;
+    check_counters(c, me, clock, counters);
+    check_gap(c, me, clock);
+    rbt_worker_did(worker, 1 + rbt_rng_below(&rng, 2000), 0);
+    make_update(c, me, clock, values);
+    if (rbt_rng_below(&rng, 8) != 0)
+        err = rbt_inc_row(worker, VALUES, 0, values, error);
+    if (err == RBT_OK)
+        err = rbt_inc(worker, COUNTERS, 0, me, 1, error);
+    if (err == RBT_OK && c->prefetches)
+        err = rbt_prefetch(worker, VALUES, 0, 0, c->cols, RBT_STALENESS_OF_JOB, error);
+    return err == RBT_OK ? rbt_clock(worker, error) : err;
+}
+
+static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
+{
+    const swarm_case *c = argument;
+    float *values = rbt_alloc(c->cols, sizeof *values);
+    int64_t *counters = rbt_alloc(c->topology.workers, sizeof *counters);
+    rbt_err err = RBT_OK;
+
+    while (err == RBT_OK && rbt_worker_clock(worker) < c->clocks[rbt_worker_id(worker)])
+        err = work_clock(worker, c, values, counters, error);
+    rbt_free(values);
+    rbt_free(counters);
+    return err;
+}
+
+/* When all have left: every clock was counted exactly once. */
+static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
+{
+    const swarm_case *c = argument;
+    int64_t *counters = rbt_alloc(c->topology.workers, sizeof *counters);
+    uint64_t slowest;
+    rbt_err err = rbt_observe(observer, COUNTERS, RBT_UNBOUNDED, counters, &slowest, error);
+
+    for (uint32_t m = 0; err == RBT_OK && m < c->topology.workers; m++)
+        if ((uint64_t)counters[m] > c->clocks[m] || ((uint64_t)counters[m] != c->clocks[m] && !c->topology.lost_is_gone))
+            rbt_checker_report(c->checker, "worker %u finished %" PRIu64 " clocks, the servers counted %" PRId64, m, c->clocks[m],
+                               counters[m]);
+    rbt_free(counters);
+    return err;
+}
+
+/* ---------------------------------------------------------------------------------------------- drawing */
+
+static void draw_faults(swarm_case *c, rbt_rng *rng)
+{
+    rbt_faults *faults = &c->sim.faults;
+
+    c->sim.net = (rbt_net){.bits_per_second = rbt_rng_below(rng, 2) ? 1e9 : 2e7,
+                           .latency_ns = rbt_rng_below(rng, 300000),
+                           .jitter_ns = rbt_rng_below(rng, 2) ? rbt_rng_below(rng, 200000) : 0};
+    c->sim.cost = (rbt_cost){.sample_ns = 1000, .byte_ns = 0.1, .message_ns = 500};
+    faults->within_ns = 20000000;
+    if (rbt_rng_below(rng, 2))
+        faults->drop = 0.05 * rbt_rng_f64(rng);
+    if (rbt_rng_below(rng, 2))
+        faults->duplicate = 0.2 * rbt_rng_f64(rng);
+    if (rbt_rng_below(rng, 2))
+        faults->delay = 0.2 * rbt_rng_f64(rng);
+    if (rbt_rng_below(rng, 3) == 0)
+        faults->partitions = 1 + (uint32_t)rbt_rng_below(rng, 3);
+    if (rbt_rng_below(rng, 3) == 0)
+        faults->crashes = 1 + (uint32_t)rbt_rng_below(rng, 3);
+    c->topology.lost_is_gone = faults->crashes > 0 && rbt_rng_below(rng, 4) == 0;
+}
+
+static void draw_stragglers(swarm_case *c, rbt_rng *rng)
+{
+    static const char *const specs[] = {"frac=0.3,slow=3", "p=0.1,slow=6", "worker=0,slow=5", "lognormal=0.7"};
+
+    if (rbt_rng_below(rng, 4) != 0)
+        snprintf(c->straggler_text, sizeof c->straggler_text, "%s", specs[rbt_rng_below(rng, 4)]);
+}
+
+static rbt_err draw(swarm_case *c, rbt_error *error)
+{
+    static const rbt_rule *const rules[] = {&rbt_rule_sum, &rbt_rule_con, &rbt_rule_dyn, &rbt_rule_dyn, &rbt_rule_adagrad};
+    rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_SWARM, 0);
+    rbt_topology *topology = &c->topology;
+    rbt_rule_config rule = {.factor = 0.5f, .rate = 0.25f};
+    rbt_table_spec specs[TABLES] = {[VALUES] = {.name = "values", .rows = 1, .type = RBT_F32},
+                                    [COUNTERS] = {.name = "counters", .rows = 1, .type = RBT_I64}};
+    uint64_t kind = rbt_rng_below(&rng, 6);
+    rbt_err err;
+
+    topology->workers = 1 + (uint32_t)rbt_rng_below(&rng, WORKERS_MAX);
+    topology->servers = 1 + (uint32_t)rbt_rng_below(&rng, 4);
+    topology->observers = 1;
+    topology->staleness = kind == 0 ? 0 : kind == 1 ? RBT_UNBOUNDED : 1 + rbt_rng_below(&rng, 6);
+    rule.rule = rules[rbt_rng_below(&rng, sizeof rules / sizeof rules[0])];
+    rule.workers = topology->workers;
+    rule.staleness = topology->staleness;
+    rule.partition_sync = rule.rule == &rbt_rule_dyn && rbt_rng_below(&rng, 2);
+    topology->partition_sync = rule.partition_sync;
+    topology->eager = !rule.partition_sync && kind > 1 && rbt_rng_below(&rng, 2);
+    topology->filter = rbt_rng_below(&rng, 2) ? 1e-6f : 0;
+    c->cols = 1 + (uint32_t)rbt_rng_below(&rng, 120);
+    c->reads_all = rule.partition_sync || rbt_rng_below(&rng, 2);
+    c->prefetches = rbt_rng_below(&rng, 3) == 0;
+    for (uint32_t m = 0; m < topology->workers; m++)
+        c->clocks[m] = rbt_rng_below(&rng, 4) == 0 ? rbt_rng_below(&rng, CLOCKS_MAX) : CLOCKS_MAX;
+    specs[VALUES].cols = c->cols;
+    specs[VALUES].sparse = !rule.rule->takes_gradients && rbt_rng_below(&rng, 4) == 0;
+    specs[COUNTERS].cols = topology->workers;
+    draw_faults(c, &rng);
+    draw_stragglers(c, &rng);
+    c->sim.seed = c->seed;
+    err = rbt_stragglers_init(&c->stragglers, c->straggler_text[0] ? c->straggler_text : NULL, topology->workers, c->seed, error);
+    return err == RBT_OK ? rbt_topology_init(topology, specs, TABLES, &rule, error) : err;
+}
+
+static void summarise(const swarm_case *c, const rbt_run *run, char *summary, size_t room)
+{
+    const rbt_topology *t = &c->topology;
+    char staleness[32] = "inf";
+
+    if (t->staleness != no_bound)
+        snprintf(staleness, sizeof staleness, "%" PRIu64, t->staleness);
+    snprintf(summary, room,
+             "seed %" PRIu64 ": %u workers, %u servers, s=%s, %s%s%s%s, %u values%s, straggler %s, drop %.3f dup %.3f delay %.3f, "
+             "%u partitions, %u crashes%s: %" PRIu64 " events, %" PRIu64 " repeated pushes, %.3f s",
+             c->seed, t->workers, t->servers, staleness, t->rule[VALUES].rule->name, t->partition_sync ? " synchronised" : "",
+             t->eager ? " eager" : "", c->prefetches ? " prefetch" : "", c->cols, c->reads_all ? "" : " in part",
+             c->straggler_text[0] ? c->straggler_text : "none", c->sim.faults.drop, c->sim.faults.duplicate, c->sim.faults.delay,
+             c->sim.faults.partitions, c->sim.faults.crashes, t->lost_is_gone ? " for good" : "", run->events, run->repeated,
+             (double)run->elapsed_ns / 1e9);
+}
+
+rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *error)
+{
+    swarm_case c = {.seed = seed};
+    rbt_run run;
+    rbt_err err = draw(&c, error);
+
+    if (err != RBT_OK)
+        return err;
+    rbt_run_init(&run, &c.topology);
+    c.run = &run;
+    c.sim.checker = c.checker = rbt_checker_create(&c.topology);
+    run.program = (rbt_program){.name = "swarm", .work = work, .argument = &c};
+    run.observe = (rbt_program){.name = "swarm", .work = observe, .argument = &c};
+    run.stragglers = &c.stragglers;
+    run.encode = seed % 4 == 0;
+    err = rbt_sim_run(&run, &c.sim, error);
+    if (err == RBT_OK && rbt_checker_broken(c.checker) != NULL)
+        err = rbt_fail(error, RBT_E_BROKEN, "at the end: %s", rbt_checker_broken(c.checker));
+    summarise(&c, &run, summary, room);
+    rbt_checker_destroy(c.checker);
+    rbt_run_deinit(&run);
+    rbt_topology_deinit(&c.topology);
+    rbt_stragglers_deinit(&c.stragglers);
+    return err;
+}

@@ -1,0 +1,527 @@
+/* The server's state machine; the contract is in server.h. A reader who follows one push reads handle_push, apply_push and
+ * clock_advanced; one pull: handle_pull, pull_is_ready and answer. */
+#include "node/server.h"
+
+#include "base/error.h"
+#include "sync/staleness.h"
+
+static bool is_bsp(const rbt_server *server)
+{
+    return server->topology->staleness == 0;
+}
+
+static bool is_worker(const rbt_server *server, uint32_t worker)
+{
+    return worker < server->topology->workers;
+}
+
+static bool has_versions(const rbt_server *server, uint32_t table)
+{
+    return server->topology->rule[table].rule->expire != NULL;
+}
+
+static const rbt_rule_config *rule_of(const rbt_server *server, const rbt_server_cell *cell)
+{
+    return &server->topology->rule[cell->table];
+}
+
+static rbt_message *say(rbt_server *server, rbt_env *env, rbt_message_type type, rbt_node to)
+{
+    rbt_message *message = rbt_message_create(type, server->node, to);
+
+    message->view = server->view;
+    rbt_outbox_put(&env->out, message);
+    return message;
+}
+
+/* ------------------------------------------------------------------------------------------- making one */
+
+static void init_cells(rbt_server *server)
+{
+    const rbt_topology *topology = server->topology;
+
+    server->ordinal = rbt_alloc(topology->tables, sizeof *server->ordinal);
+    for (uint32_t t = 0; t < topology->tables; t++) {
+        const rbt_layout *layout = &topology->layout[t];
+
+        server->ordinal[t] = rbt_alloc(layout->blocks, sizeof *server->ordinal[t]);
+        for (uint32_t b = 0; b < layout->blocks; b++) {
+            rbt_server_cell cell = {.table = t, .block = b};
+
+            server->ordinal[t][b] = UINT32_MAX;
+            if (layout->server[b] != server->id)
+                continue;
+            server->ordinal[t][b] = (uint32_t)server->cells.count;
+            rbt_cell_init(&cell.cell, &topology->rule[t], layout->type, rbt_layout_length(layout, b), layout->sparse);
+            rbt_array_push(&server->cells, cell);
+        }
+    }
+}
+
+void rbt_server_init(rbt_server *server, const rbt_topology *topology, uint32_t id)
+{
+    uint32_t workers = topology->workers;
+
+    *server = (rbt_server){.topology = topology, .node = rbt_node_of_server(id), .id = id, .view = 1};
+    init_cells(server);
+    rbt_floor_init(&server->clocks, workers);
+    server->incarnation = rbt_alloc(workers, sizeof *server->incarnation);
+    server->retiring = rbt_alloc(workers, sizeof *server->retiring);
+    server->early = rbt_alloc(workers, sizeof *server->early);
+    server->early_count = rbt_alloc(workers, sizeof *server->early_count);
+    server->registered = rbt_alloc(workers, sizeof *server->registered);
+    for (uint32_t m = 0; m < workers; m++)
+        server->registered[m] = rbt_alloc(server->cells.count / 64 + 1, sizeof **server->registered);
+}
+
+void rbt_server_deinit(rbt_server *server)
+{
+    for (size_t i = 0; i < server->cells.count; i++)
+        rbt_cell_deinit(&server->cells.at[i].cell);
+    rbt_array_free(&server->cells);
+    for (uint32_t t = 0; t < server->topology->tables; t++)
+        rbt_free(server->ordinal[t]);
+    rbt_free(server->ordinal);
+    for (uint32_t m = 0; m < server->topology->workers; m++) {
+        rbt_message *message;
+
+        while ((message = rbt_outbox_take(&server->early[m])) != NULL)
+            rbt_message_destroy(message);
+        rbt_free(server->registered[m]);
+    }
+    rbt_free(server->registered);
+    rbt_free(server->early);
+    rbt_free(server->early_count);
+    rbt_free(server->retiring);
+    rbt_free(server->incarnation);
+    rbt_floor_deinit(&server->clocks);
+    for (size_t i = 0; i < server->held.count; i++)
+        rbt_message_destroy(server->held.at[i].pull);
+    rbt_array_free(&server->held);
+}
+
+/* --------------------------------------------------------------------------------------------- answering */
+
+/* May this pull be answered now? (protocols.md, section 1; the asker's own pushes are counted too: read-my-writes.) */
+static bool pull_is_ready(const rbt_server *server, const rbt_message *pull)
+{
+    if (!rbt_ssp_may_read(pull->need, server->clocks.least))
+        return false;
+    return !is_worker(server, pull->worker) || server->clocks.value[pull->worker] >= pull->clock;
+}
+
+static void add_block(rbt_server *server, rbt_message *answer, uint32_t ordinal, uint64_t version)
+{
+    rbt_server_cell *cell = &server->cells.at[ordinal];
+    rbt_part part = {.table = cell->table, .block = cell->block};
+
+    part.snap = rbt_cell_read(&cell->cell, rule_of(server, cell), answer->worker, version, &part.version);
+    rbt_array_push(&answer->parts, part);
+}
+
+static rbt_message *begin_blocks(rbt_server *server, rbt_env *env, uint32_t worker)
+{
+    rbt_message *answer = say(server, env, RBT_MSG_BLOCKS, rbt_node_of_worker(server->topology, worker));
+
+    answer->worker = worker;
+    answer->slowest = server->clocks.least;
+    answer->included = is_worker(server, worker) ? server->clocks.value[worker] : 0;
+    return answer;
+}
+
+static void answer(rbt_server *server, const rbt_message *pull, uint64_t held_ns, rbt_env *env)
+{
+    rbt_message *blocks = begin_blocks(server, env, pull->worker);
+
+    blocks->request = pull->request;
+    blocks->held_ns = held_ns;
+    for (size_t i = 0; i < pull->parts.count; i++) {
+        const rbt_part *part = &pull->parts.at[i];
+        uint32_t ordinal = server->ordinal[part->table][part->block];
+
+        if (is_worker(server, pull->worker))
+            server->registered[pull->worker][ordinal / 64] |= 1ULL << ordinal % 64;
+        add_block(server, blocks, ordinal, pull->version);
+    }
+}
+
+/* Answers every held pull whose time has come, in the order they came. */
+static void answer_held(rbt_server *server, rbt_env *env)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < server->held.count; i++) {
+        rbt_held_pull held = server->held.at[i];
+
+        if (!pull_is_ready(server, held.pull)) {
+            server->held.at[kept++] = held;
+            continue;
+        }
+        answer(server, held.pull, env->now_ns - held.since_ns, env);
+        rbt_message_destroy(held.pull);
+    }
+    server->held.count = kept;
+}
+
+static bool has_held_pull(const rbt_server *server, uint32_t worker)
+{
+    for (size_t i = 0; i < server->held.count; i++)
+        if (server->held.at[i].pull->worker == worker)
+            return true;
+    return false;
+}
+
+/* Pushes what is new to the workers that read here before, so that they seldom have to ask (Bösen's callbacks). Those that
+ * asked and are held will be answered anyway. */
+static void push_eagerly(rbt_server *server, rbt_env *env)
+{
+    for (uint32_t m = 0; m < server->topology->workers; m++) {
+        rbt_message *blocks = NULL;
+
+        if (server->clocks.gone[m] || server->retiring[m] || has_held_pull(server, m))
+            continue;
+        for (uint32_t ordinal = 0; ordinal < server->cells.count; ordinal++) {
+            if (!(server->registered[m][ordinal / 64] >> ordinal % 64 & 1))
+                continue;
+            if (blocks == NULL)
+                blocks = begin_blocks(server, env, m);
+            add_block(server, blocks, ordinal, 0);
+        }
+    }
+}
+
+/* Tells the master where this server stands, for the stable version of partition-synchronised dyn. */
+static void report(rbt_server *server, rbt_env *env)
+{
+    uint64_t version = RBT_UNBOUNDED;
+    rbt_message *message;
+
+    if (!server->topology->partition_sync)
+        return;
+    for (size_t i = 0; i < server->cells.count; i++)
+        if (has_versions(server, server->cells.at[i].table) && server->cells.at[i].cell.top < version)
+            version = server->cells.at[i].cell.top;
+    if (version == server->reported_version && server->clocks.least == server->reported_slowest)
+        return;
+    server->reported_version = version;
+    server->reported_slowest = server->clocks.least;
+    message = say(server, env, RBT_MSG_REPORT, RBT_MASTER);
+    message->slowest = server->clocks.least;
+    message->version = version;
+}
+
+static void clock_advanced(rbt_server *server, bool slowest_rose, rbt_env *env)
+{
+    if (slowest_rose && server->topology->eager)
+        push_eagerly(server, env);
+    answer_held(server, env);
+    report(server, env);
+}
+
+/* ------------------------------------------------------------------------------------------------ pushes */
+
+static void count_versions(rbt_server *server, const rbt_server_cell *cell, size_t bytes_before)
+{
+    rbt_server_stats *stats = &server->stats;
+
+    stats->version_bytes += rbt_cell_version_bytes(&cell->cell) - bytes_before;
+    if (cell->cell.versions.count > stats->peak_versions)
+        stats->peak_versions = cell->cell.versions.count;
+    if (stats->version_bytes > stats->peak_version_bytes)
+        stats->peak_version_bytes = stats->version_bytes;
+}
+
+static rbt_push push_of_part(const rbt_message *message, const rbt_part *part)
+{
+    return (rbt_push){.worker = message->worker, .clock = message->clock, .version = part->version,
+                      .slowest = message->slowest, .update = part->snap};
+}
+
+/* Does the message carry what it must? Parts ascend and are ours; every block with versions is named, because an update
+ * that changes nothing there still counts. */
+static bool push_is_sound(const rbt_server *server, const rbt_message *message)
+{
+    size_t versioned = 0, named = 0;
+    uint32_t last = 0;
+
+    for (size_t i = 0; i < server->cells.count; i++)
+        versioned += has_versions(server, server->cells.at[i].table);
+    for (size_t i = 0; i < message->parts.count; i++) {
+        const rbt_part *part = &message->parts.at[i];
+        const rbt_server_cell *cell;
+        uint32_t ordinal;
+        rbt_push push = push_of_part(message, part);
+
+        if (part->table >= server->topology->tables || part->block >= server->topology->layout[part->table].blocks)
+            return false;
+        ordinal = server->ordinal[part->table][part->block];
+        if (ordinal == UINT32_MAX || (i > 0 && ordinal <= last))
+            return false;
+        cell = &server->cells.at[ordinal];
+        if (!rbt_cell_accepts(&cell->cell, rule_of(server, cell), &push))
+            return false;
+        named += has_versions(server, part->table);
+        last = ordinal;
+    }
+    return named == versioned;
+}
+
+/* Applies a push whose turn has come. */
+static void apply_push(rbt_server *server, rbt_message *message, rbt_env *env)
+{
+    uint32_t worker = message->worker;
+    uint64_t slowest = server->clocks.least;
+    rbt_message *ack;
+
+    for (size_t i = 0; i < message->parts.count; i++) {
+        const rbt_part *part = &message->parts.at[i];
+        rbt_server_cell *cell = &server->cells.at[server->ordinal[part->table][part->block]];
+        size_t bytes = rbt_cell_version_bytes(&cell->cell);
+        rbt_push push = push_of_part(message, part);
+
+        rbt_cell_push(&cell->cell, rule_of(server, cell), &push);
+        count_versions(server, cell, bytes);
+    }
+    server->stats.updates++;
+    if (slowest != RBT_UNBOUNDED && message->clock > slowest && message->clock - slowest > server->stats.max_gap)
+        server->stats.max_gap = message->clock - slowest;
+    ack = say(server, env, RBT_MSG_ACK, message->from);
+    ack->worker = worker;
+    ack->incarnation = message->incarnation;
+    ack->clock = message->clock;
+    clock_advanced(server, rbt_floor_raise(&server->clocks, worker, message->clock + 1), env);
+    rbt_message_destroy(message);
+}
+
+/* A worker leaves: nobody waits for it any more. */
+static void leave(rbt_server *server, uint32_t worker, rbt_env *env)
+{
+    bool rose;
+
+    if (server->clocks.gone[worker])
+        return;
+    rose = rbt_floor_leave(&server->clocks, worker);
+    for (size_t i = 0; i < server->cells.count; i++) {
+        rbt_server_cell *cell = &server->cells.at[i];
+        size_t bytes = rbt_cell_version_bytes(&cell->cell);
+
+        rbt_cell_leave(&cell->cell, rule_of(server, cell), worker);
+        count_versions(server, cell, bytes);
+    }
+    clock_advanced(server, rose, env);
+}
+
+/* BSP: applies early pushes as long as the worker whose turn it is has one. A worker that left is passed over. */
+static void take_turns(rbt_server *server, rbt_env *env)
+{
+    uint32_t workers = server->topology->workers, idle = 0;
+
+    while (idle < workers) {
+        uint32_t m = server->turn;
+
+        if (server->early_count[m] > 0) {
+            server->early_count[m]--;
+            apply_push(server, rbt_outbox_take(&server->early[m]), env);
+            idle = 0;
+        } else if (server->retiring[m]) {
+            leave(server, m, env);
+            idle++;
+        } else {
+            return;
+        }
+        server->turn = (m + 1) % workers;
+    }
+}
+
+/* Refuses what comes from the past: an older incarnation, or an older view (whose sender is told the view). */
+static bool is_from_the_past(rbt_server *server, const rbt_message *message, rbt_env *env)
+{
+    uint32_t worker = message->worker;
+    rbt_message *view;
+
+    if (is_worker(server, worker) && message->incarnation < server->incarnation[worker]) {
+        server->stats.refused++;
+        return true;
+    }
+    if (message->view >= server->view)
+        return false;
+    server->stats.refused++;
+    view = say(server, env, RBT_MSG_VIEW, message->from);
+    for (uint32_t m = 0; m < server->topology->workers; m++) {
+        rbt_member member = {.incarnation = server->incarnation[m], .state = RBT_MEMBER_LIVE};
+
+        rbt_array_push(&view->members, member);
+    }
+    return true;
+}
+
+static void handle_push(rbt_server *server, rbt_message *message, rbt_env *env)
+{
+    uint32_t worker = message->worker;
+    uint64_t expected;
+
+    if (!is_worker(server, worker) || is_from_the_past(server, message, env))
+        goto drop;
+    expected = server->clocks.value[worker] + server->early_count[worker];
+#ifndef RBT_MUTANT_DUPLICATE
+    if (message->clock < expected) { /* applied, or waiting for its turn: say so again and forget it */
+        server->stats.repeated++;
+        if (message->clock < server->clocks.value[worker]) {
+            rbt_message *ack = say(server, env, RBT_MSG_ACK, message->from);
+
+            ack->worker = worker;
+            ack->incarnation = message->incarnation;
+            ack->clock = message->clock;
+        }
+        goto drop;
+    }
+#else /* applied again: the swarm must notice */
+    if (message->clock < expected)
+        message->clock = expected;
+#endif
+    if (message->clock > expected || server->clocks.gone[worker] || !push_is_sound(server, message)) {
+        server->stats.refused++;
+        rbt_log_event(env->log, RBT_LOG_WARNING, "server", "server %u refused a push of worker %u for clock %llu (expected %llu)",
+                      server->id, worker, (unsigned long long)message->clock, (unsigned long long)expected);
+        goto drop;
+    }
+    if (!is_bsp(server)) {
+        apply_push(server, message, env);
+        return;
+    }
+    rbt_outbox_put(&server->early[worker], message);
+    server->early_count[worker]++;
+    take_turns(server, env);
+    return;
+drop:
+    rbt_message_destroy(message);
+}
+
+/* ------------------------------------------------------------------------------------------------- pulls */
+
+static bool pull_is_sound(const rbt_server *server, const rbt_message *pull)
+{
+    if (pull->worker >= server->topology->workers + server->topology->observers)
+        return false;
+    for (size_t i = 0; i < pull->parts.count; i++) {
+        const rbt_part *part = &pull->parts.at[i];
+
+        if (part->table >= server->topology->tables || part->block >= server->topology->layout[part->table].blocks ||
+            server->ordinal[part->table][part->block] == UINT32_MAX)
+            return false;
+    }
+    return server->held.count < RBT_HELD_MAX;
+}
+
+static bool is_held_already(const rbt_server *server, const rbt_message *pull)
+{
+    for (size_t i = 0; i < server->held.count; i++)
+        if (server->held.at[i].pull->worker == pull->worker && server->held.at[i].pull->request == pull->request)
+            return true;
+    return false;
+}
+
+static void handle_pull(rbt_server *server, rbt_message *pull, rbt_env *env)
+{
+    if (!pull_is_sound(server, pull)) {
+        server->stats.refused++;
+        goto drop;
+    }
+    if (is_from_the_past(server, pull, env) || is_held_already(server, pull))
+        goto drop;
+    if (!pull_is_ready(server, pull)) {
+        rbt_held_pull held = {.pull = pull, .since_ns = env->now_ns};
+
+        rbt_array_push(&server->held, held);
+        return;
+    }
+    answer(server, pull, 0, env);
+drop:
+    rbt_message_destroy(pull);
+}
+
+/* -------------------------------------------------------------------------------------------- membership */
+
+static void retire(rbt_server *server, uint32_t worker, rbt_env *env)
+{
+    server->retiring[worker] = true;
+    if (is_bsp(server))
+        take_turns(server, env); /* its early pushes come first */
+    else
+        leave(server, worker, env);
+}
+
+/* A worker came back: what its predecessor still has under way is refused from now on; it goes on where that stopped. */
+static void handle_resume(rbt_server *server, const rbt_message *message, rbt_env *env)
+{
+    uint32_t worker = message->worker;
+    rbt_message *resumed;
+    size_t kept = 0;
+
+    if (!is_worker(server, worker) || message->incarnation < server->incarnation[worker])
+        return;
+    server->incarnation[worker] = message->incarnation;
+    for (size_t i = 0; i < server->held.count; i++) {
+        if (server->held.at[i].pull->worker == worker)
+            rbt_message_destroy(server->held.at[i].pull);
+        else
+            server->held.at[kept++] = server->held.at[i];
+    }
+    server->held.count = kept;
+    resumed = say(server, env, RBT_MSG_RESUMED, message->from);
+    resumed->worker = worker;
+    resumed->incarnation = message->incarnation;
+    resumed->request = message->request;
+    resumed->clock = server->clocks.value[worker] + server->early_count[worker];
+    for (size_t i = 0; i < server->cells.count; i++) /* the lowest version it may name now */
+        if (has_versions(server, server->cells.at[i].table) &&
+            server->cells.at[i].cell.next.value[worker] > resumed->version)
+            resumed->version = server->cells.at[i].cell.next.value[worker];
+}
+
+static void handle_view(rbt_server *server, const rbt_message *message, rbt_env *env)
+{
+    if (message->view <= server->view || message->members.count != server->topology->workers)
+        return;
+    server->view = message->view;
+    for (uint32_t m = 0; m < server->topology->workers; m++) {
+        if (message->members.at[m].incarnation > server->incarnation[m])
+            server->incarnation[m] = message->members.at[m].incarnation;
+        if (message->members.at[m].state == RBT_MEMBER_RETIRED)
+            retire(server, m, env);
+    }
+}
+
+void rbt_server_handle(rbt_server *server, rbt_message *message, rbt_env *env)
+{
+    switch (message->type) {
+    case RBT_MSG_PUSH:
+        handle_push(server, message, env);
+        return;
+    case RBT_MSG_PULL:
+        handle_pull(server, message, env);
+        return;
+    case RBT_MSG_RETIRE:
+        if (is_worker(server, message->worker) && message->incarnation >= server->incarnation[message->worker])
+            retire(server, message->worker, env);
+        break;
+    case RBT_MSG_RESUME:
+        handle_resume(server, message, env);
+        break;
+    case RBT_MSG_VIEW:
+        handle_view(server, message, env);
+        break;
+    default:
+        server->stats.refused++;
+        break;
+    }
+    rbt_message_destroy(message);
+}
+
+uint32_t rbt_server_slowest_worker(const rbt_server *server)
+{
+    for (uint32_t m = 0; m < server->topology->workers; m++)
+        if (!server->clocks.gone[m] && server->clocks.value[m] == server->clocks.least)
+            return m;
+    return UINT32_MAX;
+}

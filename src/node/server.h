@@ -1,0 +1,69 @@
+/* A server: holds blocks, applies updates, answers pulls when the staleness bound allows it.
+ *
+ * A pure state machine: rbt_server_handle takes a message and collects what the server says in return. What holds always:
+ *   - an update of (worker, clock) is applied to a block exactly once, in clock order per worker, whatever is repeated;
+ *     an update of an earlier incarnation of a worker that has come back is refused;
+ *   - under BSP (staleness 0) the updates of one clock are applied in worker order, those that come early are held;
+ *   - an answer contains every update of every worker from clocks below `need`, and all of the asker's own;
+ *   - a message of an older view is refused and answered with the view.
+ * docs/protocols.md, sections 1 and 2. Proved by tests/unit/test_server.c and by the swarm.
+ */
+#ifndef RBT_NODE_SERVER_H
+#define RBT_NODE_SERVER_H
+
+#include "node/topology.h"
+
+#define RBT_HELD_MAX 65536 /* pulls a server holds back at once; a peer that asks for more is refused */
+
+/* A block of this server. Its number among them is its ordinal. */
+typedef struct rbt_server_cell {
+    uint32_t table;
+    uint32_t block;
+    rbt_cell cell;
+} rbt_server_cell;
+
+typedef struct rbt_held_pull {
+    rbt_message *pull;
+    uint64_t since_ns;
+} rbt_held_pull;
+
+typedef struct rbt_server_stats {
+    uint64_t updates;       /* pushes applied */
+    uint64_t repeated;      /* pushes dropped because they had been applied */
+    uint64_t refused;       /* messages that broke the protocol or came from the past */
+    uint64_t max_gap;       /* largest (clock pushed - slowest clock) */
+    uint64_t peak_versions; /* dyn: most live versions of one block */
+    uint64_t version_bytes; /* dyn: now, and at the worst */
+    uint64_t peak_version_bytes;
+} rbt_server_stats;
+
+typedef struct rbt_server {
+    const rbt_topology *topology;
+    rbt_node node;
+    uint32_t id;
+    uint32_t view;
+    RBT_ARRAY(rbt_server_cell) cells; /* ascending by (table, block) */
+    uint32_t **ordinal;               /* per table and block: its place in `cells`, UINT32_MAX when elsewhere */
+    rbt_floor clocks;                 /* per worker: clocks applied */
+    uint32_t *incarnation;            /* per worker */
+    bool *retiring;                   /* per worker: leaves when its early pushes are applied */
+    rbt_outbox *early;                /* BSP, per worker: pushes waiting for their turn, and how many */
+    uint32_t *early_count;
+    uint32_t turn;                       /* BSP: the worker whose push comes next in this clock */
+    uint64_t **registered;               /* per worker: bit set over `cells` of what it reads */
+    RBT_ARRAY(rbt_held_pull) held;       /* in order of arrival */
+    uint64_t reported_slowest;           /* what the master was told last */
+    uint64_t reported_version;
+    rbt_server_stats stats;
+} rbt_server;
+
+void rbt_server_init(rbt_server *server, const rbt_topology *topology, uint32_t id);
+void rbt_server_deinit(rbt_server *server);
+
+/* Handles one message (which it takes) and puts what it has to say into env->out. */
+void rbt_server_handle(rbt_server *server, rbt_message *message, rbt_env *env);
+
+/* For whom do readers wait? A live worker that has finished the fewest clocks; UINT32_MAX when nobody is live. */
+uint32_t rbt_server_slowest_worker(const rbt_server *server);
+
+#endif

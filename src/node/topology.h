@@ -1,0 +1,58 @@
+/* Who is in the job and what it agreed on: shared, read-only, by all nodes.
+ *
+ * Nodes are numbered: 0 is the master, 1 .. P the servers, then the workers, then the observers (readers without a clock:
+ * the evaluator). */
+#ifndef RBT_NODE_TOPOLOGY_H
+#define RBT_NODE_TOPOLOGY_H
+
+#include "base/log.h"
+#include "rule/rule.h"
+#include "table/layout.h"
+#include "wire/message.h"
+
+#define RBT_UNACKED_MAX 64 /* clocks a worker may have pushed without an acknowledgement; then it waits */
+
+typedef struct rbt_topology {
+    uint32_t workers;
+    uint32_t servers;
+    uint32_t observers;
+    uint64_t staleness;  /* 0 = BSP, RBT_UNBOUNDED = ASP */
+    bool eager;          /* servers push fresh blocks to readers when the slowest clock advances */
+    bool partition_sync; /* dyn: pulls name the master's stable version */
+    bool lost_is_gone;   /* a worker that dies does not come back */
+    float filter;        /* updates smaller than this are not sent */
+    uint32_t tables;
+    rbt_layout *layout;    /* per table */
+    rbt_rule_config *rule; /* per table; integer tables always sum */
+} rbt_topology;
+
+#define RBT_MASTER ((rbt_node)0)
+
+static inline rbt_node rbt_node_of_server(uint32_t server)
+{
+    return 1 + server;
+}
+
+static inline rbt_node rbt_node_of_worker(const rbt_topology *topology, uint32_t worker)
+{
+    return 1 + topology->servers + worker;
+}
+
+static inline uint32_t rbt_topology_nodes(const rbt_topology *topology)
+{
+    return 1 + topology->servers + topology->workers + topology->observers;
+}
+
+/* What a node is given while it handles one message: the time, a place for what it says, somebody to log to. */
+typedef struct rbt_env {
+    uint64_t now_ns;
+    rbt_outbox out;
+    const rbt_log *log;
+} rbt_env;
+
+/* Lays out the tables. `rule` is the rule of the f32 tables, without its per-table fields. */
+rbt_err rbt_topology_init(rbt_topology *topology, const rbt_table_spec *specs, uint32_t tables, const rbt_rule_config *rule,
+                          rbt_error *error);
+void rbt_topology_deinit(rbt_topology *topology);
+
+#endif

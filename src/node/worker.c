@@ -1,0 +1,470 @@
+/* The client's state machine; the contract is in worker.h. A reader who follows a pull reads rbt_client_want, ask_for and
+ * handle_blocks; a push: rbt_client_increment, rbt_client_clock and handle_ack. */
+#include "node/worker.h"
+
+#include "base/error.h"
+#include "sync/staleness.h"
+
+static bool has_versions(const rbt_client *client, uint32_t table)
+{
+    return client->topology->rule[table].rule->expire != NULL;
+}
+
+static rbt_copy *copy_of(const rbt_client *client, rbt_span span)
+{
+    return &client->cache[span.table].copies[span.block];
+}
+
+static rbt_message *make(const rbt_client *client, rbt_message_type type, rbt_node to)
+{
+    rbt_message *message = rbt_message_create(type, client->node, to);
+
+    message->view = client->view;
+    message->worker = client->worker;
+    message->incarnation = client->incarnation;
+    message->clock = client->clock;
+    return message;
+}
+
+void rbt_client_init(rbt_client *client, const rbt_topology *topology, uint32_t worker, uint32_t incarnation)
+{
+    *client = (rbt_client){.topology = topology, .worker = worker, .incarnation = incarnation, .view = 1};
+    client->node = rbt_node_of_worker(topology, worker);
+    client->is_observer = worker >= topology->workers;
+    client->ready = incarnation == 0;
+    client->stable_clock = RBT_UNBOUNDED;
+    client->last_request = (uint64_t)incarnation << 40; /* answers to a former life are not taken for ours */
+    client->known = rbt_alloc(topology->servers, sizeof *client->known);
+    client->cache = rbt_alloc(topology->tables, sizeof *client->cache);
+    for (uint32_t t = 0; t < topology->tables; t++)
+        rbt_cache_init(&client->cache[t], &topology->layout[t]);
+    client->unacked = rbt_alloc(topology->servers, sizeof *client->unacked);
+    client->unacked_count = rbt_alloc(topology->servers, sizeof *client->unacked_count);
+    client->resume_told = rbt_alloc(topology->servers, sizeof *client->resume_told);
+}
+
+void rbt_client_deinit(rbt_client *client)
+{
+    for (uint32_t t = 0; t < client->topology->tables; t++)
+        rbt_cache_deinit(&client->cache[t]);
+    rbt_free(client->cache);
+    for (uint32_t s = 0; s < client->topology->servers; s++) {
+        rbt_message *message;
+
+        while ((message = rbt_outbox_take(&client->unacked[s])) != NULL)
+            rbt_message_destroy(message);
+    }
+    rbt_free(client->unacked);
+    rbt_free(client->unacked_count);
+    rbt_free(client->resume_told);
+    rbt_free(client->known);
+    for (size_t i = 0; i < client->requests.count; i++)
+        rbt_message_destroy(client->requests.at[i].pull);
+    rbt_array_free(&client->requests);
+}
+
+void rbt_client_begin(rbt_client *client, rbt_env *env)
+{
+    if (!client->ready)
+        rbt_outbox_put(&env->out, make(client, RBT_MSG_HELLO, RBT_MASTER));
+}
+
+/* --------------------------------------------------------------------------------------------- asking */
+
+/* Must this block be read at the version the master called stable? */
+static bool is_synchronised(const rbt_client *client, uint32_t table)
+{
+    return client->topology->partition_sync && has_versions(client, table) && !client->is_observer;
+}
+
+/* Is the copy good enough for a reader at `clock`? Without a bound (ASP) a copy is good for the clock it was read in; a
+ * rule that takes gradients shows a worker its own updates only through the server; with partition sync all copies are of
+ * one version. */
+static bool is_fresh(const rbt_client *client, rbt_span span, uint64_t clock, uint64_t need, bool bounded)
+{
+    const rbt_copy *copy = copy_of(client, span);
+    bool whole = !bounded || client->topology->rule[span.table].rule->takes_gradients;
+
+    if (copy->base == NULL || copy->slowest < need)
+        return false;
+    if (is_synchronised(client, span.table) && copy->version != client->read_version)
+        return false;
+    return !whole || client->is_observer || copy->included >= clock;
+}
+
+static bool is_under_way(const rbt_copy *copy, uint64_t clock, uint64_t need)
+{
+    return copy->request != 0 && copy->request_need >= need && copy->request_clock >= clock;
+}
+
+/* Partition sync: the master must first say which version may be read. True when it has, for this clock and need. */
+static bool version_is_known(rbt_client *client, uint64_t clock, uint64_t need, rbt_env *env)
+{
+    rbt_message *ask;
+
+    if (!client->topology->partition_sync || client->is_observer)
+        return true;
+    if (client->stable_clock == clock && client->stable_need >= need && client->stable_request == 0)
+        return true;
+    if (client->stable_request != 0 && client->stable_clock == clock && client->stable_need >= need)
+        return false; /* asked, not answered */
+    client->stable_request = ++client->last_request;
+    client->stable_clock = clock;
+    client->stable_need = need;
+    ask = make(client, RBT_MSG_ASK, RBT_MASTER);
+    ask->clock = clock;
+    ask->need = need;
+    ask->request = client->stable_request;
+    rbt_outbox_put(&env->out, ask);
+    return false;
+}
+
+/* Sends one pull per server for the blocks that are neither fresh nor asked for. */
+static void ask_for(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need, bool bounded,
+                    rbt_env *env)
+{
+    for (uint32_t server = 0; server < client->topology->servers; server++) {
+        rbt_message *pull = NULL;
+
+        for (size_t i = 0; i < n; i++) {
+            rbt_copy *copy = copy_of(client, spans[i]);
+            rbt_part part = {.table = spans[i].table, .block = spans[i].block};
+
+            if (client->topology->layout[part.table].server[part.block] != server || is_under_way(copy, clock, need) ||
+                is_fresh(client, spans[i], clock, need, bounded))
+                continue;
+            if (pull == NULL) {
+                pull = make(client, RBT_MSG_PULL, rbt_node_of_server(server));
+                pull->clock = client->is_observer ? 0 : clock;
+                pull->need = need;
+                pull->version = client->is_observer ? RBT_UNBOUNDED : client->read_version;
+                pull->request = ++client->last_request;
+            }
+            rbt_array_push(&pull->parts, part);
+            copy->request = pull->request;
+            copy->request_need = need;
+            copy->request_clock = clock;
+        }
+        if (pull != NULL) {
+            rbt_request request = {.id = pull->request, .pull = pull};
+
+            rbt_array_push(&client->requests, request);
+            rbt_outbox_put(&env->out, rbt_message_copy(pull));
+        }
+    }
+}
+
+static bool want(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need, bool bounded,
+                 rbt_env *env)
+{
+    bool fresh = true;
+
+    for (size_t i = 0; fresh && i < n; i++)
+        fresh = is_fresh(client, spans[i], clock, need, bounded);
+    if (!fresh && version_is_known(client, clock, need, env))
+        ask_for(client, spans, n, clock, need, bounded, env);
+    return fresh;
+}
+
+bool rbt_client_want(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t staleness, rbt_env *env)
+{
+    return want(client, spans, n, clock, rbt_ssp_need(clock, staleness), staleness != RBT_UNBOUNDED, env);
+}
+
+bool rbt_client_observe(rbt_client *client, const rbt_span *spans, size_t n, uint64_t need, rbt_env *env)
+{
+    RBT_ASSERT(client->is_observer);
+    return want(client, spans, n, 0, need, true, env);
+}
+
+void rbt_client_note_read(rbt_client *client, const rbt_span *spans, size_t n)
+{
+    uint64_t gap = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t slowest = copy_of(client, spans[i])->slowest;
+
+        if (client->clock > slowest && client->clock - slowest > gap)
+            gap = client->clock - slowest;
+    }
+    client->staleness_seen[gap < RBT_STALENESS_BINS - 1 ? gap : RBT_STALENESS_BINS - 1]++;
+}
+
+void rbt_client_read(rbt_client *client, rbt_span span, uint32_t offset, uint32_t n, uint64_t staleness, void *out)
+{
+    rbt_copy *copy = copy_of(client, span);
+    uint64_t gap = client->clock > copy->slowest ? client->clock - copy->slowest : 0;
+
+    if (!client->is_observer) {
+        RBT_ASSERT(staleness == RBT_UNBOUNDED || (copy->base != NULL && gap <= staleness));
+        RBT_ASSERT(!is_synchronised(client, span.table) || copy->version == client->read_version);
+    }
+    rbt_cache_read(&client->cache[span.table], span.block, offset, n, out);
+}
+
+/* --------------------------------------------------------------------------------------------- answers */
+
+/* Forgets the request an answer belongs to; false when it is none of ours (repeated, or from a former life). */
+static bool finish_request(rbt_client *client, const rbt_message *answer)
+{
+    for (size_t i = 0; i < client->requests.count; i++) {
+        if (client->requests.at[i].id != answer->request)
+            continue;
+        rbt_message_destroy(client->requests.at[i].pull);
+        client->requests.at[i] = client->requests.at[--client->requests.count];
+        return true;
+    }
+    return false;
+}
+
+/* Can a part of a peer's answer be what it says? */
+static bool part_is_sound(const rbt_client *client, const rbt_part *part)
+{
+    const rbt_layout *layout;
+
+    if (part->table >= client->topology->tables || part->snap == NULL)
+        return false;
+    layout = &client->topology->layout[part->table];
+    return part->block < layout->blocks && part->snap->type == layout->type &&
+           part->snap->length == rbt_layout_length(layout, part->block);
+}
+
+/* Takes blocks over. An eager push that crossed one of our own pushes on the way lacks that one: it is passed over, and
+ * the next read asks if it must. */
+static void handle_blocks(rbt_client *client, const rbt_message *answer)
+{
+    bool asked = answer->request != 0;
+    uint32_t server = answer->from - 1;
+
+    if (answer->from == RBT_MASTER || server >= client->topology->servers)
+        return;
+    if (answer->slowest > client->known[server])
+        client->known[server] = answer->slowest;
+    if (asked && !finish_request(client, answer))
+        return;
+    if (asked && answer->held_ns > client->held_ns)
+        client->held_ns = answer->held_ns;
+    for (size_t i = 0; i < answer->parts.count; i++) {
+        const rbt_part *part = &answer->parts.at[i];
+        rbt_span span = {.table = part->table, .block = part->block};
+        rbt_copy *copy;
+
+        if (!part_is_sound(client, part))
+            continue;
+        copy = copy_of(client, span);
+        if (asked && copy->request == answer->request)
+            copy->request = 0;
+        if (answer->included < client->clock && !client->is_observer)
+            continue;
+        if (copy->base != NULL && copy->slowest > answer->slowest)
+            continue; /* what we have is newer */
+        rbt_cache_adopt(&client->cache[span.table], span.block, part->snap, answer->slowest, answer->included,
+                        part->version);
+    }
+}
+
+static void handle_stable(rbt_client *client, const rbt_message *answer)
+{
+    if (answer->request != client->stable_request)
+        return;
+    client->stable_request = 0;
+    client->read_version = answer->version > client->next_version ? answer->version : client->next_version;
+    if (answer->held_ns > client->held_ns)
+        client->held_ns = answer->held_ns;
+}
+
+static void handle_ack(rbt_client *client, const rbt_message *ack)
+{
+    uint32_t server = ack->from - 1;
+
+    if (ack->from == RBT_MASTER || server >= client->topology->servers || ack->incarnation != client->incarnation)
+        return;
+    while (client->unacked[server].first != NULL && client->unacked[server].first->clock <= ack->clock) {
+        rbt_message_destroy(rbt_outbox_take(&client->unacked[server]));
+        client->unacked_count[server]--;
+    }
+}
+
+/* --------------------------------------------------------------------------------------- views, coming back */
+
+static void send_again(rbt_client *client, const rbt_message *original, rbt_env *env)
+{
+    rbt_message *copy = rbt_message_copy(original);
+
+    copy->view = client->view;
+    rbt_outbox_put(&env->out, copy);
+}
+
+/* Under a new view servers refuse what was sent under the old one: all that is not answered goes out again. */
+static void handle_view(rbt_client *client, const rbt_message *message, rbt_env *env)
+{
+    if (message->view <= client->view)
+        return;
+    client->view = message->view;
+    if (!client->ready) {
+        if (client->is_observer || message->members.count != client->topology->workers ||
+            message->members.at[client->worker].incarnation != client->incarnation)
+            return;
+        client->resume_request = ++client->last_request;
+        client->resume_missing = client->topology->servers;
+        client->clock = RBT_UNBOUNDED;
+        for (uint32_t s = 0; s < client->topology->servers; s++) {
+            rbt_message *resume = make(client, RBT_MSG_RESUME, rbt_node_of_server(s));
+
+            client->resume_told[s] = false;
+            resume->request = client->resume_request;
+            rbt_outbox_put(&env->out, resume);
+        }
+        return;
+    }
+    for (uint32_t s = 0; s < client->topology->servers; s++)
+        for (const rbt_message *push = client->unacked[s].first; push != NULL; push = push->next)
+            send_again(client, push, env);
+    for (size_t i = 0; i < client->requests.count; i++)
+        send_again(client, client->requests.at[i].pull, env);
+}
+
+static void handle_resumed(rbt_client *client, const rbt_message *message)
+{
+    uint32_t server = message->from - 1;
+
+    if (client->ready || message->request != client->resume_request || message->from == RBT_MASTER ||
+        server >= client->topology->servers || client->resume_told[server])
+        return;
+    client->resume_told[server] = true;
+    if (message->clock < client->clock)
+        client->clock = message->clock;
+    if (message->version > client->next_version)
+        client->next_version = client->former_version = message->version;
+    client->ready = --client->resume_missing == 0;
+}
+
+void rbt_client_handle(rbt_client *client, rbt_message *message, rbt_env *env)
+{
+    switch (message->type) {
+    case RBT_MSG_BLOCKS:
+        handle_blocks(client, message);
+        break;
+    case RBT_MSG_ACK:
+        handle_ack(client, message);
+        break;
+    case RBT_MSG_STABLE:
+        handle_stable(client, message);
+        break;
+    case RBT_MSG_VIEW:
+        handle_view(client, message, env);
+        break;
+    case RBT_MSG_RESUMED:
+        handle_resumed(client, message);
+        break;
+    case RBT_MSG_STOP:
+        client->stopping = true;
+        break;
+    default:
+        break;
+    }
+    rbt_message_destroy(message);
+}
+
+/* ----------------------------------------------------------------------------------------------- pushing */
+
+void rbt_client_increment(rbt_client *client, rbt_span span, uint32_t offset, uint32_t n, const void *deltas)
+{
+    rbt_cache_increment(&client->cache[span.table], span.block, offset, n, deltas);
+}
+
+bool rbt_client_may_clock(const rbt_client *client)
+{
+    for (uint32_t s = 0; s < client->topology->servers; s++)
+        if (client->unacked_count[s] >= RBT_UNACKED_MAX)
+            return false;
+    return true;
+}
+
+/* The version an update of this block belongs to. */
+static uint64_t version_of(const rbt_client *client, rbt_span span, uint64_t slowest)
+{
+    const rbt_copy *copy = copy_of(client, span);
+    bool synchronised = is_synchronised(client, span.table);
+    uint64_t base = synchronised ? client->read_version : copy->version;
+    uint64_t base_clock = synchronised ? client->stable_clock : copy->included;
+    uint64_t since = client->clock > base_clock ? client->clock - base_clock : 0;
+
+    if (!synchronised && copy->base == NULL)
+        return client->clock > client->former_version ? client->clock : client->former_version;
+    return rbt_dyn_version(base, since, slowest, client->clock, client->topology->staleness);
+}
+
+/* Adds one block's update, if it must be named, to its server's push. */
+static void flush_block(rbt_client *client, rbt_span span, uint64_t slowest, rbt_message *push)
+{
+    const rbt_rule_config *rule = &client->topology->rule[span.table];
+    const rbt_copy *copy = copy_of(client, span);
+    bool versioned = has_versions(client, span.table);
+    bool is_mine = !rule->rule->takes_gradients && copy->included <= client->clock;
+    rbt_part part = {.table = span.table, .block = span.block};
+
+    part.snap = rbt_cache_flush(&client->cache[span.table], span.block,
+                                client->topology->layout[span.table].type == RBT_F32 ? client->topology->filter : 0, is_mine);
+    if (versioned) {
+        part.version = version_of(client, span, slowest);
+        if (part.version + 1 > client->next_version)
+            client->next_version = part.version + 1;
+    }
+    if (versioned || part.snap != NULL)
+        rbt_array_push(&push->parts, part);
+}
+
+/* What the slowest worker is known to have finished on every server. */
+static uint64_t known_slowest(const rbt_client *client)
+{
+    uint64_t least = RBT_UNBOUNDED;
+
+    for (uint32_t s = 0; s < client->topology->servers; s++)
+        if (client->known[s] < least)
+            least = client->known[s];
+    return least;
+}
+
+void rbt_client_clock(rbt_client *client, rbt_env *env)
+{
+    const rbt_topology *topology = client->topology;
+    rbt_message **push = rbt_alloc(topology->servers, sizeof(rbt_message *));
+    uint64_t slowest = known_slowest(client), limit;
+
+    RBT_ASSERT(!client->is_observer && client->ready);
+    for (uint32_t s = 0; s < topology->servers; s++) {
+        push[s] = make(client, RBT_MSG_PUSH, rbt_node_of_server(s));
+        push[s]->slowest = slowest;
+    }
+    for (uint32_t t = 0; t < topology->tables; t++)
+        for (uint32_t b = 0; b < topology->layout[t].blocks; b++)
+            flush_block(client, (rbt_span){.table = t, .block = b}, slowest, push[topology->layout[t].server[b]]);
+    for (uint32_t s = 0; s < topology->servers; s++) {
+        rbt_outbox_put(&client->unacked[s], rbt_message_copy(push[s]));
+        client->unacked_count[s]++;
+        rbt_outbox_put(&env->out, push[s]);
+    }
+    rbt_free(push);
+    client->clock++;
+    limit = topology->staleness < RBT_UNBOUNDED - slowest ? slowest + topology->staleness : RBT_UNBOUNDED;
+    if (client->next_version > limit)
+        client->next_version = limit;
+    if (client->next_version < client->clock)
+        client->next_version = client->clock;
+}
+
+bool rbt_client_is_flushed(const rbt_client *client)
+{
+    for (uint32_t s = 0; s < client->topology->servers; s++)
+        if (client->unacked_count[s] > 0)
+            return false;
+    return true;
+}
+
+void rbt_client_retire(rbt_client *client, rbt_env *env)
+{
+    rbt_outbox_put(&env->out, make(client, RBT_MSG_RETIRE, RBT_MASTER));
+    for (uint32_t s = 0; s < client->topology->servers; s++)
+        rbt_outbox_put(&env->out, make(client, RBT_MSG_RETIRE, rbt_node_of_server(s)));
+}

@@ -1,0 +1,344 @@
+/* What train tells a person; the contract stands in summary.h. */
+#include "report/summary.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/text.h"
+
+#define WORKERS_SHOWN  16 /* more workers than this: only the slowest, and all together */
+#define SLOWEST_SHOWN  5
+#define REDRAW_SECONDS 0.1
+
+/* ------------------------------------------------------------------------------------------ configuration */
+
+static void plural(char *text, size_t room, const char *number, const char *noun)
+{
+    snprintf(text, room, "%s %s%s", number, noun, strcmp(number, "1") == 0 ? "" : "s");
+}
+
+/* Prints "  name  value" when there is a value. */
+static void line_of(FILE *file, const char *name, const char *value)
+{
+    if (value != NULL)
+        fprintf(file, "  %-10s %s\n", name, value);
+}
+
+static void protocol_text(const rbt_recorder *run, char *text, size_t room)
+{
+    const char *sync = rbt_recorder_setting(run, "sync", "?");
+    const char *staleness = rbt_recorder_setting(run, "staleness", NULL);
+    const char *rate = rbt_recorder_setting(run, "global-rate", NULL);
+    const char *eager = rbt_recorder_setting(run, "eager", "off");
+    const char *partition = rbt_recorder_setting(run, "partition-sync", "off");
+
+    snprintf(text, room, "%s%s%s, rule %s%s%s%s%s", sync, staleness != NULL ? " with staleness " : "",
+             staleness != NULL ? staleness : "", rbt_recorder_setting(run, "rule", "?"),
+             rate != NULL ? " with factor " : "", rate != NULL ? rate : "",
+             strcmp(eager, "on") == 0 ? ", eager pushes" : "",
+             strcmp(partition, "on") == 0 ? ", partition-synchronised" : "");
+}
+
+static void length_text(const rbt_recorder *run, char *text, size_t room)
+{
+    const char *clocks = rbt_recorder_setting(run, "clocks", NULL);
+    const char *batches = rbt_recorder_setting(run, "batches-per-clock", "pass");
+    const char *size = rbt_recorder_setting(run, "batch", "?");
+    char length[64], per_clock[64], batch[64];
+
+    plural(length, sizeof length, clocks != NULL ? clocks : rbt_recorder_setting(run, "epochs", "?"),
+           clocks != NULL ? "clock" : "epoch");
+    snprintf(batch, sizeof batch, "%.40s%s", size, strchr(size, '%') != NULL ? " of the" : "");
+    if (strcmp(batches, "pass") == 0)
+        snprintf(per_clock, sizeof per_clock, "one pass");
+    else if (strcmp(batches, "1") == 0)
+        snprintf(per_clock, sizeof per_clock, "1 batch");
+    else
+        snprintf(per_clock, sizeof per_clock, "%.40s batches", batches);
+    snprintf(text, room, "%s, batches of %s rows, %s per clock", length, batch, per_clock);
+}
+
+void rbt_summary_configuration(const rbt_recorder *run, FILE *file)
+{
+    const char *valid = rbt_recorder_setting(run, "valid", NULL);
+    const char *net = rbt_recorder_setting(run, "net", NULL);
+    char workers[64], servers[64], text[512];
+
+    fprintf(file, "  %-10s %s on %s%s%s\n", "job", rbt_recorder_setting(run, "model", "?"),
+            rbt_recorder_setting(run, "data", "?"), valid != NULL ? ", validated on " : "", valid != NULL ? valid : "");
+    plural(workers, sizeof workers, rbt_recorder_setting(run, "workers", "?"), "worker");
+    plural(servers, sizeof servers, rbt_recorder_setting(run, "servers", "?"), "server");
+    fprintf(file, "  %-10s %s, %s, %s%s%s\n", "runtime", rbt_recorder_setting(run, "runtime", "?"), workers, servers,
+            net != NULL ? ", " : "", net != NULL ? net : "");
+    protocol_text(run, text, sizeof text);
+    line_of(file, "protocol", text);
+    length_text(run, text, sizeof text);
+    line_of(file, "length", text);
+    snprintf(text, sizeof text, "step size %s, decay %s, l2 %s%s", rbt_recorder_setting(run, "lr", "?"),
+             rbt_recorder_setting(run, "decay", "none"), rbt_recorder_setting(run, "l2", "0"),
+             strcmp(rbt_recorder_setting(run, "no-bias", "false"), "true") == 0 ? ", no bias" : "");
+    line_of(file, "learning", text);
+    line_of(file, "stragglers", rbt_recorder_setting(run, "straggler", NULL));
+    line_of(file, "faults", rbt_recorder_setting(run, "faults", NULL));
+    line_of(file, "target", rbt_recorder_setting(run, "target-loss", NULL));
+    line_of(file, "seed", rbt_recorder_setting(run, "seed", NULL));
+}
+
+/* ----------------------------------------------------------------------------------------- progress line */
+
+void rbt_progress_line_init(rbt_progress_line *line, FILE *file, bool redraw)
+{
+    *line = (rbt_progress_line){
+        .file = file, .redraw = redraw, .next = 1, .drawn = -1, .eval_loss = NAN, .eval_accuracy = NAN};
+}
+
+void rbt_progress_line_clear(rbt_progress_line *line)
+{
+    if (line->dirty)
+        fputs("\r\033[K", line->file);
+    line->dirty = false;
+    fflush(line->file);
+}
+
+static void draw(rbt_progress_line *line, const rbt_progress *p, const char *prefix)
+{
+    char clocks[64], loss[RBT_CELL_ROOM], rate[RBT_CELL_ROOM], wait[RBT_CELL_ROOM], bytes[RBT_CELL_ROOM], eval[96] = "";
+
+    if (p->clock_min == p->clock_max)
+        snprintf(clocks, sizeof clocks, "%" PRIu64, p->clock_min);
+    else
+        snprintf(clocks, sizeof clocks, "%" PRIu64 "-%" PRIu64, p->clock_min, p->clock_max);
+    if (isfinite(line->eval_loss))
+        snprintf(eval, sizeof eval, "  valid %.5f (%.2f %%)", line->eval_loss, 100 * line->eval_accuracy);
+    if (isfinite(p->loss))
+        snprintf(loss, sizeof loss, "%.6g", p->loss);
+    else
+        snprintf(loss, sizeof loss, "-");
+    fprintf(line->file, "%s%sclock %-9s loss %-9s %8s rows/s  wait %6s  stale %4.1f  sent %8s%s%s",
+            line->redraw ? "\r" : "", prefix, clocks, loss, rbt_show_count(rate, p->samples_per_second),
+            rbt_show_percent(wait, p->wait_fraction), isfinite(p->staleness_mean) ? p->staleness_mean : 0,
+            rbt_show_bytes(bytes, (double)p->bytes_sent), eval, line->redraw ? "\033[K" : "\n");
+    line->dirty = line->redraw;
+    fflush(line->file);
+}
+
+void rbt_progress_line_event(rbt_progress_line *line, const rbt_event *event, const char *prefix, double now)
+{
+    switch (event->kind) {
+    case RBT_EVENT_CLOCK:
+        if (line->redraw ? now - line->drawn >= REDRAW_SECONDS : event->progress->clock_min >= line->next) {
+            draw(line, event->progress, prefix);
+            line->drawn = now;
+            line->next = event->progress->clock_min + 1 + event->progress->clock_min / 10;
+        }
+        break;
+    case RBT_EVENT_EVAL:
+        line->eval_loss = event->eval_loss;
+        line->eval_accuracy = event->eval_accuracy;
+        break;
+    case RBT_EVENT_NOTE:
+        rbt_progress_line_clear(line);
+        fprintf(line->file, "note: %s\n", event->note);
+        break;
+    case RBT_EVENT_START:
+    case RBT_EVENT_DONE:
+        break;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ summary */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double pace(const rbt_worker_report *w)
+{
+    return w->clocks > 0 ? w->compute_seconds / (double)w->clocks : 0;
+}
+
+static double median_pace(const rbt_result *r)
+{
+    double *paces = rbt_alloc(r->workers, sizeof *paces);
+    double median = 0;
+
+    for (size_t i = 0; i < r->workers; i++)
+        paces[i] = pace(&r->worker[i]);
+    qsort(paces, r->workers, sizeof *paces, ascending);
+    if (r->workers > 0)
+        median = (paces[(r->workers - 1) / 2] + paces[r->workers / 2]) / 2;
+    rbt_free(paces);
+    return median;
+}
+
+size_t rbt_summary_stragglers(const rbt_result *result, bool *is)
+{
+    double median = median_pace(result);
+    size_t n = 0;
+
+    for (size_t i = 0; i < result->workers; i++) {
+        is[i] = pace(&result->worker[i]) > RBT_STRAGGLER_FACTOR * median;
+        n += is[i];
+    }
+    return n;
+}
+
+static void worker_row(rbt_grid *grid, const char *name, const rbt_worker_report *w, double share)
+{
+    char cell[RBT_CELL_ROOM];
+    double total = w->compute_seconds + w->wait_seconds + w->communication_seconds;
+
+    rbt_grid_add(grid, name);
+    rbt_grid_add(grid, rbt_show_count(cell, (double)w->clocks / share));
+    rbt_grid_add(grid, rbt_show_count(cell, (double)w->rows / share));
+    rbt_grid_add(grid, rbt_show_seconds(cell, w->compute_seconds / share));
+    rbt_grid_add(grid, rbt_show_seconds(cell, w->wait_seconds / share));
+    rbt_grid_add(grid, rbt_show_seconds(cell, w->communication_seconds / share));
+    rbt_grid_add(grid, rbt_show_percent(cell, total > 0 ? w->wait_seconds / total : 0));
+    rbt_grid_add(grid, w->clocks > 0 ? rbt_show_seconds(cell, w->compute_seconds / (double)w->clocks) : "-");
+}
+
+static rbt_worker_report all_workers(const rbt_result *r)
+{
+    rbt_worker_report all = {0};
+
+    for (size_t i = 0; i < r->workers; i++) {
+        all.compute_seconds += r->worker[i].compute_seconds;
+        all.wait_seconds += r->worker[i].wait_seconds;
+        all.communication_seconds += r->worker[i].communication_seconds;
+        all.clocks += r->worker[i].clocks;
+        all.rows += r->worker[i].rows;
+    }
+    return all;
+}
+
+/* The workers in the table: all when they are few, else the slowest, slowest first; and their mean. */
+static void worker_table(const rbt_result *r, FILE *file)
+{
+    static const char *const HEADING[] = {"worker", "clocks", "rows",   "compute",
+                                          "wait",   "comm.",  "wait %", "per clock"};
+    rbt_grid grid = {.columns = sizeof HEADING / sizeof HEADING[0], .left = 1};
+    bool *shown = rbt_alloc(r->workers, sizeof *shown);
+    rbt_worker_report all = all_workers(r);
+    char name[32];
+
+    for (size_t i = 0; i < grid.columns; i++)
+        rbt_grid_add(&grid, HEADING[i]);
+    for (size_t k = 0; k < r->workers && (r->workers <= WORKERS_SHOWN || k < SLOWEST_SHOWN); k++) {
+        size_t pick = k;
+        if (r->workers > WORKERS_SHOWN) {
+            pick = r->workers;
+            for (size_t i = 0; i < r->workers; i++)
+                if (!shown[i] && (pick == r->workers || pace(&r->worker[i]) > pace(&r->worker[pick])))
+                    pick = i;
+            shown[pick] = true;
+        }
+        snprintf(name, sizeof name, "%zu", pick);
+        worker_row(&grid, name, &r->worker[pick], 1);
+    }
+    if (r->workers > 1) {
+        snprintf(name, sizeof name, "mean of %zu", r->workers);
+        worker_row(&grid, name, &all, (double)r->workers);
+    }
+    rbt_grid_print(&grid, "  ", file);
+    rbt_grid_deinit(&grid);
+    rbt_free(shown);
+}
+
+/* Names up to eight stragglers, and says what the others paid for them. */
+static void straggler_lines(const rbt_recorder *run, FILE *file)
+{
+    const rbt_result *r = &run->result;
+    bool *is = rbt_alloc(r->workers, sizeof *is);
+    size_t n = rbt_summary_stragglers(r, is), named = 0;
+    double median = median_pace(r), waited = 0, total = 0, slowest = 0;
+    const char *sync = rbt_recorder_setting(run, "sync", "ssp");
+    char cell[RBT_CELL_ROOM], share[RBT_CELL_ROOM];
+
+    for (size_t i = 0; i < r->workers; i++) {
+        const rbt_worker_report *w = &r->worker[i];
+        if (pace(w) > slowest)
+            slowest = pace(w);
+        if (!is[i])
+            waited += w->wait_seconds;
+        total += w->compute_seconds + w->wait_seconds + w->communication_seconds;
+    }
+    if (n > 0) {
+        fprintf(file, "  stragglers worker%s", n == 1 ? "" : "s");
+        for (size_t i = 0; i < r->workers && named < 8; i++)
+            if (is[i])
+                fprintf(file, "%s %zu", named++ == 0 ? "" : ",", i);
+        if (n > named)
+            fprintf(file, " and %zu more", n - named);
+        fprintf(file, "; the slowest took %.1fx the median time per clock\n", median > 0 ? slowest / median : 0);
+    } else if (r->workers > 1) {
+        fprintf(file, "  stragglers none: no worker took more than %.1fx the median time per clock\n",
+                RBT_STRAGGLER_FACTOR);
+    }
+    if (r->workers > 1 && r->wait_fraction < RBT_WAIT_NOTHING)
+        fprintf(file, "  cost       %s (%s of the workers' time)\n",
+                strcmp(sync, "ssp") == 0   ? "staleness did not help here: nobody waited"
+                : strcmp(sync, "asp") == 0 ? "nobody waited: asp never does"
+                                           : "nobody waited: staleness would not help here",
+                rbt_show_percent(cell, r->wait_fraction));
+    else if (r->workers > 1)
+        fprintf(file, "  cost       %s waited for them %s, %s of all workers' time\n", n > 0 ? "the others" : "workers",
+                rbt_show_seconds(cell, waited), rbt_show_percent(share, total > 0 ? waited / total : 0));
+    rbt_free(is);
+}
+
+static void target_line(const rbt_recorder *run, FILE *file)
+{
+    const rbt_result *r = &run->result;
+    char cell[RBT_CELL_ROOM];
+
+    if (!r->has_target)
+        return;
+    if (r->reached)
+        fprintf(file, "  target     loss %s reached after %s and %" PRIu64 " updates\n",
+                rbt_recorder_setting(run, "target-loss", "?"), rbt_show_seconds(cell, r->seconds), r->updates);
+    else
+        fprintf(file, "  target     loss %s not reached\n", rbt_recorder_setting(run, "target-loss", "?"));
+}
+
+void rbt_summary_result(const rbt_recorder *run, FILE *file)
+{
+    const rbt_result *r = &run->result;
+    bool sim = strcmp(rbt_recorder_setting(run, "runtime", ""), "sim") == 0;
+    char a[RBT_CELL_ROOM], b[RBT_CELL_ROOM], c[RBT_CELL_ROOM], d[RBT_CELL_ROOM];
+
+    if (!run->has_result)
+        return;
+    fprintf(file, "%s\n", r->interrupted ? "interrupted; so far:" : "done:");
+    fprintf(file, "  time       %s%s for %" PRIu64 " clocks", rbt_show_seconds(a, r->seconds), sim ? " virtual" : "",
+            r->clocks);
+    if (sim) /* wall time has no place in a run in virtual time */
+        fputs("\n", file);
+    else
+        fprintf(file, " (and %s to load)\n", rbt_show_seconds(b, r->load_seconds));
+    fprintf(file, "  updates    %" PRIu64 ", %s each, %s rows/s\n", r->updates,
+            rbt_show_seconds(a, r->seconds_per_update), rbt_show_count(b, r->samples_per_second));
+    fprintf(file, "  sent       %s in %s messages\n", rbt_show_bytes(a, (double)r->bytes_sent),
+            rbt_show_count(b, (double)r->messages));
+    fprintf(file, "  loss       %.6g, minobj %s, varobj %s\n", r->loss, rbt_show_real(a, r->minobj),
+            rbt_show_real(b, r->varobj));
+    if (run->evaluations.count > 0) {
+        const rbt_evaluation *e = &run->evaluations.at[run->evaluations.count - 1];
+        fprintf(file, "  validation loss %.6g, accuracy %s\n", e->loss, rbt_show_percent(a, e->accuracy));
+    }
+    fprintf(file, "  clock gap  %" PRIu64 " at most\n", r->max_gap);
+    if (r->peak_versions > 0)
+        fprintf(file, "  versions   %" PRIu64 " alive at most, %s on a server beside %s of parameters\n",
+                r->peak_versions, rbt_show_bytes(c, (double)r->version_bytes),
+                rbt_show_bytes(d, (double)r->parameter_bytes));
+    target_line(run, file);
+    straggler_lines(run, file);
+    fprintf(file, "  parameters hash %016" PRIx64 "\n\n", r->param_hash);
+    worker_table(r, file);
+    fflush(file);
+}

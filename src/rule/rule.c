@@ -1,0 +1,98 @@
+/* Cells and the one way in for updates; the contract is in rule.h. */
+#include "rule/rule.h"
+
+#include "base/error.h"
+
+void rbt_cell_init(rbt_cell *cell, const rbt_rule_config *config, rbt_type type, uint32_t length, bool sparse)
+{
+    *cell = (rbt_cell){0};
+    cell->value = sparse ? rbt_snap_create_sparse(type, length, 0) : rbt_snap_create(type, length);
+    if (config->rule->init != NULL)
+        config->rule->init(config, cell);
+}
+
+void rbt_cell_deinit(rbt_cell *cell)
+{
+    rbt_snap_unref(cell->value);
+    rbt_snap_unref(cell->squares);
+    for (size_t i = 0; i < cell->versions.count; i++)
+        rbt_snap_unref(cell->versions.at[i].mean);
+    rbt_array_free(&cell->versions);
+    rbt_floor_deinit(&cell->next);
+}
+
+bool rbt_cell_accepts(const rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push)
+{
+    const rbt_snap *update = push->update;
+
+    if (update != NULL && (update->type != cell->value->type || update->length != cell->value->length))
+        return false;
+    if (config->rule->expire == NULL)
+        return true;
+    if (push->version < cell->next.value[push->worker] || push->version < push->clock)
+        return false;
+    /* A version further ahead than the bound allows would grow the memory without end. */
+    return config->staleness == RBT_UNBOUNDED || cell->next.least == RBT_UNBOUNDED ||
+           push->version - cell->next.least <= config->staleness;
+}
+
+/* The lowest version the worker can name after this push: one more, unless held down by the bound (rbt_dyn_version). */
+static uint64_t next_version(const rbt_rule_config *config, const rbt_push *push)
+{
+    uint64_t next = push->version + 1;
+
+    if (config->staleness < RBT_UNBOUNDED - push->slowest && next > push->slowest + config->staleness)
+        next = push->slowest + config->staleness;
+    return next > push->clock + 1 ? next : push->clock + 1;
+}
+
+void rbt_cell_push(rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push)
+{
+    const rbt_rule *rule = config->rule;
+    uint64_t version = rule->map != NULL ? rule->map(cell, push) : 0;
+
+    rule->update(config, cell, version, push->update);
+    if (rule->expire == NULL)
+        return;
+    if (push->clock + 1 > cell->fastest)
+        cell->fastest = push->clock + 1;
+    if (push->version + 1 > cell->top)
+        cell->top = push->version + 1;
+    rbt_floor_raise(&cell->next, push->worker, next_version(config, push));
+    rule->expire(config, cell, cell->next.least);
+    RBT_ASSERT(config->staleness == RBT_UNBOUNDED || cell->versions.count <= config->staleness + 1);
+}
+
+void rbt_cell_leave(rbt_cell *cell, const rbt_rule_config *config, uint32_t worker)
+{
+    if (config->rule->expire == NULL)
+        return;
+    rbt_floor_leave(&cell->next, worker);
+    config->rule->expire(config, cell, cell->next.least);
+}
+
+rbt_snap *rbt_cell_read(const rbt_cell *cell, const rbt_rule_config *config, uint32_t reader, uint64_t version,
+                        uint64_t *is_version)
+{
+    rbt_snap *value = rbt_snap_ref(cell->value);
+
+    if (!config->partition_sync) {
+        *is_version = cell->fastest;
+        if (reader < cell->next.count && cell->next.value[reader] > cell->fastest)
+            *is_version = cell->next.value[reader]; /* it has named a later one already, and may not go back */
+        return value;
+    }
+    for (size_t i = 0; i < cell->versions.count && cell->versions.at[i].number < version; i++)
+        rbt_snap_add(&value, cell->versions.at[i].mean, 1);
+    *is_version = version;
+    return value;
+}
+
+size_t rbt_cell_version_bytes(const rbt_cell *cell)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < cell->versions.count; i++)
+        bytes += rbt_snap_bytes(cell->versions.at[i].mean);
+    return bytes;
+}

@@ -1,0 +1,321 @@
+/* The checker; the contract is in check.h. */
+#include "runtime/check.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define TOLERANCE 1e-4 /* of f32 sums against double, relative to the largest value that went in */
+
+/* All updates of one version of a block: their sum and number. */
+typedef struct shadow_version {
+    uint64_t number;
+    uint64_t updates;
+    double *sum;
+} shadow_version;
+
+/* A block as it must be. */
+typedef struct shadow {
+    uint32_t length;
+    double scale; /* the largest magnitude that went in, at least 1 */
+    RBT_ARRAY(shadow_version) versions; /* one only, number 0, for rules without versions */
+} shadow;
+
+/* A push the server has accepted; under BSP it may wait for its turn. */
+typedef struct shadow_push {
+    uint64_t clock;
+    rbt_message *message;
+} shadow_push;
+
+typedef struct shadow_worker {
+    uint64_t taken;   /* clocks accepted */
+    uint64_t applied; /* clocks the server says it has applied */
+    RBT_ARRAY(shadow_push) waiting;
+} shadow_worker;
+
+typedef struct shadow_server {
+    shadow *blocks; /* per ordinal */
+    size_t count;
+    shadow_worker *workers;
+} shadow_server;
+
+struct rbt_checker {
+    const rbt_topology *topology;
+    shadow_server *servers;
+    rbt_message *handled; /* a copy of the message being handled, when it is a push */
+    double *expected;     /* room for one block */
+    size_t room;
+    char broken[512];
+};
+
+rbt_checker *rbt_checker_create(const rbt_topology *topology)
+{
+    rbt_checker *checker = rbt_alloc(1, sizeof *checker);
+
+    checker->topology = topology;
+    checker->servers = rbt_alloc(topology->servers, sizeof *checker->servers);
+    for (uint32_t s = 0; s < topology->servers; s++)
+        checker->servers[s].workers = rbt_alloc(topology->workers, sizeof(shadow_worker));
+    return checker;
+}
+
+void rbt_checker_destroy(rbt_checker *checker)
+{
+    if (checker == NULL)
+        return;
+    for (uint32_t s = 0; s < checker->topology->servers; s++) {
+        shadow_server *server = &checker->servers[s];
+
+        for (size_t i = 0; i < server->count; i++) {
+            for (size_t v = 0; v < server->blocks[i].versions.count; v++)
+                rbt_free(server->blocks[i].versions.at[v].sum);
+            rbt_array_free(&server->blocks[i].versions);
+        }
+        for (uint32_t m = 0; m < checker->topology->workers; m++) {
+            for (size_t i = 0; i < server->workers[m].waiting.count; i++)
+                rbt_message_destroy(server->workers[m].waiting.at[i].message);
+            rbt_array_free(&server->workers[m].waiting);
+        }
+        rbt_free(server->blocks);
+        rbt_free(server->workers);
+    }
+    rbt_free(checker->servers);
+    rbt_free(checker->expected);
+    rbt_message_destroy(checker->handled);
+    rbt_free(checker);
+}
+
+void rbt_checker_report(rbt_checker *checker, const char *format, ...)
+{
+    va_list arguments;
+
+    if (checker->broken[0] != 0)
+        return;
+    va_start(arguments, format);
+    vsnprintf(checker->broken, sizeof checker->broken, format, arguments);
+    va_end(arguments);
+}
+
+const char *rbt_checker_broken(const rbt_checker *checker)
+{
+    return checker->broken[0] != 0 ? checker->broken : NULL;
+}
+
+/* --------------------------------------------------------------------------------------- the second opinion */
+
+static bool has_versions(const rbt_checker *checker, uint32_t table)
+{
+    return checker->topology->rule[table].rule->expire != NULL;
+}
+
+static bool is_checkable(const rbt_checker *checker, uint32_t table)
+{
+    return !checker->topology->rule[table].rule->takes_gradients;
+}
+
+static double value_at(const rbt_snap *snap, uint32_t k)
+{
+    return snap->type == RBT_F32 ? (double)snap->f32[k] : snap->type == RBT_I32 ? snap->i32[k] : (double)snap->i64[k];
+}
+
+/* Writes a snapshot out as doubles. */
+static void spread(const rbt_snap *snap, double *out)
+{
+    memset(out, 0, snap->length * sizeof *out);
+    for (uint32_t k = 0; k < snap->count; k++)
+        out[snap->form == RBT_DENSE ? k : snap->index[k]] = value_at(snap, k);
+}
+
+static double *room_for(rbt_checker *checker, size_t length)
+{
+    if (checker->room < 2 * length) {
+        checker->room = 2 * length;
+        checker->expected = rbt_realloc(checker->expected, checker->room, sizeof *checker->expected);
+    }
+    return checker->expected;
+}
+
+static shadow_version *version_of(shadow *block, uint64_t number)
+{
+    shadow_version fresh = {.number = number};
+
+    for (size_t i = 0; i < block->versions.count; i++)
+        if (block->versions.at[i].number == number)
+            return &block->versions.at[i];
+    fresh.sum = rbt_alloc(block->length, sizeof *fresh.sum);
+    rbt_array_push(&block->versions, fresh);
+    return &block->versions.at[block->versions.count - 1];
+}
+
+/* The server says it has applied this push. */
+static void fold(rbt_checker *checker, const rbt_server *server, const rbt_message *push)
+{
+    shadow_server *mine = &checker->servers[server->id];
+
+    for (size_t i = 0; i < push->parts.count; i++) {
+        const rbt_part *part = &push->parts.at[i];
+        shadow *block = &mine->blocks[server->ordinal[part->table][part->block]];
+        shadow_version *version = version_of(block, has_versions(checker, part->table) ? part->version : 0);
+        double *values = room_for(checker, block->length);
+
+        version->updates++;
+        if (part->snap == NULL)
+            continue;
+        spread(part->snap, values);
+        for (uint32_t k = 0; k < block->length; k++) {
+            version->sum[k] += values[k];
+            if (fabs(values[k]) > block->scale)
+                block->scale = fabs(values[k]);
+        }
+    }
+}
+
+/* What the block must be for a reader that sees versions below `below`. */
+static void expect(const rbt_checker *checker, const shadow *block, uint32_t table, uint64_t below, double *out)
+{
+    const rbt_rule_config *rule = &checker->topology->rule[table];
+    double factor = rule->rule == &rbt_rule_con ? (double)rule->factor : 1;
+
+    memset(out, 0, block->length * sizeof *out);
+    for (size_t i = 0; i < block->versions.count; i++) {
+        const shadow_version *version = &block->versions.at[i];
+        double weight = has_versions(checker, table) ? 1 / (double)version->updates : factor;
+
+        if (has_versions(checker, table) && version->number >= below)
+            continue;
+        for (uint32_t k = 0; k < block->length; k++)
+            out[k] += weight * version->sum[k];
+    }
+}
+
+static void compare(rbt_checker *checker, const rbt_server *server, uint32_t table, uint32_t number, const rbt_snap *snap,
+                    uint64_t below, const char *where)
+{
+    shadow *block = &checker->servers[server->id].blocks[server->ordinal[table][number]];
+    double *expected = room_for(checker, block->length), *found = expected + block->length;
+
+    if (!is_checkable(checker, table))
+        return;
+    expect(checker, block, table, below, expected);
+    spread(snap, found);
+    for (uint32_t k = 0; k < block->length; k++)
+        if (!(fabs(found[k] - expected[k]) <= TOLERANCE * (block->scale + fabs(expected[k])))) {
+            rbt_checker_report(checker, "server %u, table %u, block %u, element %u %s is %.9g, must be %.9g", server->id, table,
+                               number, k, where, found[k], expected[k]);
+            return;
+        }
+}
+
+/* ------------------------------------------------------------------------------------------ around an event */
+
+static void init_server(rbt_checker *checker, const rbt_server *server)
+{
+    shadow_server *mine = &checker->servers[server->id];
+
+    if (mine->blocks != NULL)
+        return;
+    mine->count = server->cells.count;
+    mine->blocks = rbt_alloc(mine->count + 1, sizeof *mine->blocks);
+    for (size_t i = 0; i < mine->count; i++) {
+        mine->blocks[i].length = server->cells.at[i].cell.value->length;
+        mine->blocks[i].scale = 1;
+    }
+}
+
+void rbt_checker_before(rbt_checker *checker, const rbt_server *server, const rbt_message *message)
+{
+    init_server(checker, server);
+    rbt_message_destroy(checker->handled);
+    checker->handled = message->type == RBT_MSG_PUSH ? rbt_message_copy(message) : NULL;
+}
+
+/* Has the server accepted the push it just handled? It must be the worker's next one, and from its present life. */
+static void check_acceptance(rbt_checker *checker, const rbt_server *server)
+{
+    rbt_message *push = checker->handled;
+    shadow_worker *worker = &checker->servers[server->id].workers[push->worker];
+    uint64_t taken = server->clocks.value[push->worker] + server->early_count[push->worker];
+    shadow_push waiting = {.clock = push->clock, .message = push};
+
+    if (taken == worker->taken)
+        return;
+    if (taken != worker->taken + 1 || push->clock != worker->taken)
+        rbt_checker_report(checker, "server %u has %llu clocks of worker %u after its push of clock %llu, had %llu", server->id,
+                           (unsigned long long)taken, push->worker, (unsigned long long)push->clock,
+                           (unsigned long long)worker->taken);
+    if (push->incarnation < server->incarnation[push->worker])
+        rbt_checker_report(checker, "server %u took a push of a former life of worker %u", server->id, push->worker);
+    worker->taken = taken;
+    rbt_array_push(&worker->waiting, waiting);
+    checker->handled = NULL;
+}
+
+/* Folds in what the server says it has applied since the last event. */
+static void fold_applied(rbt_checker *checker, const rbt_server *server)
+{
+    for (uint32_t m = 0; m < checker->topology->workers; m++) {
+        shadow_worker *worker = &checker->servers[server->id].workers[m];
+        size_t done = 0;
+
+        worker->applied = server->clocks.value[m];
+        while (done < worker->waiting.count && worker->waiting.at[done].clock < worker->applied) {
+            fold(checker, server, worker->waiting.at[done].message);
+            rbt_message_destroy(worker->waiting.at[done++].message);
+        }
+        for (size_t i = done; done > 0 && i < worker->waiting.count; i++)
+            worker->waiting.at[i - done] = worker->waiting.at[i];
+        worker->waiting.count -= done;
+    }
+}
+
+static void check_cells(rbt_checker *checker, const rbt_server *server)
+{
+    uint64_t staleness = checker->topology->staleness;
+
+    for (size_t i = 0; i < server->cells.count; i++) {
+        const rbt_server_cell *cell = &server->cells.at[i];
+        const rbt_rule_config *rule = &checker->topology->rule[cell->table];
+        uint64_t version;
+        rbt_snap *all = rbt_cell_read(&cell->cell, rule, UINT32_MAX, RBT_UNBOUNDED, &version);
+
+        compare(checker, server, cell->table, cell->block, all, RBT_UNBOUNDED, "stored");
+        rbt_snap_unref(all);
+        if (staleness != RBT_UNBOUNDED && cell->cell.versions.count > staleness + 1)
+            rbt_checker_report(checker, "server %u keeps %zu versions of block %u, staleness is %llu", server->id,
+                               cell->cell.versions.count, cell->block, (unsigned long long)staleness);
+    }
+}
+
+static void check_answer(rbt_checker *checker, const rbt_server *server, const rbt_message *answer)
+{
+    uint64_t slowest = RBT_UNBOUNDED;
+
+    for (uint32_t m = 0; m < checker->topology->workers; m++)
+        if (!server->clocks.gone[m] && server->clocks.value[m] < slowest)
+            slowest = server->clocks.value[m];
+    if (answer->slowest > slowest)
+        rbt_checker_report(checker, "server %u tells worker %u that the slowest has finished %llu clocks, it has finished %llu",
+                           server->id, answer->worker, (unsigned long long)answer->slowest, (unsigned long long)slowest);
+    for (size_t i = 0; i < answer->parts.count; i++) {
+        const rbt_part *part = &answer->parts.at[i];
+        bool whole = !checker->topology->rule[part->table].partition_sync;
+
+        /* Under BSP one event can apply several clocks' pushes and answer in between: only the last state is compared. */
+        if (answer->slowest == slowest)
+            compare(checker, server, part->table, part->block, part->snap, whole ? RBT_UNBOUNDED : part->version, "in an answer");
+    }
+}
+
+void rbt_checker_after(rbt_checker *checker, const rbt_server *server, const rbt_outbox *said)
+{
+    if (checker->handled != NULL && checker->handled->worker < checker->topology->workers)
+        check_acceptance(checker, server);
+    fold_applied(checker, server);
+    check_cells(checker, server);
+    for (const rbt_message *message = said->first; message != NULL; message = message->next)
+        if (message->type == RBT_MSG_BLOCKS)
+            check_answer(checker, server, message);
+}

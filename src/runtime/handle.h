@@ -1,0 +1,54 @@
+/* A worker as its program holds it: the client, and how the runtime lets it wait.
+ *
+ * The blocking calls of rubato.h (program.c) are the only places where a worker waits. They are written once, over the
+ * five operations below; local.c and sim.c supply them. */
+#ifndef RBT_RUNTIME_HANDLE_H
+#define RBT_RUNTIME_HANDLE_H
+
+#include "runtime/runtime.h"
+
+typedef struct rbt_worker_ops {
+    /* Handles the messages that have come; when there are none and `wait` is set, sleeps until one comes. False when
+     * this worker is no more (crashed): the program must end. */
+    bool (*receive)(rbt_worker *worker, bool wait);
+    void (*deliver)(rbt_worker *worker, rbt_outbox *out);
+    uint64_t (*now_ns)(rbt_worker *worker);
+    void (*work)(rbt_worker *worker, uint64_t samples, uint64_t nonzeros); /* NULL: time passes by itself */
+    void (*sleep_ns)(rbt_worker *worker, uint64_t ns);                     /* NULL: `work` has charged it already */
+} rbt_worker_ops;
+
+struct rbt_worker {
+    rbt_client client;
+    rbt_run *run;
+    const rbt_worker_ops *ops;
+    void *place; /* the runtime's own */
+    RBT_ARRAY(rbt_span) spans;
+    uint64_t since_ns;         /* when the program got control back */
+    uint64_t clock_compute_ns; /* computed in this clock so far */
+    uint64_t compute_ns;
+    uint64_t wait_ns;
+    uint64_t communication_ns;
+    uint64_t slowed_ns;
+    uint64_t samples;
+    uint64_t reads;
+    uint64_t staleness_sum;
+};
+
+void rbt_worker_init(rbt_worker *worker, rbt_run *run, uint32_t id, uint32_t incarnation, const rbt_worker_ops *ops,
+                     void *place);
+void rbt_worker_deinit(rbt_worker *worker);
+
+/* Runs the program from its first clock (or where a former life stopped) to the end, and leaves the job. */
+rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error *error);
+
+/* The observer's read: a whole table once the slowest worker has finished `need` clocks (RBT_UNBOUNDED: once all have
+ * left), and what it has finished by then. */
+rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest, rbt_error *error);
+
+/* The observer's word to the master: the objective after a clock. */
+void rbt_observer_report(rbt_worker *observer, uint64_t clock, double objective);
+
+/* The time on the runtime's clock since the run began. */
+uint64_t rbt_worker_elapsed_ns(rbt_worker *worker);
+
+#endif

@@ -1,0 +1,521 @@
+/* The blocking calls of a program (rubato.h, section 4), written once for all runtimes; see handle.h. */
+#include "runtime/handle.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+#define relaxed memory_order_relaxed
+
+void rbt_worker_init(rbt_worker *worker, rbt_run *run, uint32_t id, uint32_t incarnation, const rbt_worker_ops *ops,
+                     void *place)
+{
+    *worker = (rbt_worker){.run = run, .ops = ops, .place = place};
+    rbt_client_init(&worker->client, run->topology, id, incarnation);
+}
+
+void rbt_worker_deinit(rbt_worker *worker)
+{
+    rbt_client_deinit(&worker->client);
+    rbt_array_free(&worker->spans);
+}
+
+uint32_t rbt_worker_id(const rbt_worker *worker)
+{
+    return worker->client.worker;
+}
+
+uint32_t rbt_worker_count(const rbt_worker *worker)
+{
+    return worker->run->topology->workers;
+}
+
+uint64_t rbt_worker_clock(const rbt_worker *worker)
+{
+    return worker->client.clock;
+}
+
+bool rbt_worker_should_stop(const rbt_worker *worker)
+{
+    return worker->client.stopping;
+}
+
+uint64_t rbt_worker_elapsed_ns(rbt_worker *worker)
+{
+    return worker->ops->now_ns(worker) - worker->run->started_ns;
+}
+
+/* ------------------------------------------------------------------------------------------- time and env */
+
+/* The program hands control over: what passed since it got it was computing. */
+static void enter(rbt_worker *worker)
+{
+    uint64_t now = worker->ops->now_ns(worker);
+
+    worker->clock_compute_ns += now - worker->since_ns;
+    worker->compute_ns += now - worker->since_ns;
+    worker->since_ns = now;
+}
+
+/* The program gets control back after a call that waited for others for `held_ns` of the time it took. */
+static void leave(rbt_worker *worker, uint64_t held_ns)
+{
+    uint64_t now = worker->ops->now_ns(worker), took = now - worker->since_ns;
+
+    if (held_ns > took)
+        held_ns = took;
+    worker->wait_ns += held_ns;
+    worker->communication_ns += took - held_ns;
+    worker->since_ns = now;
+}
+
+static rbt_env begin(rbt_worker *worker)
+{
+    return (rbt_env){.now_ns = worker->ops->now_ns(worker), .log = &worker->run->log};
+}
+
+static void end(rbt_worker *worker, rbt_env *env)
+{
+    if (env->out.first != NULL)
+        worker->ops->deliver(worker, &env->out);
+}
+
+static rbt_err gone(rbt_error *error, const rbt_worker *worker)
+{
+    return rbt_fail(error, RBT_E_INTERRUPTED, "worker %u is no longer part of the job", worker->client.worker);
+}
+
+/* Waits until the spans collected in worker->spans may be read at `clock`. */
+static rbt_err wait_for_spans(rbt_worker *worker, uint64_t clock, uint64_t staleness, rbt_error *error)
+{
+    worker->client.held_ns = 0;
+    for (bool waited = false;; waited = true) {
+        rbt_env env;
+        bool fresh;
+
+        if (!worker->ops->receive(worker, waited))
+            return gone(error, worker);
+        env = begin(worker);
+        fresh = rbt_client_want(&worker->client, worker->spans.at, worker->spans.count, clock, staleness, &env);
+        end(worker, &env);
+        if (fresh)
+            return RBT_OK;
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- addressing */
+
+static uint64_t settle(const rbt_worker *worker, uint64_t staleness)
+{
+    return staleness == RBT_STALENESS_OF_JOB ? worker->run->topology->staleness : staleness;
+}
+
+static const rbt_layout *layout_of(const rbt_worker *worker, rbt_table table)
+{
+    return &worker->run->topology->layout[table];
+}
+
+static rbt_err check_range(const rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n,
+                           rbt_error *error)
+{
+    const rbt_layout *layout;
+
+    if (table >= worker->run->topology->tables)
+        return rbt_fail(error, RBT_E_USAGE, "table %u does not exist; the job has %u", table, worker->run->topology->tables);
+    layout = layout_of(worker, table);
+    if (row >= layout->rows || col > layout->cols || n > layout->cols - col)
+        return rbt_fail(error, RBT_E_USAGE, "row %llu, columns %llu to %llu lie outside table %u of %llu x %llu",
+                        (unsigned long long)row, (unsigned long long)col, (unsigned long long)(col + n), table,
+                        (unsigned long long)layout->rows, (unsigned long long)layout->cols);
+    return RBT_OK;
+}
+
+static void add_span(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col)
+{
+    rbt_span span = {.table = table, .block = rbt_layout_block(layout_of(worker, table), row, col)};
+    size_t n = worker->spans.count;
+
+    if (n == 0 || worker->spans.at[n - 1].block != span.block || worker->spans.at[n - 1].table != table)
+        rbt_array_push(&worker->spans, span);
+}
+
+/* Cuts a range of one row into the blocks it lies in. */
+typedef struct piece {
+    rbt_span span;
+    uint32_t offset;
+    uint32_t n;
+    uint64_t done; /* elements before this piece */
+} piece;
+
+static bool next_piece(const rbt_layout *layout, rbt_table table, uint64_t row, uint64_t col, uint64_t n, piece *p)
+{
+    uint64_t at = col + (p->done += p->n), run;
+
+    if (p->done >= n)
+        return false;
+    run = rbt_layout_run(layout, at);
+    p->span = (rbt_span){.table = table, .block = rbt_layout_block(layout, row, at)};
+    p->offset = rbt_layout_offset(layout, row, at);
+    p->n = (uint32_t)(run < n - p->done ? run : n - p->done);
+    return true;
+}
+
+static void collect_range(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n)
+{
+    piece p = {0};
+
+    worker->spans.count = 0;
+    while (next_piece(layout_of(worker, table), table, row, col, n, &p))
+        rbt_array_push(&worker->spans, p.span);
+}
+
+/* --------------------------------------------------------------------------------------------------- reads */
+
+static void note_read(rbt_worker *worker)
+{
+    rbt_client_note_read(&worker->client, worker->spans.at, worker->spans.count);
+    worker->reads++;
+}
+
+rbt_err rbt_get_range(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n, uint64_t staleness,
+                      void *out, rbt_error *error)
+{
+    rbt_err err = check_range(worker, table, row, col, n, error);
+    const rbt_layout *layout;
+    piece p = {0};
+
+    if (err != RBT_OK)
+        return err;
+    enter(worker);
+    layout = layout_of(worker, table);
+    staleness = settle(worker, staleness);
+    collect_range(worker, table, row, col, n);
+    err = wait_for_spans(worker, worker->client.clock, staleness, error);
+    if (err == RBT_OK) {
+        note_read(worker);
+        while (next_piece(layout, table, row, col, n, &p))
+            rbt_client_read(&worker->client, p.span, p.offset, p.n, staleness,
+                            (char *)out + p.done * rbt_type_size(layout->type));
+    }
+    leave(worker, worker->client.held_ns);
+    return err;
+}
+
+rbt_err rbt_get_row(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t staleness, void *out, rbt_error *error)
+{
+    rbt_err err = check_range(worker, table, row, 0, 0, error);
+
+    return err != RBT_OK ? err : rbt_get_range(worker, table, row, 0, layout_of(worker, table)->cols, staleness, out, error);
+}
+
+static rbt_err check_keys(const rbt_worker *worker, rbt_table table, uint64_t row, const uint64_t *cols, size_t n,
+                          rbt_error *error)
+{
+    rbt_err err = check_range(worker, table, row, 0, 0, error);
+
+    for (size_t i = 0; err == RBT_OK && i < n; i++)
+        err = check_range(worker, table, row, cols[i], 1, error);
+    return err;
+}
+
+rbt_err rbt_get_keys(rbt_worker *worker, rbt_table table, uint64_t row, const uint64_t *cols, size_t n,
+                     uint64_t staleness, void *out, rbt_error *error)
+{
+    rbt_err err = check_keys(worker, table, row, cols, n, error);
+    const rbt_layout *layout;
+
+    if (err != RBT_OK)
+        return err;
+    enter(worker);
+    layout = layout_of(worker, table);
+    staleness = settle(worker, staleness);
+    worker->spans.count = 0;
+    for (size_t i = 0; i < n; i++)
+        add_span(worker, table, row, cols[i]);
+    err = wait_for_spans(worker, worker->client.clock, staleness, error);
+    if (err == RBT_OK) {
+        note_read(worker);
+        for (size_t i = 0; i < n; i++)
+            rbt_client_read(&worker->client,
+                            (rbt_span){.table = table, .block = rbt_layout_block(layout, row, cols[i])},
+                            rbt_layout_offset(layout, row, cols[i]), 1, staleness,
+                            (char *)out + i * rbt_type_size(layout->type));
+    }
+    leave(worker, worker->client.held_ns);
+    return err;
+}
+
+rbt_err rbt_prefetch(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n, uint64_t staleness,
+                     rbt_error *error)
+{
+    rbt_err err = check_range(worker, table, row, col, n, error);
+    rbt_env env;
+
+    /* A partition-synchronised read names a version that is only known when it happens. */
+    if (err != RBT_OK || worker->run->topology->partition_sync)
+        return err;
+    enter(worker);
+    collect_range(worker, table, row, col, n);
+    env = begin(worker);
+    rbt_client_want(&worker->client, worker->spans.at, worker->spans.count, worker->client.clock + 1,
+                    settle(worker, staleness), &env);
+    end(worker, &env);
+    leave(worker, 0);
+    return RBT_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------- increments */
+
+rbt_err rbt_inc_range(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n, const void *deltas,
+                      rbt_error *error)
+{
+    rbt_err err = check_range(worker, table, row, col, n, error);
+    const rbt_layout *layout;
+    piece p = {0};
+
+    if (err != RBT_OK)
+        return err;
+    layout = layout_of(worker, table);
+    while (next_piece(layout, table, row, col, n, &p))
+        rbt_client_increment(&worker->client, p.span, p.offset, p.n,
+                             (const char *)deltas + p.done * rbt_type_size(layout->type));
+    return RBT_OK;
+}
+
+rbt_err rbt_inc_row(rbt_worker *worker, rbt_table table, uint64_t row, const void *deltas, rbt_error *error)
+{
+    rbt_err err = check_range(worker, table, row, 0, 0, error);
+
+    return err != RBT_OK ? err : rbt_inc_range(worker, table, row, 0, layout_of(worker, table)->cols, deltas, error);
+}
+
+rbt_err rbt_inc_keys(rbt_worker *worker, rbt_table table, uint64_t row, const uint64_t *cols, size_t n, const void *deltas,
+                     rbt_error *error)
+{
+    rbt_err err = check_keys(worker, table, row, cols, n, error);
+    size_t size;
+
+    if (err != RBT_OK)
+        return err;
+    size = rbt_type_size(layout_of(worker, table)->type);
+    for (size_t i = 0; err == RBT_OK && i < n; i++)
+        err = rbt_inc_range(worker, table, row, cols[i], 1, (const char *)deltas + i * size, error);
+    return err;
+}
+
+rbt_err rbt_inc(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, double delta, rbt_error *error)
+{
+    rbt_err err = check_range(worker, table, row, col, 1, error);
+    float f32 = (float)delta;
+    int32_t i32 = (int32_t)delta;
+    int64_t i64 = (int64_t)delta;
+    const void *value = &f32;
+
+    if (err != RBT_OK)
+        return err;
+    if (layout_of(worker, table)->type == RBT_I32)
+        value = &i32;
+    else if (layout_of(worker, table)->type == RBT_I64)
+        value = &i64;
+    return rbt_inc_range(worker, table, row, col, 1, value, error);
+}
+
+/* -------------------------------------------------------------------------------------------------- clocks */
+
+void rbt_worker_did(rbt_worker *worker, uint64_t samples, uint64_t nonzeros)
+{
+    worker->samples += samples;
+    if (worker->ops->work != NULL)
+        worker->ops->work(worker, samples, nonzeros);
+}
+
+/* A straggler made by hand takes longer for its clock, in proportion to what the clock really took. */
+static void slow_down(rbt_worker *worker)
+{
+    double factor = rbt_stragglers_factor(worker->run->stragglers, worker->client.worker, worker->client.clock);
+    uint64_t extra = (uint64_t)((factor - 1) * (double)worker->clock_compute_ns);
+
+    if (worker->ops->sleep_ns == NULL || extra == 0)
+        return;
+    worker->ops->sleep_ns(worker, extra);
+    worker->slowed_ns += extra;
+    enter(worker);
+}
+
+/* An update for a rule with versions must not run ahead of the bound on any server: hear from each first. */
+static rbt_err hear_from_servers(rbt_worker *worker, rbt_error *error)
+{
+    const rbt_topology *topology = worker->run->topology;
+
+    worker->spans.count = 0;
+    for (uint32_t s = 0; s < topology->servers; s++)
+        for (uint32_t t = 0; t < topology->tables; t++) {
+            uint32_t b = 0;
+
+            if (topology->rule[t].rule->expire == NULL)
+                continue;
+            while (b < topology->layout[t].blocks && topology->layout[t].server[b] != s)
+                b++;
+            if (b < topology->layout[t].blocks) {
+                rbt_array_push(&worker->spans, ((rbt_span){.table = t, .block = b}));
+                break;
+            }
+        }
+    if (worker->spans.count == 0 || topology->staleness == RBT_UNBOUNDED)
+        return RBT_OK;
+    return wait_for_spans(worker, worker->client.clock, topology->staleness, error);
+}
+
+static void publish(rbt_worker *worker)
+{
+    rbt_published *p = &worker->run->published[worker->client.worker];
+    uint64_t staleness_sum = 0;
+
+    for (uint64_t i = 0; i < RBT_STALENESS_BINS; i++)
+        staleness_sum += i * worker->client.staleness_seen[i];
+    atomic_store_explicit(&p->clock, worker->client.clock, relaxed);
+    atomic_store_explicit(&p->samples, worker->samples, relaxed);
+    atomic_store_explicit(&p->compute_ns, worker->compute_ns, relaxed);
+    atomic_store_explicit(&p->wait_ns, worker->wait_ns, relaxed);
+    atomic_store_explicit(&p->communication_ns, worker->communication_ns, relaxed);
+    atomic_store_explicit(&p->slowed_ns, worker->slowed_ns, relaxed);
+    atomic_store_explicit(&p->staleness_sum, staleness_sum, relaxed);
+    atomic_store_explicit(&p->reads, worker->reads, relaxed);
+}
+
+rbt_err rbt_clock(rbt_worker *worker, rbt_error *error)
+{
+    rbt_env env;
+    rbt_err err;
+
+    enter(worker);
+    slow_down(worker);
+    worker->client.held_ns = 0;
+    err = hear_from_servers(worker, error);
+    while (err == RBT_OK && !rbt_client_may_clock(&worker->client))
+        if (!worker->ops->receive(worker, true))
+            err = gone(error, worker);
+    if (err == RBT_OK && !worker->ops->receive(worker, false))
+        err = gone(error, worker);
+    if (err != RBT_OK)
+        return err;
+    env = begin(worker);
+    rbt_client_clock(&worker->client, &env);
+    end(worker, &env);
+    worker->clock_compute_ns = 0;
+    leave(worker, worker->client.held_ns);
+    publish(worker);
+    return RBT_OK;
+}
+
+/* ------------------------------------------------------------------------------------- from start to end */
+
+/* Waits until everything is acknowledged, then leaves: nobody waits for this worker any more. */
+static rbt_err retire(rbt_worker *worker, rbt_error *error)
+{
+    rbt_env env;
+
+    while (!rbt_client_is_flushed(&worker->client))
+        if (!worker->ops->receive(worker, true))
+            return gone(error, worker);
+    env = begin(worker);
+    rbt_client_retire(&worker->client, &env);
+    end(worker, &env);
+    return RBT_OK;
+}
+
+rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error *error)
+{
+    rbt_env env = begin(worker);
+    rbt_err err, retired;
+
+    worker->since_ns = env.now_ns;
+    rbt_client_begin(&worker->client, &env);
+    end(worker, &env);
+    while (!worker->client.ready)
+        if (!worker->ops->receive(worker, true))
+            return gone(error, worker);
+    leave(worker, 0);
+    err = program->work(worker, program->argument, error);
+    enter(worker);
+    if (worker->client.is_observer)
+        return err;
+    retired = retire(worker, err == RBT_OK ? error : NULL);
+    leave(worker, 0);
+    publish(worker);
+    return err != RBT_OK ? err : retired;
+}
+
+/* ------------------------------------------------------------------------------------------------ observer */
+
+rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest, rbt_error *error)
+{
+    const rbt_layout *layout = layout_of(observer, table);
+    size_t size = rbt_type_size(layout->type);
+
+    observer->spans.count = 0;
+    for (uint32_t b = 0; b < layout->blocks; b++)
+        rbt_array_push(&observer->spans, ((rbt_span){.table = table, .block = b}));
+    for (bool waited = false;; waited = true) {
+        rbt_env env;
+        bool fresh;
+
+        if (!observer->ops->receive(observer, waited))
+            return gone(error, observer);
+        env = begin(observer);
+        fresh = rbt_client_observe(&observer->client, observer->spans.at, observer->spans.count, need, &env);
+        end(observer, &env);
+        if (fresh)
+            break;
+    }
+    *slowest = RBT_UNBOUNDED;
+    for (uint32_t b = 0; b < layout->blocks; b++)
+        if (observer->client.cache[table].copies[b].slowest < *slowest)
+            *slowest = observer->client.cache[table].copies[b].slowest;
+    for (uint64_t row = 0; row < layout->rows; row++)
+        for (piece p = {0}; next_piece(layout, table, row, 0, layout->cols, &p);)
+            rbt_client_read(&observer->client, p.span, p.offset, p.n, RBT_UNBOUNDED,
+                            (char *)out + (row * layout->cols + p.done) * size);
+    return RBT_OK;
+}
+
+void rbt_observer_report(rbt_worker *observer, uint64_t clock, double objective)
+{
+    rbt_env env = begin(observer);
+    rbt_message *metric = rbt_message_create(RBT_MSG_METRIC, observer->client.node, RBT_MASTER);
+
+    metric->view = observer->client.view;
+    metric->worker = observer->client.worker;
+    metric->clock = clock;
+    metric->number = objective;
+    rbt_outbox_put(&env.out, metric);
+    end(observer, &env);
+}
+
+/* ----------------------------------------------------------------------------------------------------- run */
+
+void rbt_run_init(rbt_run *run, const rbt_topology *topology)
+{
+    memset(run, 0, sizeof *run);
+    run->topology = topology;
+    run->published = rbt_try_alloc(topology->workers, sizeof *run->published);
+    RBT_ASSERT(run->published != NULL);
+}
+
+void rbt_run_deinit(rbt_run *run)
+{
+    rbt_free(run->published);
+}
+
+void rbt_run_add_server(rbt_run *run, const rbt_server *server)
+{
+    const rbt_server_stats *stats = &server->stats;
+
+    if (stats->max_gap > run->max_gap)
+        run->max_gap = stats->max_gap;
+    if (stats->peak_versions > run->peak_versions)
+        run->peak_versions = stats->peak_versions;
+    if (stats->peak_version_bytes > run->version_bytes)
+        run->version_bytes = stats->peak_version_bytes;
+    run->repeated += stats->repeated;
+}

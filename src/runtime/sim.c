@@ -1,0 +1,387 @@
+/* The simulator; the contract is in sim.h. One loop takes the earliest event and lets a node or a worker run on it. */
+#include "runtime/sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "runtime/check.h"
+#include "runtime/coroutine.h"
+#include "runtime/handle.h"
+#include "runtime/sim_net.h"
+#include "runtime/sim_queue.h"
+#include "runtime/transport.h"
+
+#define RESTART_NS 5000000u /* a crashed worker comes back after this, and up to twice that */
+
+struct rbt_sim;
+
+/* A worker (or the observer): its coroutine and what it is waiting for. */
+typedef struct rbt_actor {
+    struct rbt_sim *sim;
+    rbt_worker worker;
+    rbt_coroutine *coroutine;
+    rbt_outbox inbox;
+    enum { ACTOR_ABSENT, ACTOR_WORKING, ACTOR_WAITING, ACTOR_ENDED } state;
+    bool dead; /* crashed: every call it makes fails until its program has ended */
+    uint32_t incarnation;
+} rbt_actor;
+
+typedef struct rbt_sim {
+    rbt_run *run;
+    const rbt_sim_options *options;
+    rbt_nodes nodes;
+    rbt_sim_net net;
+    rbt_sim_queue queue;
+    uint64_t now_ns;
+    rbt_actor *actors; /* workers, then observers */
+    uint32_t actor_count;
+    uint32_t active; /* of them, those whose program has not ended for good */
+    bool stop_requested;
+    rbt_err err;
+    rbt_error error;
+} rbt_sim;
+
+static void fail_sim(rbt_sim *sim, const rbt_error *error)
+{
+    if (sim->err == RBT_OK) {
+        sim->err = error->code;
+        sim->error = *error;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ messages */
+
+static void handle(rbt_sim *sim, rbt_message *message);
+
+/* Sends one message on its way; the observer's are handled on the spot, at no cost. */
+static void send_message(rbt_sim *sim, rbt_message *message)
+{
+    size_t bytes;
+    uint64_t arrival, again;
+    rbt_sim_event event = {.kind = RBT_SIM_ARRIVE};
+
+    message = rbt_transport_pass(sim->run, message, &bytes);
+    event.message = message;
+    event.bytes = (uint32_t)bytes;
+    if (rbt_is_observed(sim->run, message)) {
+        event.kind = RBT_SIM_HANDLE;
+        event.time_ns = sim->now_ns;
+        rbt_sim_queue_put(&sim->queue, event);
+        return;
+    }
+    arrival = rbt_sim_net_send(&sim->net, message->from, message->to, bytes, sim->now_ns);
+    if (rbt_sim_net_repeats(&sim->net, arrival, &again)) {
+        rbt_sim_event copy = event;
+
+        copy.message = rbt_message_copy(message);
+        copy.time_ns = again;
+        rbt_sim_queue_put(&sim->queue, copy);
+    }
+    event.time_ns = arrival;
+    rbt_sim_queue_put(&sim->queue, event);
+}
+
+static void send_all(rbt_sim *sim, rbt_outbox *out)
+{
+    rbt_message *message;
+
+    while ((message = rbt_outbox_take(out)) != NULL)
+        send_message(sim, message);
+}
+
+static rbt_actor *actor_of(rbt_sim *sim, rbt_node node)
+{
+    return &sim->actors[node - 1 - sim->run->topology->servers];
+}
+
+static void resume(rbt_actor *actor)
+{
+    actor->state = ACTOR_WORKING;
+    rbt_coroutine_resume(actor->coroutine);
+}
+
+/* The receiver has read the message: the master or a server handles it; a worker that waits wakes up. */
+static void handle(rbt_sim *sim, rbt_message *message)
+{
+    rbt_env env = {.now_ns = sim->now_ns, .log = &sim->run->log};
+    rbt_checker *checker = sim->options->checker;
+    rbt_node to = message->to;
+
+    if (to > sim->run->topology->servers) {
+        rbt_actor *actor = actor_of(sim, to);
+
+        if (actor->dead || actor->state == ACTOR_ABSENT || actor->state == ACTOR_ENDED) {
+            rbt_message_destroy(message); /* nobody is there: the connection is broken */
+            return;
+        }
+        rbt_outbox_put(&actor->inbox, message);
+        if (actor->state == ACTOR_WAITING)
+            resume(actor);
+        return;
+    }
+    if (to != RBT_MASTER && checker != NULL)
+        rbt_checker_before(checker, &sim->nodes.servers[to - 1], message);
+    rbt_nodes_handle(&sim->nodes, to, message, &env);
+    if (to != RBT_MASTER && checker != NULL)
+        rbt_checker_after(checker, &sim->nodes.servers[to - 1], &env.out);
+    send_all(sim, &env.out);
+}
+
+/* --------------------------------------------------------------------------------- what a worker's calls do */
+
+static bool actor_receive(rbt_worker *worker, bool wait)
+{
+    rbt_actor *actor = worker->place;
+    rbt_env env = {.log = &worker->run->log};
+    rbt_message *message;
+
+    if (wait && actor->inbox.first == NULL && !actor->dead) {
+        actor->state = ACTOR_WAITING;
+        rbt_coroutine_yield(actor->coroutine);
+    }
+    if (actor->dead)
+        return false;
+    env.now_ns = actor->sim->now_ns;
+    while ((message = rbt_outbox_take(&actor->inbox)) != NULL)
+        rbt_client_handle(&worker->client, message, &env);
+    send_all(actor->sim, &env.out);
+    return true;
+}
+
+static void actor_deliver(rbt_worker *worker, rbt_outbox *out)
+{
+    rbt_actor *actor = worker->place;
+    rbt_message *message;
+
+    if (!actor->dead)
+        send_all(actor->sim, out);
+    while ((message = rbt_outbox_take(out)) != NULL)
+        rbt_message_destroy(message);
+}
+
+static uint64_t actor_now_ns(rbt_worker *worker)
+{
+    return ((rbt_actor *)worker->place)->sim->now_ns;
+}
+
+/* Work takes virtual time: the cost model's, times how slow the worker is in this clock. */
+static void actor_work(rbt_worker *worker, uint64_t samples, uint64_t nonzeros)
+{
+    rbt_actor *actor = worker->place;
+    rbt_sim *sim = actor->sim;
+    const rbt_cost *cost = &sim->options->cost;
+    double factor, ns;
+
+    if (actor->dead || worker->client.is_observer)
+        return;
+    factor = rbt_stragglers_factor(sim->run->stragglers, worker->client.worker, worker->client.clock);
+    ns = cost->sample_ns * (double)samples + cost->nonzero_ns * (double)nonzeros;
+    worker->slowed_ns += (uint64_t)(ns * (factor - 1));
+    rbt_sim_queue_put(&sim->queue, (rbt_sim_event){.time_ns = sim->now_ns + (uint64_t)(ns * factor), .kind = RBT_SIM_WAKE,
+                                                   .worker = worker->client.worker, .incarnation = actor->incarnation});
+    actor->state = ACTOR_WORKING;
+    rbt_coroutine_yield(actor->coroutine);
+}
+
+static const rbt_worker_ops sim_ops = {
+    .receive = actor_receive, .deliver = actor_deliver, .now_ns = actor_now_ns, .work = actor_work};
+
+/* --------------------------------------------------------------------------------------- a worker's life */
+
+static void actor_main(void *argument)
+{
+    rbt_actor *actor = argument;
+    rbt_sim *sim = actor->sim;
+    const rbt_program *program = actor->worker.client.is_observer ? &sim->run->observe : &sim->run->program;
+    rbt_error error = {0};
+
+    if (rbt_worker_run(&actor->worker, program, &error) != RBT_OK && !actor->dead) {
+        fail_sim(sim, &error);
+        sim->stop_requested = true;
+    }
+    actor->state = ACTOR_ENDED;
+    sim->active -= !actor->dead;
+}
+
+static void start_actor(rbt_sim *sim, uint32_t i)
+{
+    rbt_actor *actor = &sim->actors[i];
+
+    rbt_worker_init(&actor->worker, sim->run, i, actor->incarnation, &sim_ops, actor);
+    actor->sim = sim;
+    actor->dead = false;
+    actor->coroutine = rbt_coroutine_create(actor_main, actor);
+    if (actor->coroutine == NULL) {
+        rbt_error error;
+
+        rbt_fail(&error, RBT_E_MEMORY, "no memory for the stack of worker %u of %u", i, sim->run->topology->workers);
+        fail_sim(sim, &error);
+        actor->state = ACTOR_ENDED;
+        sim->active--;
+        return;
+    }
+    resume(actor);
+}
+
+/* Lets a worker's program run to its end without any effect, so that it frees what it holds. */
+static void end_actor(rbt_actor *actor)
+{
+    rbt_message *message;
+
+    actor->dead = true;
+    while (actor->coroutine != NULL && !rbt_coroutine_has_ended(actor->coroutine))
+        rbt_coroutine_resume(actor->coroutine);
+    while ((message = rbt_outbox_take(&actor->inbox)) != NULL)
+        rbt_message_destroy(message);
+    for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
+        actor->sim->run->staleness_histogram[i] += actor->worker.client.is_observer ? 0 : actor->worker.client.staleness_seen[i];
+    rbt_coroutine_destroy(actor->coroutine);
+    actor->coroutine = NULL;
+    rbt_worker_deinit(&actor->worker);
+}
+
+static void tell_master(rbt_sim *sim, rbt_message_type type, uint32_t worker, uint32_t incarnation)
+{
+    rbt_message *message = rbt_message_create(type, RBT_MASTER, RBT_MASTER);
+
+    message->worker = worker;
+    message->incarnation = incarnation;
+    handle(sim, message);
+}
+
+static void crash(rbt_sim *sim, uint32_t worker)
+{
+    rbt_actor *actor = &sim->actors[worker];
+    rbt_rng rng = rbt_rng_stream(sim->options->seed, RBT_STREAM_FAULT, 1000 + actor->incarnation * 100000ULL + worker);
+
+    if (actor->state == ACTOR_ENDED || actor->state == ACTOR_ABSENT)
+        return;
+    end_actor(actor);
+    actor->state = ACTOR_ABSENT;
+    tell_master(sim, RBT_MSG_LOST, worker, actor->incarnation);
+    if (sim->run->topology->lost_is_gone) {
+        actor->state = ACTOR_ENDED;
+        sim->active--;
+        return;
+    }
+    actor->incarnation++;
+    rbt_sim_queue_put(&sim->queue, (rbt_sim_event){.time_ns = sim->now_ns + RESTART_NS + rbt_rng_below(&rng, RESTART_NS),
+                                                   .kind = RBT_SIM_RESTART, .worker = worker});
+}
+
+static void plan_crashes(rbt_sim *sim)
+{
+    rbt_rng rng = rbt_rng_stream(sim->options->seed, RBT_STREAM_FAULT, 2);
+
+    for (uint32_t i = 0; i < sim->options->faults.crashes; i++) {
+        rbt_sim_event event = {.kind = RBT_SIM_CRASH};
+
+        event.worker = (uint32_t)rbt_rng_below(&rng, sim->run->topology->workers);
+        event.time_ns = rbt_rng_below(&rng, sim->options->faults.within_ns + 1);
+        rbt_sim_queue_put(&sim->queue, event);
+    }
+}
+
+/* --------------------------------------------------------------------------------------------- the loop */
+
+static void take_event(rbt_sim *sim, const rbt_sim_event *event)
+{
+    rbt_sim_event read = *event;
+
+    sim->now_ns = event->time_ns;
+    switch (event->kind) {
+    case RBT_SIM_ARRIVE:
+        read.kind = RBT_SIM_HANDLE;
+        read.time_ns = rbt_sim_net_receive(&sim->net, event->message->to, event->bytes, sim->now_ns);
+        rbt_sim_queue_put(&sim->queue, read);
+        break;
+    case RBT_SIM_HANDLE:
+        handle(sim, event->message);
+        break;
+    case RBT_SIM_WAKE:
+        if (sim->actors[event->worker].incarnation == event->incarnation && sim->actors[event->worker].state == ACTOR_WORKING)
+            resume(&sim->actors[event->worker]);
+        break;
+    case RBT_SIM_CRASH:
+        crash(sim, event->worker);
+        break;
+    case RBT_SIM_RESTART:
+        start_actor(sim, event->worker);
+        break;
+    }
+}
+
+/* Everybody waits and nothing is under way: says who waits for whom. */
+static void report_no_progress(rbt_sim *sim)
+{
+    char text[512] = "";
+    size_t used = 0;
+    rbt_error error;
+    uint32_t waiting = 0;
+
+    for (uint32_t m = 0; m < sim->run->topology->workers; m++) {
+        const rbt_actor *actor = &sim->actors[m];
+        uint32_t slowest = rbt_server_slowest_worker(&sim->nodes.servers[0]);
+
+        if (actor->state == ACTOR_ENDED || waiting++ >= 4 || used >= sizeof text)
+            continue;
+        used += (size_t)snprintf(text + used, sizeof text - used, "; worker %u (clock %llu) waits for worker %u (clock %llu)", m,
+                                 (unsigned long long)actor->worker.client.clock, slowest,
+                                 (unsigned long long)sim->nodes.servers[0].clocks.least);
+    }
+    if (waiting == 0 && sim->err != RBT_OK)
+        return;
+    rbt_fail(&error, RBT_E_NO_PROGRESS, "no progress at %.6f s: %u workers wait and nothing is under way%s",
+             (double)sim->now_ns / 1e9, waiting, text);
+    fail_sim(sim, &error);
+}
+
+static void loop(rbt_sim *sim)
+{
+    rbt_sim_event event;
+
+    while (sim->active > 0 && rbt_sim_queue_take(&sim->queue, &event)) {
+        take_event(sim, &event);
+        sim->run->events++;
+        if (sim->options->checker != NULL && rbt_checker_broken(sim->options->checker) != NULL) {
+            rbt_error error;
+
+            rbt_fail(&error, RBT_E_BROKEN, "at %.6f s (event %llu): %s", (double)sim->now_ns / 1e9,
+                     (unsigned long long)sim->run->events, rbt_checker_broken(sim->options->checker));
+            fail_sim(sim, &error);
+            return;
+        }
+        if (!sim->nodes.master.stopping &&
+            (sim->stop_requested || (sim->run->interrupted != NULL && atomic_load(sim->run->interrupted))))
+            tell_master(sim, RBT_MSG_STOP, 0, 0);
+    }
+    if (sim->active > 0)
+        report_no_progress(sim);
+}
+
+rbt_err rbt_sim_run(rbt_run *run, const rbt_sim_options *options, rbt_error *error)
+{
+    rbt_sim sim = {.run = run, .options = options};
+
+    sim.active = sim.actor_count = run->topology->workers + run->topology->observers;
+    sim.actors = rbt_alloc(sim.actor_count, sizeof *sim.actors);
+    rbt_nodes_init(&sim.nodes, run);
+    rbt_sim_net_init(&sim.net, options, rbt_topology_nodes(run->topology));
+    run->started_ns = 0;
+    plan_crashes(&sim);
+    for (uint32_t i = 0; i < sim.actor_count; i++)
+        start_actor(&sim, i);
+    loop(&sim);
+    run->elapsed_ns = sim.now_ns;
+    for (uint32_t i = 0; i < sim.actor_count; i++)
+        if (sim.actors[i].coroutine != NULL)
+            end_actor(&sim.actors[i]);
+    rbt_sim_queue_deinit(&sim.queue);
+    rbt_sim_net_deinit(&sim.net);
+    rbt_nodes_deinit(&sim.nodes, run);
+    rbt_free(sim.actors);
+    if (sim.err != RBT_OK && error != NULL)
+        *error = sim.error;
+    return sim.err;
+}

@@ -1,0 +1,44 @@
+/* The simulator's links: when does a message arrive?
+ *
+ * Every node is a host with one link in each direction; a message occupies the sender's link for bytes / bandwidth, travels
+ * for the latency (and jitter), then occupies the receiver's link and its attention. Messages of one pair arrive in order.
+ * Faults: a lost transmission is repeated after a time-out (and holds up those behind it), a partition holds messages back
+ * until it ends, a duplicate arrives later and out of order. Proved by tests/unit/test_sim_net.c.
+ */
+#ifndef RBT_RUNTIME_SIM_NET_H
+#define RBT_RUNTIME_SIM_NET_H
+
+#include "base/map.h"
+#include "base/rng.h"
+#include "runtime/sim.h"
+
+typedef struct rbt_partition {
+    uint64_t from_ns;
+    uint64_t to_ns;
+    bool *cut_off; /* per node */
+} rbt_partition;
+
+typedef struct rbt_sim_net {
+    const rbt_sim_options *options;
+    uint32_t nodes;
+    rbt_rng jitter;
+    rbt_rng faults;
+    uint64_t *out_free_ns; /* per node: when its link is free again */
+    uint64_t *in_free_ns;
+    rbt_map last_arrival; /* (from, to) -> time: keeps pairs in order */
+    RBT_ARRAY(rbt_partition) partitions;
+} rbt_sim_net;
+
+void rbt_sim_net_init(rbt_sim_net *net, const rbt_sim_options *options, uint32_t nodes);
+void rbt_sim_net_deinit(rbt_sim_net *net);
+
+/* A message leaves now: when does it reach the receiver's host? */
+uint64_t rbt_sim_net_send(rbt_sim_net *net, rbt_node from, rbt_node to, size_t bytes, uint64_t now_ns);
+
+/* Does this message arrive a second time? Then when. */
+bool rbt_sim_net_repeats(rbt_sim_net *net, uint64_t arrival_ns, uint64_t *again_ns);
+
+/* It has reached the host: when has the receiver read it? */
+uint64_t rbt_sim_net_receive(rbt_sim_net *net, rbt_node to, size_t bytes, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,25 @@
+/* What the runtimes have in common: handing a message to the node it is for, and the encode mode. */
+#ifndef RBT_RUNTIME_TRANSPORT_H
+#define RBT_RUNTIME_TRANSPORT_H
+
+#include "runtime/runtime.h"
+
+/* The nodes every runtime has: the master and the servers. Clients belong to their workers. */
+typedef struct rbt_nodes {
+    rbt_master master;
+    rbt_server *servers;
+} rbt_nodes;
+
+void rbt_nodes_init(rbt_nodes *nodes, const rbt_run *run);
+void rbt_nodes_deinit(rbt_nodes *nodes, rbt_run *run); /* what the servers counted goes to the run */
+
+/* Lets the master or a server handle a message. */
+void rbt_nodes_handle(rbt_nodes *nodes, rbt_node to, rbt_message *message, rbt_env *env);
+
+/* Is this one of the observer's messages? They are free: they do not count and take no time. */
+bool rbt_is_observed(const rbt_run *run, const rbt_message *message);
+
+/* Counts the message; in encode mode also replaces it by what comes out of encoding and decoding it. */
+rbt_message *rbt_transport_pass(rbt_run *run, rbt_message *message, size_t *bytes);
+
+#endif

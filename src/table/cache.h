@@ -1,0 +1,54 @@
+/* The worker's side of a table: cached copies of blocks and the update buffer.
+ *
+ * Per block: the newest copy that came from its server, this worker's own updates since that copy (so that it always
+ * reads its own writes), and the increments of the clock under way. Values read = copy + own updates + increments.
+ * The copy stays shared with the server (and with other workers of the process) until own updates are merged into it.
+ * Used by node/worker.c, which decides when a copy is fresh enough. Proved by tests/unit/test_cache.c.
+ */
+#ifndef RBT_TABLE_CACHE_H
+#define RBT_TABLE_CACHE_H
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "table/layout.h"
+#include "table/snap.h"
+
+/* What is known of one block. */
+typedef struct rbt_copy {
+    rbt_snap *base;            /* NULL: never read */
+    uint64_t slowest;          /* clocks the slowest worker had finished in it */
+    uint64_t included;         /* clocks of mine that are in it */
+    uint64_t version;          /* of dyn */
+    RBT_ARRAY(rbt_snap *) own; /* my updates since, oldest first */
+    rbt_snap *buffer;          /* increments of this clock, dense: NULL when untouched */
+    rbt_map scattered;         /* the same for blocks of sparse tables: place -> bits of the value */
+    bool touched;
+    uint64_t request; /* the pull under way, 0 when none, and what it will satisfy */
+    uint64_t request_need;
+    uint64_t request_clock;
+} rbt_copy;
+
+typedef struct rbt_cache {
+    const rbt_layout *layout;
+    rbt_copy *copies; /* one per block */
+} rbt_cache;
+
+void rbt_cache_init(rbt_cache *cache, const rbt_layout *layout);
+void rbt_cache_deinit(rbt_cache *cache);
+
+/* A copy from the server replaces what was there; takes a reference. Own updates are dropped: the caller has seen to it
+ * that the copy includes them. */
+void rbt_cache_adopt(rbt_cache *cache, uint32_t block, rbt_snap *base, uint64_t slowest, uint64_t included,
+                     uint64_t version);
+
+/* Reads n elements of one block; a block that was never read counts as zero. */
+void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n, void *out);
+
+/* Adds n deltas (of the table's type) to the update buffer. */
+void rbt_cache_increment(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n, const void *deltas);
+
+/* Ends the clock for one block: the increments as one update, without entries below `threshold`; NULL when there were
+ * none. With `keep` the update is also kept as one of the worker's own. The caller owns the reference returned. */
+rbt_snap *rbt_cache_flush(rbt_cache *cache, uint32_t block, float threshold, bool keep);
+
+#endif

@@ -1,0 +1,320 @@
+/* Encoding and decoding of messages; the contract is in codec.h.
+ *
+ * Layout: head (type, wire version, from, to, view), then the fields the type uses in the order of `fields` below, then
+ * parts and members where the type has them. Little-endian throughout. */
+#include "wire/codec.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+/* Which fields a type carries. */
+enum {
+    WORKER = 1 << 0, /* worker and incarnation */
+    CLOCK = 1 << 1,
+    NEED = 1 << 2,
+    SLOWEST = 1 << 3,
+    INCLUDED = 1 << 4,
+    VERSION = 1 << 5,
+    REQUEST = 1 << 6,
+    HELD = 1 << 7,
+    NUMBER = 1 << 8,
+    PARTS = 1 << 9,
+    MEMBERS = 1 << 10,
+};
+
+static const unsigned type_fields[RBT_MSG_TYPES] = {
+    [RBT_MSG_PUSH] = WORKER | CLOCK | SLOWEST | PARTS,
+    [RBT_MSG_ACK] = WORKER | CLOCK,
+    [RBT_MSG_PULL] = WORKER | CLOCK | NEED | VERSION | REQUEST | PARTS,
+    [RBT_MSG_BLOCKS] = WORKER | SLOWEST | INCLUDED | REQUEST | HELD | PARTS,
+    [RBT_MSG_RETIRE] = WORKER | CLOCK,
+    [RBT_MSG_HELLO] = WORKER,
+    [RBT_MSG_VIEW] = MEMBERS,
+    [RBT_MSG_RESUME] = WORKER | REQUEST,
+    [RBT_MSG_RESUMED] = WORKER | CLOCK | VERSION | REQUEST,
+    [RBT_MSG_REPORT] = SLOWEST | VERSION,
+    [RBT_MSG_ASK] = WORKER | CLOCK | NEED | REQUEST,
+    [RBT_MSG_STABLE] = WORKER | VERSION | REQUEST | HELD,
+    [RBT_MSG_METRIC] = CLOCK | NUMBER,
+    [RBT_MSG_STOP] = CLOCK,
+    [RBT_MSG_LOST] = WORKER,
+};
+
+/* The 64-bit fields, in the order they are written. */
+static const struct field {
+    unsigned bit;
+    size_t offset;
+} fields[] = {
+    {CLOCK, offsetof(rbt_message, clock)},       {NEED, offsetof(rbt_message, need)},
+    {SLOWEST, offsetof(rbt_message, slowest)},   {INCLUDED, offsetof(rbt_message, included)},
+    {VERSION, offsetof(rbt_message, version)},   {REQUEST, offsetof(rbt_message, request)},
+    {HELD, offsetof(rbt_message, held_ns)},      {NUMBER, offsetof(rbt_message, number)},
+};
+
+#define FIELDS      (sizeof fields / sizeof fields[0])
+#define HEAD_BYTES  16 /* type, version, 2 spare, from, to, view */
+#define PART_BYTES  20 /* table, block, version, then 4 of form: absent, dense or sparse, and type */
+#define SNAP_BYTES  8  /* length, count */
+
+enum { FORM_ABSENT, FORM_DENSE, FORM_SPARSE };
+
+size_t rbt_wire_size(const rbt_message *message)
+{
+    unsigned has = type_fields[message->type];
+    size_t bytes = HEAD_BYTES + (has & WORKER ? 8 : 0);
+
+    for (size_t i = 0; i < FIELDS; i++)
+        bytes += has & fields[i].bit ? 8 : 0;
+    if (has & PARTS) {
+        bytes += 4 + message->parts.count * PART_BYTES;
+        for (size_t i = 0; i < message->parts.count; i++)
+            if (message->parts.at[i].snap != NULL)
+                bytes += SNAP_BYTES + rbt_snap_bytes(message->parts.at[i].snap);
+    }
+    if (has & MEMBERS)
+        bytes += 4 + message->members.count * 8;
+    return bytes;
+}
+
+/* -------------------------------------------------------------------------------------------- writing */
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "Rubato's formats are little-endian and this code copies them; add byte swapping for this machine"
+#endif
+
+static uint8_t *put(uint8_t *at, const void *bytes, size_t n)
+{
+    memcpy(at, bytes, n);
+    return at + n;
+}
+
+static uint8_t *put_u32(uint8_t *at, uint32_t x)
+{
+    return put(at, &x, sizeof x);
+}
+
+static uint8_t *put_part(uint8_t *at, const rbt_part *part)
+{
+    const rbt_snap *snap = part->snap;
+    uint8_t form[4] = {0};
+
+    if (snap != NULL) {
+        form[0] = snap->form == RBT_DENSE ? FORM_DENSE : FORM_SPARSE;
+        form[1] = (uint8_t)snap->type;
+    }
+    at = put_u32(at, part->table);
+    at = put_u32(at, part->block);
+    at = put(at, &part->version, sizeof part->version);
+    at = put(at, form, sizeof form);
+    if (snap == NULL)
+        return at;
+    at = put_u32(at, snap->length);
+    at = put_u32(at, snap->count);
+    if (snap->index != NULL)
+        at = put(at, snap->index, snap->count * sizeof *snap->index);
+    return put(at, snap->value, snap->count * rbt_type_size(snap->type));
+}
+
+void rbt_wire_encode(const rbt_message *message, uint8_t *bytes)
+{
+    unsigned has = type_fields[message->type];
+    uint8_t head[4] = {(uint8_t)message->type, RBT_WIRE_VERSION};
+    uint8_t *at = put(bytes, head, sizeof head);
+
+    at = put_u32(at, message->from);
+    at = put_u32(at, message->to);
+    at = put_u32(at, message->view);
+    if (has & WORKER) {
+        at = put_u32(at, message->worker);
+        at = put_u32(at, message->incarnation);
+    }
+    for (size_t i = 0; i < FIELDS; i++)
+        if (has & fields[i].bit)
+            at = put(at, (const char *)message + fields[i].offset, 8);
+    if (has & PARTS) {
+        at = put_u32(at, (uint32_t)message->parts.count);
+        for (size_t i = 0; i < message->parts.count; i++)
+            at = put_part(at, &message->parts.at[i]);
+    }
+    if (has & MEMBERS) {
+        at = put_u32(at, (uint32_t)message->members.count);
+        for (size_t i = 0; i < message->members.count; i++) {
+            at = put_u32(at, message->members.at[i].incarnation);
+            at = put_u32(at, message->members.at[i].state);
+        }
+    }
+    RBT_ASSERT((size_t)(at - bytes) == rbt_wire_size(message));
+}
+
+/* -------------------------------------------------------------------------------------------- reading */
+
+typedef struct reader {
+    const uint8_t *start;
+    const uint8_t *at;
+    const uint8_t *end;
+    rbt_error *error;
+} reader;
+
+static rbt_err refuse(const reader *r, const char *what)
+{
+    return rbt_fail(r->error, RBT_E_PROTOCOL, "message of %zu bytes, at byte %zu: %s; the peer is damaged or speaks another version",
+                    (size_t)(r->end - r->start), (size_t)(r->at - r->start), what);
+}
+
+static rbt_err get(reader *r, void *to, size_t n)
+{
+    if ((size_t)(r->end - r->at) < n)
+        return refuse(r, "it ends too early");
+    memcpy(to, r->at, n);
+    r->at += n;
+    return RBT_OK;
+}
+
+/* Reads a count of things that take at least `size` bytes each, so that nothing large is allocated for a lie. */
+static rbt_err get_count(reader *r, uint32_t most, size_t size, uint32_t *count)
+{
+    rbt_err err = get(r, count, sizeof *count);
+
+    if (err != RBT_OK)
+        return err;
+    if (*count > most)
+        return refuse(r, "a count is above its limit");
+    if (*count > (size_t)(r->end - r->at) / size)
+        return refuse(r, "a count is larger than what follows");
+    return RBT_OK;
+}
+
+static rbt_err check_indices(const reader *r, const rbt_snap *snap)
+{
+    for (uint32_t k = 0; k < snap->count; k++)
+        if (snap->index[k] >= snap->length || (k > 0 && snap->index[k] <= snap->index[k - 1]))
+            return refuse(r, "the indices of a sparse block do not ascend or leave the block");
+    return RBT_OK;
+}
+
+static rbt_err get_snap(reader *r, const uint8_t form[4], rbt_snap **out)
+{
+    uint32_t length = 0, count = 0;
+    size_t size;
+    rbt_snap *snap;
+    rbt_err err;
+
+    if (form[0] > FORM_SPARSE || form[1] > RBT_I64 || form[2] != 0 || form[3] != 0)
+        return refuse(r, "a block has an unknown form or type");
+    size = rbt_type_size((rbt_type)form[1]) + (form[0] == FORM_SPARSE ? sizeof(uint32_t) : 0);
+    err = get(r, &length, sizeof length);
+    if (err == RBT_OK)
+        err = get_count(r, RBT_WIRE_LENGTH_MAX, size, &count);
+    if (err != RBT_OK)
+        return err;
+    if (length > RBT_WIRE_LENGTH_MAX || count > length)
+        return refuse(r, "a block is longer than its limit");
+    if (form[0] == FORM_DENSE && (count != length || count > RBT_WIRE_DENSE_MAX))
+        return refuse(r, "a dense block does not store all it stands for");
+    snap = form[0] == FORM_DENSE ? rbt_snap_create((rbt_type)form[1], length)
+                                 : rbt_snap_create_sparse((rbt_type)form[1], length, count);
+    if (snap->index != NULL) {
+        err = get(r, snap->index, count * sizeof *snap->index);
+        if (err == RBT_OK)
+            err = check_indices(r, snap);
+    }
+    if (err == RBT_OK)
+        err = get(r, snap->value, count * rbt_type_size(snap->type));
+    if (err == RBT_OK)
+        *out = snap;
+    else
+        rbt_snap_unref(snap);
+    return err;
+}
+
+static rbt_err get_parts(reader *r, rbt_message *message)
+{
+    uint32_t count = 0;
+    rbt_err err = get_count(r, RBT_WIRE_PARTS_MAX, PART_BYTES, &count);
+
+    for (uint32_t i = 0; err == RBT_OK && i < count; i++) {
+        rbt_part part = {0};
+        uint8_t form[4] = {0};
+
+        err = get(r, &part.table, sizeof part.table);
+        if (err == RBT_OK)
+            err = get(r, &part.block, sizeof part.block);
+        if (err == RBT_OK)
+            err = get(r, &part.version, sizeof part.version);
+        if (err == RBT_OK)
+            err = get(r, form, sizeof form);
+        if (err == RBT_OK && form[0] != FORM_ABSENT)
+            err = get_snap(r, form, &part.snap);
+        if (err == RBT_OK)
+            rbt_array_push(&message->parts, part);
+    }
+    return err;
+}
+
+static rbt_err get_members(reader *r, rbt_message *message)
+{
+    uint32_t count = 0;
+    rbt_err err = get_count(r, RBT_WIRE_MEMBERS_MAX, 8, &count);
+
+    for (uint32_t i = 0; err == RBT_OK && i < count; i++) {
+        rbt_member member = {0};
+
+        err = get(r, &member.incarnation, sizeof member.incarnation);
+        if (err == RBT_OK)
+            err = get(r, &member.state, sizeof member.state);
+        if (err == RBT_OK && member.state > RBT_MEMBER_RETIRED)
+            err = refuse(r, "a member has an unknown state");
+        if (err == RBT_OK)
+            rbt_array_push(&message->members, member);
+    }
+    return err;
+}
+
+static rbt_err get_message(reader *r, rbt_message *message)
+{
+    uint8_t head[4] = {0};
+    unsigned has = 0;
+    rbt_err err = get(r, head, sizeof head);
+
+    if (err == RBT_OK && (head[0] == 0 || head[0] >= RBT_MSG_TYPES))
+        err = refuse(r, "the type is unknown");
+    if (err == RBT_OK && (head[1] != RBT_WIRE_VERSION || head[2] != 0 || head[3] != 0))
+        err = refuse(r, "the wire version is another one");
+    if (err == RBT_OK) {
+        message->type = (rbt_message_type)head[0];
+        has = type_fields[message->type];
+        err = get(r, &message->from, sizeof message->from);
+    }
+    if (err == RBT_OK)
+        err = get(r, &message->to, sizeof message->to);
+    if (err == RBT_OK)
+        err = get(r, &message->view, sizeof message->view);
+    if (err == RBT_OK && has & WORKER)
+        err = get(r, &message->worker, sizeof message->worker);
+    if (err == RBT_OK && has & WORKER)
+        err = get(r, &message->incarnation, sizeof message->incarnation);
+    for (size_t i = 0; err == RBT_OK && i < FIELDS; i++)
+        if (has & fields[i].bit)
+            err = get(r, (char *)message + fields[i].offset, 8);
+    if (err == RBT_OK && has & PARTS)
+        err = get_parts(r, message);
+    if (err == RBT_OK && has & MEMBERS)
+        err = get_members(r, message);
+    if (err == RBT_OK && r->at != r->end)
+        err = refuse(r, "it goes on after its end");
+    return err;
+}
+
+rbt_err rbt_wire_decode(const uint8_t *bytes, size_t n, rbt_message **out, rbt_error *error)
+{
+    reader r = {.start = bytes, .at = bytes, .end = bytes + n, .error = error};
+    rbt_message *message = rbt_message_create(RBT_MSG_PUSH, 0, 0);
+    rbt_err err = get_message(&r, message);
+
+    if (err == RBT_OK)
+        *out = message;
+    else
+        rbt_message_destroy(message);
+    return err;
+}

@@ -1,0 +1,97 @@
+#!/bin/sh
+# What can be wrong with files, data and disks: a sentence that names the place, exit code 1 or 2, no crash.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+small_data
+
+# data that is missing or damaged
+expect 1 train lr --data missing.svm
+says 'missing.svm'
+says 'No such file or directory'
+printf '1 1:1\n-1 2:0.5\n1 3:abc\n' >damaged.svm
+expect 1 train lr --data damaged.svm --workers 1
+says 'damaged.svm:3'
+printf '1 1:1\n-1 2:nan\n' >nan.svm
+expect 1 train lr --data nan.svm --workers 1
+says 'nan.svm:2'
+: >empty.svm
+expect 1 train lr --data empty.svm
+says 'empty.svm'
+expect 1 train lr --data .
+says '.'
+expect 1 train lr --data data.svm --valid missing.svm
+says 'missing.svm'
+
+# more workers than rows
+printf '1 1:1\n-1 2:1\n1 1:0.5\n' >three.svm
+code=0
+"$RUBATO" train lr --data three.svm --workers 4 >"$out" 2>"$err" || code=$?
+[ "$code" -eq 1 ] || [ "$code" -eq 2 ] || fail "more workers than rows: exit code $code"
+says '4'
+says '3'
+
+# a loss that blows up says at which clock
+expect 1 train lr --data data.svm --workers 2 --lr 1e30 --clocks 20 --sync bsp --rule sum
+says 'clock'
+
+# outputs that cannot be written are found before training
+expect 1 train lr --data data.svm --workers 2 --out no/such/folder/m.rbt
+says 'no/such/folder/m.rbt'
+[ ! -s "$out" ] || fail 'training began although --out cannot be written'
+expect 1 train lr --data data.svm --workers 2 --json no/such/folder/x.json
+says 'no/such/folder/x.json'
+[ ! -s "$out" ] || fail 'training began although --json cannot be written'
+expect 1 train lr --data data.svm --workers 2 --report no/such/folder/x.html
+says 'no/such/folder/x.html'
+expect 1 train lr --data data.svm --workers 2 --out .
+says 'is a folder'
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir locked
+    chmod 555 locked
+    expect 1 train lr --data data.svm --workers 2 --json locked/x.json
+    says 'Permission denied'
+fi
+
+# a disk that is full at the end
+if [ -c /dev/full ]; then
+    expect 1 train lr --data data.svm --workers 2 --clocks 2 --out /dev/full
+    says '/dev/full'
+    says 'No space left on device'
+    expect 1 train lr --data data.svm --workers 2 --clocks 2 --json /dev/full
+    says '/dev/full'
+    expect 1 train lr --data data.svm --workers 2 --clocks 2 --report /dev/full
+    says '/dev/full'
+    expect 1 gen lr --out /dev/full
+    says 'No space left on device'
+    code=0
+    "$RUBATO" info data.svm >/dev/full 2>"$err" || code=$?
+    [ "$code" -eq 1 ] || fail "info into a full disk: exit code $code"
+    says 'standard output'
+fi
+
+# model files
+expect 1 predict --model missing.rbt --data data.svm
+says 'missing.rbt'
+expect 1 predict --model data.svm --data data.svm
+says 'data.svm'
+expect 0 train lr --data data.svm --workers 2 --clocks 2 --out model.rbt --quiet
+[ ! -s "$out" ] || fail '--quiet prints'
+head -c 100 model.rbt >cut.rbt
+expect 1 info cut.rbt
+says 'cut.rbt'
+expect 1 eval --model cut.rbt --data data.svm
+says 'cut.rbt'
+
+# job files
+printf 'model = lr\nwrokers = 2\n' >job.conf
+expect 2 train --config job.conf
+says "job.conf:2: unknown option '--wrokers'; did you mean '--workers'?"
+expect 1 train --config missing.conf
+says 'missing.conf'
+
+# specifications of the simulator and of stragglers
+expect 2 train lr --data data.svm --straggler nonsense=1
+says 'nonsense'
+expect 2 train lr --data data.svm --runtime sim --net speed=1
+says 'speed'

@@ -1,0 +1,53 @@
+#!/bin/sh
+# Comparing protocols: one table, the grid keeps the best, a diverging run is a row.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+small_data
+
+expect 0 compare lr --data data.svm --runtime sim --workers 5 --clocks 8 --straggler frac=0.2,slow=2 \
+    --protocols bsp,asp/sum,ssp:3/sum,ssp:3/con,ssp:3/dyn --json compare.json --report compare.html
+for protocol in bsp asp/sum ssp:3/sum ssp:3/con ssp:3/dyn; do
+    prints "$protocol"
+done
+prints 'speed-up'
+prints 'report written to compare.html'
+check compare.json 'first["event"] == "start" and first["protocols"] == ["bsp", "asp/sum", "ssp:3/sum", "ssp:3/con", "ssp:3/dyn"]'
+check compare.json 'len(events("result")) == 5 and last["event"] == "done" and len(last["table"]) == 5'
+check compare.json 'all(r["updates"] == 40 and len(r["workers"]) == 5 for r in events("result"))'
+check compare.json 'last["table"][0]["speed_up"] == 1 and all({"protocol", "lr", "seconds_to_target", "updates_to_target",
+    "seconds_per_update", "wait_fraction", "minobj", "varobj", "loss", "speed_up"} <= set(row) for row in last["table"])'
+check compare.json 'last["table"][0]["wait_fraction"] > last["table"][1]["wait_fraction"]'
+[ "$(grep -c 'class="curve' compare.html)" -ge 10 ] || fail 'curves are missing in the report'
+! grep -qE '<script|https?:' compare.html || fail 'the report loads something'
+
+# the same under the simulator: the same bytes
+cp compare.json first.json
+expect 0 compare lr --data data.svm --runtime sim --workers 5 --clocks 8 --straggler frac=0.2,slow=2 \
+    --protocols bsp,asp/sum,ssp:3/sum,ssp:3/con,ssp:3/dyn --json compare.json --quiet
+[ ! -s "$out" ] || fail '--quiet prints'
+cmp first.json compare.json || fail 'the same comparison gives different JSON'
+
+# a grid keeps each protocol's best, and a diverging run is an answer
+expect 0 compare lr --data data.svm --runtime sim --workers 3 --clocks 6 --protocols bsp/sum,ssp:2/dyn --grid lr=0.5,1e30 \
+    --json grid.json
+prints 'diverged'
+check grid.json 'len(events("result")) == 4 and any(r["state"] == "diverged" for r in events("result"))'
+check grid.json 'len(last["table"]) == 2 and all(row["lr"] == 0.5 for row in last["table"])'
+expect 0 compare lr --data data.svm --runtime sim --workers 3 --clocks 6 --protocols bsp/sum --lr 1e30
+prints 'diverged'
+
+# targets: exit code 3 when nobody reaches it
+expect 0 compare lr --data data.svm --runtime sim --workers 3 --epochs 60 --protocols bsp,ssp:2/dyn --target-loss 0.68
+prints 'time to target'
+expect 3 compare lr --data data.svm --runtime sim --workers 3 --clocks 2 --protocols bsp,ssp:2/dyn --target-loss 0.0001
+says 'no protocol reached the target loss'
+prints 'not reached'
+
+# on threads, from a job file; options for one protocol do not disturb the others
+printf 'model = lr\ndata = data.svm\nworkers = 2\nclocks = 3\nglobal-rate = 0.5\n' >job.conf
+expect 0 compare --config job.conf --protocols bsp/con,ssp:1/dyn
+prints 'ssp:1/dyn'
+
+expect 1 compare lr --data missing.svm --protocols bsp
+says 'missing.svm'

@@ -1,0 +1,61 @@
+#!/bin/sh
+# A trained model, used: predict, eval and info agree with each other and with the data.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+small_data
+expect 0 train lr --data data.svm --workers 2 --epochs 30 --lr 2 --out model.rbt --quiet
+
+expect 0 predict --model model.rbt --data data.svm
+[ "$(wc -l <"$out")" -eq 400 ] || fail 'not one line per row'
+cp "$out" labels
+[ -z "$(grep -vxE -- '-?1' labels || :)" ] || fail 'labels other than those of the data'
+expect 0 predict --model model.rbt --data data.svm --as probability --out probabilities
+[ ! -s "$out" ] || fail 'predict --out prints'
+expect 0 predict --model model.rbt --data data.svm --as score --out scores
+python3 - <<'PYTHON' || fail 'label, probability and score disagree'
+import math
+rows = list(zip(*(map(float, open(name)) for name in ("labels", "probabilities", "scores"))))
+assert all((label > 0) == (score > 0) for label, probability, score in rows)
+assert all(abs(probability - 1 / (1 + math.exp(-score))) < 1e-6 for label, probability, score in rows)
+PYTHON
+
+expect 0 eval --model model.rbt --data data.svm
+prints 'rows      400'
+python3 - "$out" <<'PYTHON' || fail 'eval disagrees with predict'
+import sys
+said = dict(line.split(None, 1) for line in open(sys.argv[1]))
+truth = [float(line.split()[0]) for line in open("data.svm")]
+right = sum(a == float(b) for a, b in zip(truth, open("labels")))
+assert abs(float(said["accuracy"].split()[0]) - 100 * right / len(truth)) < 1e-3, (said, right)
+assert right > 0.6 * len(truth)
+PYTHON
+
+# standard input and output
+"$RUBATO" predict --model model.rbt --data - --out - <data.svm >piped || fail 'predict from standard input'
+cmp piped labels || fail 'predict from standard input differs'
+"$RUBATO" eval --model model.rbt --data - <data.svm >"$out" || fail 'eval from standard input'
+prints 'rows      400'
+
+# features that the model does not know are left out
+printf '1 1:1 999:5\n-1 2:1\n' >wide.svm
+expect 0 predict --model model.rbt --data wide.svm
+[ "$(wc -l <"$out")" -eq 2 ] || fail 'unknown features break predict'
+
+# info
+expect 0 info model.rbt
+prints 'trained model'
+prints 'features    50'
+prints 'parameters  51'
+prints 'largest weights'
+expect 0 info data.svm
+prints 'rows        400'
+prints 'features    50'
+prints '-1: '
+prints 'values'
+
+# generated data is a function of its options
+expect 0 gen lr --out again.svm --rows 400 --cols 50 --nnz 8 --seed 3
+cmp data.svm again.svm || fail 'gen is not repeatable'
+expect 0 gen lr --out - --rows 5
+[ "$(wc -l <"$out")" -eq 5 ] || fail 'gen to standard output'

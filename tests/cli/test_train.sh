@@ -1,0 +1,99 @@
+#!/bin/sh
+# Training: the summary, the JSON stream, both runtimes, targets, job files, interruption.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+small_data
+
+expect 0 train lr --data data.svm --valid data.svm --workers 3 --sync ssp --staleness 2 --rule dyn --clocks 6 --out model.rbt \
+    --json run.json --report run.html --straggler frac=0.34,slow=2
+prints 'lr on data.svm, validated on data.svm'
+prints '3 workers, 1 server'
+prints 'ssp with staleness 2, rule dyn'
+prints 'clock 1'
+prints 'done:'
+prints 'minobj'
+prints 'stragglers'
+prints 'mean of 3'
+prints 'model written to model.rbt'
+[ -s model.rbt ] || fail 'no model file'
+grep -q '</html>' run.html || fail 'the report is not whole'
+! grep -qE '<script|https?:' run.html || fail 'the report loads something'
+
+check run.json 'first["event"] == "start" and first["workers"] == 3 and first["sync"] == "ssp" and first["staleness"] == 2'
+check run.json 'first["model"] == "lr" and first["rule"] == "dyn" and first["version"] == "0.1.0"'
+check run.json 'last["event"] == "done" and len(events("done")) == 1'
+check run.json 'len(events("clock")) >= 1 and len(events("eval")) >= 1'
+check run.json '{"loss", "seconds", "load_seconds", "clocks", "updates", "seconds_per_update", "bytes_sent", "wait_fraction",
+    "max_gap", "staleness_histogram", "peak_versions", "version_bytes", "samples_per_second", "minobj", "varobj", "reached",
+    "param_hash", "seed", "workers", "threads", "servers"} <= set(last)'
+check run.json 're.fullmatch("[0-9a-f]{16}", last["param_hash"])'
+check run.json 'last["updates"] == 18 and last["clocks"] == 6 and last["max_gap"] <= 2 and last["reached"] is None'
+check run.json 'len(last["workers"]) == 3 and sum(w["rows"] for w in last["workers"]) == 400'
+check run.json 'all({"compute", "wait", "communication", "rows", "clocks"} <= set(w) for w in last["workers"])'
+check run.json 'not last["staleness_histogram"] or last["staleness_histogram"][-1] > 0'
+check run.json 'all(c["clock_min"] <= c["clock_max"] and {"seconds", "loss", "samples_per_second", "wait_fraction",
+    "staleness_mean", "bytes_sent"} <= set(c) for c in events("clock"))'
+check run.json '0 < last["loss"] < 0.7 and all(0 <= e["accuracy"] <= 1 for e in events("eval"))'
+
+# JSON on the standard output leaves it to JSON alone
+expect 0 train lr --data data.svm --workers 2 --clocks 2 --json -
+cp "$out" piped.json
+check piped.json 'last["event"] == "done"'
+
+# the simulator: the same bytes for the same seed, whatever the file is called
+for name in a b; do
+    expect 0 train lr --data data.svm --runtime sim --workers 5 --servers 2 --clocks 5 --seed 9 --straggler p=0.2,slow=4 \
+        --json $name.json --out $name.rbt
+    prints 'virtual'
+done
+cmp a.json b.json || fail 'the same seed gives different JSON'
+cmp a.rbt b.rbt || fail 'the same seed gives different models'
+
+# BSP: the same parameters on both runtimes
+expect 0 train lr --data data.svm --runtime local --sync bsp --workers 4 --clocks 5 --json local.json --quiet
+expect 0 train lr --data data.svm --runtime sim --sync bsp --workers 4 --clocks 5 --json sim.json --quiet
+hash_of()
+{
+    python3 -c 'import json, sys; print(json.loads(open(sys.argv[1]).readlines()[-1])["param_hash"])' "$1"
+}
+[ "$(hash_of local.json)" = "$(hash_of sim.json)" ] || fail 'BSP differs between local and sim'
+
+# targets
+expect 0 train lr --data data.svm --workers 2 --epochs 50 --target-loss 0.68 --json target.json
+prints 'reached after'
+check target.json 'last["reached"] is True and last["loss"] <= 0.68'
+expect 3 train lr --data data.svm --workers 2 --clocks 2 --target-loss 0.0001 --json target.json --out missed.rbt
+prints 'not reached'
+check target.json 'last["reached"] is False'
+[ -s missed.rbt ] || fail 'a missed target loses the model'
+
+# a job file, overruled by the command line
+cat >job.conf <<'CONF'
+# a job
+model = lr
+data = data.svm
+workers = 2    # a pair
+clocks = 3
+sync = bsp
+quiet = false
+CONF
+expect 0 train --config job.conf --workers 3 --json conf.json
+check conf.json 'first["workers"] == 3 and first["sync"] == "bsp" and last["clocks"] == 3'
+
+# Ctrl-C: ends cleanly, with the summary so far and exit code 130. The signal is sent once the first clock is in the log.
+mkfifo pipe
+"$RUBATO" train lr --data data.svm --workers 2 --clocks 1e9 --straggler frac=1,slow=50 --json pipe --out stopped.rbt >"$out" 2>"$err" &
+pid=$!
+python3 -c '
+import os, signal, sys
+for line in open(sys.argv[1]):
+    if "\"clock\"" in line and sys.argv[2]:
+        os.kill(int(sys.argv[2]), signal.SIGINT)
+        sys.argv[2] = ""
+' pipe "$pid"
+code=0
+wait "$pid" || code=$?
+[ "$code" -eq 130 ] || fail "interrupted: exit code $code"
+prints 'interrupted; so far:'
+[ -s stopped.rbt ] || fail 'an interrupted job loses its model'

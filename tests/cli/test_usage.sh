@@ -1,0 +1,121 @@
+#!/bin/sh
+# Help, version, and everything that is wrong usage: exit code 2 and a sentence that says what to do.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+expect 0 --version
+prints 'rubato 0.1.0'
+expect 0 --help
+for command in train compare predict eval gen info swarm bench; do
+    prints "  $command"
+    expect 0 "$command" --help
+    prints "rubato $command"
+    expect 0 --help
+done
+expect 0 train --help
+prints '--staleness'
+prints 'Only with --runtime sim'
+
+expect 2
+expect 2 trian
+says "unknown command 'trian'; did you mean 'train'?"
+
+small_data
+expect 2 train lr --data data.svm --stalness 3
+says "rubato train: unknown option '--stalness'; did you mean '--staleness'?"
+expect 2 train lr --data data.svm --confg job
+says "did you mean '--config'?"
+expect 2 train lr --data data.svm --workers
+says "--workers needs a value"
+expect 2 train lr --data data.svm --quiet=yes
+says "--quiet takes no value"
+expect 2 train lr --data data.svm --seed 1 --seed 2
+says "--seed is given twice"
+expect 2 train lr extra --data data.svm
+says "unexpected 'extra'"
+expect 2 train lr --data data.svm -w 3
+says "unknown option '-w'"
+expect 2 train
+says 'which model?'
+expect 2 train rl --data data.svm
+says "unknown model 'rl'"
+expect 2 train lr
+says 'give --data PATH'
+
+# combinations without sense
+expect 2 train lr --data data.svm --sync bsp --staleness 3
+says '--staleness makes no sense with --sync bsp'
+expect 2 train lr --data data.svm --sync asp --staleness=3
+says '--staleness makes no sense with --sync asp'
+expect 2 train lr --data data.svm --rule sum --global-rate 0.5
+says 'use --rule con'
+expect 2 train lr --data data.svm --rule sum --partition-sync on
+says 'use --rule dyn'
+expect 2 train lr --data data.svm --sync bsp --eager on
+says 'use --sync ssp'
+expect 2 train lr --data data.svm --net lat=1ms
+says 'use --runtime sim'
+expect 2 train lr --data data.svm --clocks 5 --epochs 5
+says 'give one of them'
+
+# values out of range
+expect 2 train lr --data data.svm --workers 0
+says '--workers 0 is out of range'
+expect 2 train lr --data data.svm --workers 100001
+says 'from 1 to 100000'
+expect 2 train lr --data data.svm --workers 2x
+says 'not a whole number'
+expect 2 train lr --data data.svm --servers 0
+says '--servers 0'
+expect 2 train lr --data data.svm --lr 0
+says 'greater than 0'
+expect 2 train lr --data data.svm --lr -1
+says '--lr'
+expect 2 train lr --data data.svm --l2 -1
+says 'at least 0'
+expect 2 train lr --data data.svm --batch 0
+says '--batch 0'
+expect 2 train lr --data data.svm --batch 101%
+says 'at most 100%'
+expect 2 train lr --data data.svm --decay mult:2
+says 'at most 1'
+expect 2 train lr --data data.svm --sync psb
+says 'bsp|ssp|asp'
+
+# the other commands
+expect 2 compare lr --data data.svm
+says '--protocols is missing'
+expect 2 compare lr --data data.svm --protocols bsp,ssp:x/dyn
+says "protocol 'ssp:x/dyn'"
+expect 2 compare lr --data data.svm --protocols bsp:3
+says 'only ssp takes a staleness'
+expect 2 compare lr --data data.svm --protocols bsp --grid 0.1,1
+says 'lr=0.01,0.1,1'
+expect 2 compare lr --data data.svm --protocols bsp --grid lr=0.1,zero
+says '--lr'
+expect 2 compare lr --data data.svm --protocols bsp --out m.rbt
+says '--out makes no sense'
+expect 2 predict --data data.svm
+says '--model is missing'
+expect 2 predict --model m --data data.svm --as words
+says 'label, probability or score'
+expect 2 eval --model m
+says '--data is missing'
+expect 2 gen
+says 'which kind of data?'
+expect 2 gen rl --out x
+says "unknown kind 'rl'"
+expect 2 gen lr
+says '--out is missing'
+expect 2 gen lr --out x --rows 0
+says '--rows 0'
+expect 2 info
+says 'which file?'
+expect 2 swarm
+says '--seeds is missing'
+expect 2 swarm --seeds 0
+says '--seeds 0'
+expect 2 swarm --seeds 5 --replay 3
+says '--replay runs one seed'
+expect 2 bench
+says 'kernels'

@@ -1,0 +1,69 @@
+/* Feeds arbitrary text to the LIBSVM reader, and checks what every rbt_data promises (src/data/data.h) of what it
+ * accepts, and every number against strtof and against printing it. Run: fuzz_libsvm CORPUS_FOLDER. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "data/data.h"
+#include "data/number.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static void check_number(float x)
+{
+    char text[RBT_NUMBER_ROOM];
+    float back = 0;
+    size_t n = rbt_number_print(x, text);
+    RBT_ASSERT(n < RBT_NUMBER_ROOM);
+    RBT_ASSERT(rbt_number_parse(text, text + n, &back) == text + n && back == x);
+}
+
+static void check_data(const rbt_data *d)
+{
+    RBT_ASSERT(d->rows > 0 && d->start[0] == 0 && d->start[d->rows] == d->nnz && d->cols < RBT_DATA_INDEX_LIMIT);
+    for (size_t r = 0; r < d->rows; r++) {
+        RBT_ASSERT(d->start[r] <= d->start[r + 1] && isfinite(d->label[r]));
+        check_number(d->label[r]);
+        for (size_t i = d->start[r]; i < d->start[r + 1]; i++) {
+            RBT_ASSERT(d->index[i] < d->cols && (i == d->start[r] || d->index[i - 1] < d->index[i]));
+            RBT_ASSERT(isfinite(d->value[i]) && d->value[i] != 0);
+            check_number(d->value[i]);
+        }
+        RBT_ASSERT(rbt_data_row_fit(d, r, d->cols) == d->start[r + 1] - d->start[r]);
+        RBT_ASSERT(rbt_data_row_fit(d, r, 0) == 0);
+    }
+}
+
+/* A number by itself, against the C library: whatever we accept, strtof reads alike. */
+static void check_against_strtof(const uint8_t *bytes, size_t n)
+{
+    char text[512];
+    if (n >= sizeof text)
+        return;
+    memcpy(text, bytes, n);
+    text[n] = '\0';
+    float ours = 0;
+    const char *stop = rbt_number_parse(text, text + n, &ours);
+    if (stop == NULL)
+        return;
+    text[stop - text] = '\0'; /* strtof would also take the x of 0x10 */
+    float theirs = strtof(text, NULL);
+    RBT_ASSERT(memcmp(&ours, &theirs, sizeof ours) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    rbt_data d;
+    rbt_error error;
+    check_against_strtof(bytes, n);
+    rbt_err err = rbt_data_parse_libsvm((const char *)bytes, n, "fuzz", &d, &error);
+    if (err == RBT_OK) {
+        check_data(&d);
+        rbt_data_deinit(&d);
+    } else {
+        RBT_ASSERT(error.code == err && strncmp(error.text, "fuzz:", 5) == 0);
+    }
+    return 0;
+}

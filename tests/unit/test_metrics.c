@@ -1,0 +1,64 @@
+/* Proves src/model/metrics.c: accuracy and mean loss, and the refusal of labels the model does not know. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "data/data.h"
+#include "model/metrics.h"
+
+static rbt_data parsed(const char *text)
+{
+    rbt_data d;
+    assert_int_equal(rbt_data_parse_libsvm(text, strlen(text), "mem", &d, NULL), RBT_OK);
+    return d;
+}
+
+static float weights[] = {2, -1};
+
+static rbt_trained trained(void)
+{
+    return (rbt_trained){.model = rbt_model_find("lr"), .shape = {.cols = 2, .labels = {0, 1}}, .n = 2, .w = weights};
+}
+
+static void accuracy_and_loss_are_means_over_the_rows(void **state)
+{
+    (void)state;
+    rbt_trained t = trained();
+    rbt_data d = parsed("1 1:1\n0 2:1\n1 2:1\n0 9:1\n"); /* scores 2, -1, -1, 0: the third is wrong */
+    rbt_metrics m;
+    assert_int_equal(rbt_metrics_compute(&t, &d, &m, NULL), RBT_OK);
+    assert_int_equal(m.rows, 4);
+    assert_true(m.accuracy == 0.75);
+    double loss = log1p(exp(-2)) + log1p(exp(-1)) + log1p(exp(1)) + log(2);
+    assert_true(fabs(m.loss - loss / 4) < 1e-12);
+    rbt_data_deinit(&d);
+}
+
+static void labels_the_model_does_not_know_are_refused_with_their_row(void **state)
+{
+    (void)state;
+    rbt_trained t = trained();
+    rbt_data d = parsed("1 1:1\n-1 2:1\n");
+    rbt_metrics m;
+    rbt_error error;
+    assert_int_equal(rbt_metrics_compute(&t, &d, &m, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "row 2 has the label -1"));
+    assert_non_null(strstr(error.text, "0 and 1"));
+    rbt_data_deinit(&d);
+    d = (rbt_data){0};
+    assert_int_equal(rbt_metrics_check(&t.shape, &d, &error), RBT_E_DATA);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(accuracy_and_loss_are_means_over_the_rows),
+        cmocka_unit_test(labels_the_model_does_not_know_are_refused_with_their_row),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

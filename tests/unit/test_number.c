@@ -1,0 +1,230 @@
+/* Proves src/data/number.c: parsing equals strtof, printing reads back, in every locale. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "data/number.h"
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static void parses_like_strtof(const char *text)
+{
+    float ours = 77;
+    size_t n = strlen(text);
+    const char *stop = rbt_number_parse(text, text + n, &ours);
+    if (stop != text + n || bits_of(ours) != bits_of(strtof(text, NULL)))
+        fail_msg("'%s' gives %.9g, strtof %.9g", text, (double)ours, (double)strtof(text, NULL));
+}
+
+static void numbers_equal_strtof_on_random_text(void **state)
+{
+    (void)state;
+    rbt_rng rng = rbt_rng_stream(1, RBT_STREAM_TEST, 0);
+    char text[128];
+    for (int i = 0; i < 100000; i++) {
+        size_t n = 0;
+        if (rbt_rng_below(&rng, 4) == 0)
+            text[n++] = "+-"[rbt_rng_below(&rng, 2)];
+        size_t digits = 1 + (size_t)rbt_rng_below(&rng, i % 10 == 0 ? 60 : 20);
+        size_t point = (size_t)rbt_rng_below(&rng, 2 * digits);
+        for (size_t k = 0; k < digits; k++) {
+            if (k == point)
+                text[n++] = '.';
+            text[n++] = (char)('0' + rbt_rng_below(&rng, 10));
+        }
+        text[n] = '\0';
+        if (rbt_rng_below(&rng, 2) == 0)
+            (void)snprintf(text + n, sizeof text - n, "e%d", (int)rbt_rng_below(&rng, 100) - 55);
+        parses_like_strtof(text);
+    }
+}
+
+/* The middle between two neighbouring floats, and a hair beside it: the worst case for any rounding. */
+static void numbers_equal_strtof_between_two_floats(void **state)
+{
+    (void)state;
+    rbt_rng rng = rbt_rng_stream(2, RBT_STREAM_TEST, 0);
+    char text[256];
+    for (int i = 0; i < 20000; i++) {
+        uint32_t bits = (uint32_t)rbt_rng_below(&rng, 0x7f7fffff);
+        if (i % 4 == 0)
+            bits %= 0x01000000; /* denormal, or nearly */
+        if (i % 4 == 1)
+            bits = 0x3f000000 + bits % 0x08000000; /* ordinary sizes */
+        float below, above;
+        memcpy(&below, &bits, sizeof below);
+        above = nextafterf(below, INFINITY);
+        double middle = ((double)below + (double)above) / 2;
+        int n = snprintf(text, sizeof text, "%.150g", middle);
+        parses_like_strtof(text);
+        if (strchr(text, 'e') == NULL && strchr(text, '.') != NULL) {
+            (void)snprintf(text + n, sizeof text - (size_t)n, "%s", "000000000000000000000001");
+            parses_like_strtof(text);
+        }
+        (void)snprintf(text, sizeof text, "%.*g", 6 + i % 14, middle);
+        parses_like_strtof(text);
+    }
+}
+
+static void numbers_equal_strtof_at_the_edges(void **state)
+{
+    (void)state;
+    static const char *const edges[] = {"0",
+                                        "-0",
+                                        "0.0e5",
+                                        "16777217",
+                                        "16777219",
+                                        "33554433",
+                                        "3.4028234e38",
+                                        "3.4028235e38",
+                                        "3.4028235677973366e38",
+                                        "3.4028236e38",
+                                        "1e39",
+                                        "1e-45",
+                                        "7e-46",
+                                        "7.1e-46",
+                                        "1.17549435e-38",
+                                        "1.17549428e-38",
+                                        "1e-400",
+                                        "1e400",
+                                        "1e99999999999999999999",
+                                        "1e-99999999999999999999",
+                                        "0e99999999999999999999",
+                                        "9999999999999999999",
+                                        "99999999999999999999999999999999999999",
+                                        "0.00000000000000000000000000000000000000000001",
+                                        "1.00000005960464477539062500000000000000000000000000000000000000000001",
+                                        "1.000000059604644775390625",
+                                        "5.",
+                                        ".5",
+                                        "1000000000000000000000000e-24",
+                                        "1e22",
+                                        "1e23",
+                                        "1e-22",
+                                        "1e-23"};
+    for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++)
+        parses_like_strtof(edges[i]);
+
+    /* The middle between 1 and the next float, and a digit beyond all those that are kept. */
+    char beyond[320];
+    int n = snprintf(beyond, sizeof beyond, "1.000000059604644775390625%0*d", 200, 0);
+    parses_like_strtof(beyond);
+    (void)snprintf(beyond + n, sizeof beyond - (size_t)n, "1");
+    parses_like_strtof(beyond);
+    assert_true(strtof(beyond, NULL) > 1);
+
+    /* Ten thousand zeros on either side of the point. */
+    static char text[20100];
+    memset(text, '0', 10010);
+    text[1] = '.';
+    (void)snprintf(text + 10010, sizeof text - 10010, "123e10010");
+    parses_like_strtof(text);
+    memset(text, '0', 10010);
+    text[0] = '7';
+    (void)snprintf(text + 10010, sizeof text - 10010, "e-10009");
+    parses_like_strtof(text);
+}
+
+static void what_is_no_number_is_none(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"",    "+",   "-",        ".",   "-.", "e5", ".e5",
+                                       "nan", "inf", "infinity", "+-1", " 1", "x"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        float value;
+        assert_null(rbt_number_parse(none[i], none[i] + strlen(none[i]), &value));
+    }
+}
+
+static void printed_numbers_read_back_as_the_same(void **state)
+{
+    (void)state;
+    rbt_rng rng = rbt_rng_stream(3, RBT_STREAM_TEST, 0);
+    for (int i = 0; i < 200000; i++) {
+        uint32_t bits = (uint32_t)rbt_rng_u64(&rng);
+        float x, back = 0;
+        memcpy(&x, &bits, sizeof x);
+        if (i % 2 == 0)
+            x = (float)(rbt_rng_normal(&rng) * (double)(i % 1000));
+        if (!isfinite(x) || x == 0)
+            continue;
+        char text[RBT_NUMBER_ROOM];
+        size_t n = rbt_number_print(x, text);
+        assert_int_equal(n, strlen(text));
+        if (rbt_number_parse(text, text + n, &back) != text + n || bits_of(back) != bits_of(x))
+            fail_msg("%.9g was printed as '%s'", (double)x, text);
+    }
+}
+
+static void printed_numbers_are_short(void **state)
+{
+    (void)state;
+    static const struct {
+        float x;
+        const char *text;
+    } known[] = {{0, "0"},
+                 {-0.0F, "0"},
+                 {1, "1"},
+                 {-1, "-1"},
+                 {0.5F, "0.5"},
+                 {0.1F, "0.1"},
+                 {-123.25F, "-123.25"},
+                 {1e6F, "1000000"},
+                 {16777216, "16777216"},
+                 {1e-4F, "0.0001"},
+                 {0.001F, "0.001"},
+                 {999999.5F, "999999.5"},
+                 {1e-5F, "9.99999975e-06"},
+                 {123456784, "123456784"}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        char text[RBT_NUMBER_ROOM];
+        (void)rbt_number_print(known[i].x, text);
+        assert_string_equal(text, known[i].text);
+    }
+}
+
+/* A locale with a decimal comma, when the machine has one, changes nothing. */
+static void the_locale_does_not_matter(void **state)
+{
+    (void)state;
+    static const char *const comma[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8"};
+    const char *found = NULL;
+    for (size_t i = 0; found == NULL && i < sizeof comma / sizeof comma[0]; i++)
+        found = setlocale(LC_ALL, comma[i]);
+    float value = 0;
+    char text[RBT_NUMBER_ROOM];
+    const char *hard = "1.5e-40"; /* takes the way through the C library */
+    assert_ptr_equal(rbt_number_parse(hard, hard + strlen(hard), &value), hard + strlen(hard));
+    assert_true(value == 1.5e-40F);
+    (void)rbt_number_print(1.5e-30F, text);
+    assert_null(strchr(text, ','));
+    (void)setlocale(LC_ALL, "C");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_equal_strtof_on_random_text),
+        cmocka_unit_test(numbers_equal_strtof_between_two_floats),
+        cmocka_unit_test(numbers_equal_strtof_at_the_edges),
+        cmocka_unit_test(what_is_no_number_is_none),
+        cmocka_unit_test(printed_numbers_read_back_as_the_same),
+        cmocka_unit_test(printed_numbers_are_short),
+        cmocka_unit_test(the_locale_does_not_matter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

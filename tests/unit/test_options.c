@@ -1,0 +1,430 @@
+/* The option table: parsing, refusals, defaults that depend on others, job files, listing and help. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "job/options.h"
+#include "job/text.h"
+
+static void set(rbt_options *o, const char *name, const char *value)
+{
+    rbt_error error = {RBT_OK, ""};
+
+    if (rbt_options_set(o, name, value, &error) != RBT_OK)
+        fail_msg("--%s %s: %s", name, value, error.text);
+}
+
+static void refuses_value(const char *name, const char *value, const char *part)
+{
+    rbt_options o;
+    rbt_error error = {RBT_OK, ""};
+
+    rbt_options_init(&o);
+    assert_int_equal(rbt_options_set(&o, name, value, &error), RBT_E_USAGE);
+    if (strstr(error.text, part) == NULL)
+        fail_msg("'%s' does not contain '%s'", error.text, part);
+    rbt_options_deinit(&o);
+}
+
+/* Pairs of names and values, ended by NULL; the check must refuse them with a sentence that contains `part`. */
+static void refuses_combination(const char *const *pairs, const char *part)
+{
+    rbt_options o;
+    rbt_error error = {RBT_OK, ""};
+
+    rbt_options_init(&o);
+    for (; pairs[0] != NULL; pairs += 2)
+        set(&o, pairs[0], pairs[1]);
+    assert_int_equal(rbt_options_check(&o, &error), RBT_E_USAGE);
+    if (strstr(error.text, part) == NULL)
+        fail_msg("'%s' does not contain '%s'", error.text, part);
+    rbt_options_deinit(&o);
+}
+
+static void defaults_are_those_of_the_header(void **state)
+{
+    rbt_options o;
+    rbt_error error;
+
+    (void)state;
+    rbt_options_init(&o);
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_int_equal(o.runtime, RBT_RUNTIME_LOCAL);
+    assert_true(o.workers >= 1);
+    assert_int_equal(o.servers, 1);
+    assert_int_equal(o.sync, RBT_SYNC_SSP);
+    assert_int_equal(o.staleness, 3);
+    assert_int_equal(o.rule, RBT_RULE_DYN);
+    assert_int_equal(o.partition_sync, RBT_OFF);
+    assert_int_equal(o.eager, RBT_ON);
+    assert_true(o.epochs == 10 && o.clocks == 0);
+    assert_true(o.batch == 10 && o.batch_percent);
+    assert_true(o.lr == 0.5 && o.l2 == 0 && o.filter == 1e-6);
+    assert_int_equal(o.seed, 1);
+    assert_int_equal(o.eval_every, 1);
+    assert_false(o.has_target || o.quiet || o.verify || o.encode || o.no_bias);
+    rbt_options_deinit(&o);
+}
+
+static void numbers_are_parsed_strictly(void **state)
+{
+    rbt_options o;
+
+    (void)state;
+    rbt_options_init(&o);
+    set(&o, "clocks", "1e5");
+    assert_int_equal(o.clocks, 100000);
+    set(&o, "seed", "18446744073709551615");
+    assert_true(o.seed == UINT64_MAX);
+    set(&o, "batch", "64");
+    assert_true(o.batch == 64 && !o.batch_percent);
+    set(&o, "batch", "2.5%");
+    assert_true(o.batch == 2.5 && o.batch_percent);
+    set(&o, "decay", "sqrt:0.2");
+    assert_true(o.decay == RBT_DECAY_SQRT && o.decay_factor == 0.2);
+    set(&o, "filter", "threshold=1e-3");
+    assert_true(o.filter == 1e-3);
+    set(&o, "staleness", "inf");
+    assert_true(o.staleness == RBT_UNBOUNDED);
+    rbt_options_deinit(&o);
+
+    refuses_value("clocks", "1.5", "not a whole number");
+    refuses_value("clocks", "7x", "not a whole number");
+    refuses_value("clocks", " 7", "not a whole number");
+    refuses_value("clocks", "0x10", "not a whole number");
+    refuses_value("clocks", "", "not a whole number");
+    refuses_value("clocks", "-1", "not a whole number");
+    refuses_value("seed", "18446744073709551616", "not a whole number");
+    refuses_value("lr", "nan", "not a number");
+    refuses_value("lr", "1e999", "not a number");
+    refuses_value("lr", "fast", "not a number");
+}
+
+static void values_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    refuses_value("workers", "0", "from 1 to 100000");
+    refuses_value("workers", "100001", "from 1 to 100000");
+    refuses_value("servers", "0", "from 1 to");
+    refuses_value("lr", "0", "greater than 0");
+    refuses_value("lr", "-1", "greater than 0");
+    refuses_value("l2", "-0.1", "at least 0");
+    refuses_value("epochs", "0", "greater than 0");
+    refuses_value("batch", "0", "out of range");
+    refuses_value("batch", "0%", "out of range");
+    refuses_value("batch", "101%", "at most 100%");
+    refuses_value("decay", "sqrt:0", "greater than 0");
+    refuses_value("decay", "mult:1.5", "at most 1");
+    refuses_value("decay", "mult:", "not a number");
+    refuses_value("decay", "linear", "none, sqrt:ALPHA or mult:BETA");
+    refuses_value("filter", "1e-6", "threshold=X");
+    refuses_value("filter", "threshold=-1", "at least 0");
+    refuses_value("sync", "bps", "bsp|ssp|asp");
+    refuses_value("quiet", "maybe", "true or false");
+    refuses_value("data", "", "needs a value");
+}
+
+static void a_struct_filled_by_hand_gets_the_same_checks(void **state)
+{
+    rbt_options o;
+    rbt_error error;
+
+    (void)state;
+    rbt_options_init(&o);
+    o.servers = 0;
+    assert_int_equal(rbt_options_check(&o, &error), RBT_E_USAGE);
+    o.servers = 1;
+    o.workers = RBT_WORKERS_LIMIT + 1;
+    assert_int_equal(rbt_options_check(&o, &error), RBT_E_USAGE);
+    o.workers = 1;
+    o.batch = 0;
+    assert_int_equal(rbt_options_check(&o, &error), RBT_E_USAGE);
+    o.batch = 10;
+    o.lr = -1;
+    assert_int_equal(rbt_options_check(&o, &error), RBT_E_USAGE);
+    o.lr = 1;
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    rbt_options_deinit(&o);
+}
+
+static void a_misspelt_option_is_answered_with_the_nearest(void **state)
+{
+    bool takes = false;
+    rbt_error error;
+
+    (void)state;
+    refuses_value("stalness", "3", "unknown option '--stalness'; did you mean '--staleness'?");
+    refuses_value("wokers", "3", "did you mean '--workers'?");
+    refuses_value("tpyo-of-nothing", "3", "--help lists");
+    assert_int_equal(rbt_options_takes_value("quite", &takes, &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, "'--quiet'"));
+    assert_int_equal(rbt_options_takes_value("quiet", &takes, &error), RBT_OK);
+    assert_false(takes);
+    assert_int_equal(rbt_options_takes_value("lr", &takes, &error), RBT_OK);
+    assert_true(takes);
+}
+
+static void senseless_combinations_are_refused_with_the_reason(void **state)
+{
+    (void)state;
+    refuses_combination((const char *[]){"sync", "bsp", "staleness", "3", NULL},
+                        "--staleness makes no sense with --sync bsp");
+    refuses_combination((const char *[]){"staleness", "3", "sync", "asp", NULL}, "nobody ever waits");
+    refuses_combination((const char *[]){"rule", "sum", "global-rate", "0.5", NULL}, "only con");
+    refuses_combination((const char *[]){"global-rate", "0.5", NULL}, "--rule dyn");
+    refuses_combination((const char *[]){"sync", "bsp", "partition-sync", "on", NULL}, "only dyn keeps versions");
+    refuses_combination((const char *[]){"sync", "asp", "eager", "on", NULL}, "only ssp");
+    refuses_combination((const char *[]){"eager", "on", "partition-sync", "on", NULL}, "exclude each other");
+    refuses_combination((const char *[]){"net", "lat=1ms", NULL}, "use --runtime sim");
+    refuses_combination((const char *[]){"cost", "nnz=1ns", NULL}, "--cost describes the simulator");
+    refuses_combination((const char *[]){"faults", "drop=0.1", NULL}, "--faults describes the simulator");
+    refuses_combination((const char *[]){"clocks", "3", "epochs", "2", NULL}, "give one of them");
+}
+
+static void auto_values_follow_the_protocol(void **state)
+{
+    rbt_options o;
+    rbt_error error;
+
+    (void)state;
+    rbt_options_init(&o);
+    set(&o, "sync", "bsp");
+    set(&o, "workers", "8");
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_true(o.rule == RBT_RULE_CON && o.global_rate == 0.125 && o.staleness == 0 && o.filter == 0);
+    assert_int_equal(o.eager, RBT_OFF);
+    rbt_options_deinit(&o);
+
+    rbt_options_init(&o);
+    set(&o, "sync", "asp");
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_true(o.rule == RBT_RULE_DYN && o.staleness == RBT_UNBOUNDED && o.eager == RBT_OFF);
+    rbt_options_deinit(&o);
+
+    rbt_options_init(&o);
+    set(&o, "servers", "4");
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_true(o.partition_sync == RBT_ON && o.eager == RBT_OFF);
+    rbt_options_deinit(&o);
+
+    rbt_options_init(&o);
+    set(&o, "servers", "4");
+    set(&o, "eager", "on");
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_true(o.partition_sync == RBT_OFF && o.eager == RBT_ON);
+    rbt_options_deinit(&o);
+
+    rbt_options_init(&o);
+    set(&o, "staleness", "0");
+    set(&o, "rule", "sum");
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_true(o.eager == RBT_OFF && o.filter == 0);
+    rbt_options_deinit(&o);
+}
+
+/* Everything rbt_options_at says, as one text. */
+static void list(const rbt_options *o, char *text, size_t room)
+{
+    char value[RBT_OPTION_ROOM];
+    const char *name = NULL;
+    size_t used = 0;
+
+    for (size_t i = 0; rbt_options_at(o, i, &name, value, sizeof value) && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s = %s\n", name, value);
+}
+
+static void what_is_listed_describes_the_same_job(void **state)
+{
+    static const char *const PROTOCOLS[] = {"bsp", "asp/sum", "ssp:7/con", "ssp:inf/dyn", "bsp/adagrad", "ssp"};
+    char first[4096], second[4096], value[RBT_OPTION_ROOM];
+    const char *name = NULL;
+    rbt_error error;
+
+    (void)state;
+    for (size_t p = 0; p < 2 * sizeof PROTOCOLS / sizeof PROTOCOLS[0]; p++) {
+        rbt_options o, copy;
+        rbt_options_init(&o);
+        rbt_options_init(&copy);
+        set(&o, "model", "lr");
+        set(&o, "data", "a file#1.svm");
+        set(&o, "lr", "0.1");
+        set(&o, "decay", "mult:0.9");
+        set(&o, "servers", "3");
+        set(&o, "target-loss", "0.3");
+        set(&o, p % 2 == 0 ? "clocks" : "epochs", "17");
+        assert_int_equal(rbt_options_set_protocol(&o, PROTOCOLS[p / 2], &error), RBT_OK);
+        if (p % 2 == 0)
+            assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+        for (size_t i = 0; rbt_options_at(&o, i, &name, value, sizeof value); i++)
+            set(&copy, name, value);
+        if (rbt_options_check(&copy, &error) != RBT_OK || rbt_options_check(&o, &error) != RBT_OK)
+            fail_msg("%s: %s", PROTOCOLS[p / 2], error.text);
+        list(&o, first, sizeof first);
+        list(&copy, second, sizeof second);
+        assert_string_equal(first, second);
+        rbt_options_deinit(&o);
+        rbt_options_deinit(&copy);
+    }
+}
+
+static void protocols_set_sync_staleness_and_rule(void **state)
+{
+    rbt_options o;
+    rbt_error error;
+
+    (void)state;
+    rbt_options_init(&o);
+    set(&o, "global-rate", "0.25");
+    set(&o, "staleness", "9");
+    assert_int_equal(rbt_options_set_protocol(&o, "ssp/con", &error), RBT_OK);
+    assert_true(o.sync == RBT_SYNC_SSP && o.staleness == 9 && o.rule == RBT_RULE_CON && o.global_rate == 0.25);
+    assert_int_equal(rbt_options_set_protocol(&o, "ssp:10/dyn", &error), RBT_OK);
+    assert_true(o.staleness == 10 && o.rule == RBT_RULE_DYN && o.global_rate == 0);
+    assert_int_equal(rbt_options_set_protocol(&o, "asp/sum", &error), RBT_OK);
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_true(o.sync == RBT_SYNC_ASP && o.staleness == RBT_UNBOUNDED);
+    assert_int_equal(rbt_options_set_protocol(&o, "bsp:3", &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, "only ssp takes a staleness"));
+    assert_int_equal(rbt_options_set_protocol(&o, "ssp:x/dyn", &error), RBT_E_USAGE);
+    assert_int_equal(rbt_options_set_protocol(&o, "ssp:3/dny", &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, "protocol 'ssp:3/dny'"));
+    assert_int_equal(rbt_options_set_protocol(&o, "", &error), RBT_E_USAGE);
+    rbt_options_deinit(&o);
+}
+
+/* Writes the text into a file of its own and reads it as a job file. */
+static rbt_err read_text(rbt_options *o, const char *text, rbt_error *error)
+{
+    char path[] = "/tmp/rubato-test-XXXXXX";
+    int fd = mkstemp(path);
+    rbt_err err = RBT_OK;
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+    err = rbt_options_read_file(o, path, error);
+    unlink(path);
+    return err;
+}
+
+static void a_job_file_sets_options(void **state)
+{
+    rbt_options o;
+    rbt_error error;
+
+    (void)state;
+    rbt_options_init(&o);
+    assert_int_equal(
+        read_text(&o, "# a job\nmodel = lr\n\n  workers=4 # cores\nquiet = true\ndata = dir/a#1.svm\r\n", &error),
+        RBT_OK);
+    assert_string_equal(o.model, "lr");
+    assert_string_equal(o.data, "dir/a#1.svm");
+    assert_int_equal(o.workers, 4);
+    assert_true(o.quiet);
+    rbt_options_deinit(&o);
+}
+
+static void a_bad_job_file_is_refused_with_its_line(void **state)
+{
+    rbt_options o;
+    rbt_error error;
+
+    (void)state;
+    rbt_options_init(&o);
+    assert_int_equal(read_text(&o, "model = lr\nwrokers = 4\n", &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, ":2: unknown option '--wrokers'; did you mean '--workers'?"));
+    assert_int_equal(read_text(&o, "just words\n", &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, ":1: 'just words' is not of the form 'option = value'"));
+    assert_int_equal(rbt_options_read_file(&o, "/nowhere/job.conf", &error), RBT_E_IO);
+    assert_non_null(strstr(error.text, "/nowhere/job.conf"));
+    rbt_options_deinit(&o);
+}
+
+static void collect(void *context, const char *line)
+{
+    char *all = context;
+
+    assert_true(strlen(line) <= 100);
+    strcat(all, line);
+    strcat(all, "\n");
+}
+
+static void help_names_every_option(void **state)
+{
+    static char all[32768];
+    char value[RBT_OPTION_ROOM], wanted[128];
+    const char *name = NULL;
+    rbt_options o;
+
+    (void)state;
+    all[0] = '\0';
+    rbt_options_help(collect, all);
+    rbt_options_init(&o);
+    for (size_t i = 0; rbt_options_at(&o, i, &name, value, sizeof value); i++) {
+        snprintf(wanted, sizeof wanted, "  --%s", name);
+        assert_non_null(strstr(all, wanted));
+    }
+    assert_non_null(strstr(all, "Only with --runtime sim."));
+    rbt_options_deinit(&o);
+}
+
+static void copies_share_nothing(void **state)
+{
+    rbt_options a, b;
+
+    (void)state;
+    rbt_options_init(&a);
+    rbt_options_init(&b);
+    set(&a, "data", "one");
+    set(&b, "data", "two");
+    rbt_options_copy(&b, &a);
+    set(&a, "data", "three");
+    assert_string_equal(b.data, "one");
+    rbt_options_deinit(&a);
+    assert_string_equal(b.data, "one");
+    rbt_options_deinit(&b);
+}
+
+static void reals_are_printed_shortest_and_read_back(void **state)
+{
+    static const double VALUES[] = {0, 0.1, 1.0 / 3, 1e-300, 123456789.125, 5e-324, -2.5};
+    char text[RBT_REAL_ROOM];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof VALUES / sizeof VALUES[0]; i++) {
+        rbt_text_from_real(VALUES[i], text, sizeof text);
+        assert_true(strtod(text, NULL) == VALUES[i]);
+    }
+    rbt_text_from_real(0.1, text, sizeof text);
+    assert_string_equal(text, "0.1");
+    rbt_text_from_real(1e5, text, sizeof text);
+    assert_true(strtod(text, NULL) == 1e5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_those_of_the_header),
+        cmocka_unit_test(numbers_are_parsed_strictly),
+        cmocka_unit_test(values_out_of_range_are_refused),
+        cmocka_unit_test(a_struct_filled_by_hand_gets_the_same_checks),
+        cmocka_unit_test(a_misspelt_option_is_answered_with_the_nearest),
+        cmocka_unit_test(senseless_combinations_are_refused_with_the_reason),
+        cmocka_unit_test(auto_values_follow_the_protocol),
+        cmocka_unit_test(what_is_listed_describes_the_same_job),
+        cmocka_unit_test(protocols_set_sync_staleness_and_rule),
+        cmocka_unit_test(a_job_file_sets_options),
+        cmocka_unit_test(a_bad_job_file_is_refused_with_its_line),
+        cmocka_unit_test(help_names_every_option),
+        cmocka_unit_test(copies_share_nothing),
+        cmocka_unit_test(reals_are_printed_shortest_and_read_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/* Proves src/data/shard.c: every row to exactly one worker, evenly, at random, by seed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/data.h"
+#include "data/shard.h"
+
+/* Row r has r % 5 features. */
+static rbt_data data_of(size_t rows)
+{
+    rbt_data d;
+    assert_int_equal(rbt_data_alloc(rows, rows * 5, &d, NULL), RBT_OK);
+    d.rows = rows;
+    d.cols = 5;
+    for (size_t r = 0; r < rows; r++) {
+        d.start[r + 1] = d.start[r] + r % 5;
+        for (size_t i = 0; i < r % 5; i++) {
+            d.index[d.start[r] + i] = (uint32_t)i;
+            d.value[d.start[r] + i] = 1;
+        }
+    }
+    d.nnz = d.start[rows];
+    return d;
+}
+
+static void every_row_is_in_one_shard_and_sizes_differ_by_one(void **state)
+{
+    (void)state;
+    static const size_t rows[] = {1, 2, 7, 64, 1000};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rbt_data d = data_of(rows[i]);
+        for (uint32_t workers = 1; workers <= rows[i] && workers < 70; workers++) {
+            rbt_shards s;
+            assert_int_equal(rbt_shards_create(&d, workers, 3, &s, NULL), RBT_OK);
+            assert_int_equal(s.workers, workers);
+            unsigned char *seen = calloc(rows[i], 1);
+            assert_non_null(seen);
+            size_t sum = 0, nnz = 0;
+            for (uint32_t w = 0; w < workers; w++) {
+                assert_in_range(s.shard[w].n, rows[i] / workers, (rows[i] + workers - 1) / workers);
+                size_t mine = 0;
+                for (size_t k = 0; k < s.shard[w].n; k++) {
+                    uint32_t row = s.shard[w].rows[k];
+                    assert_true(row < rows[i]);
+                    assert_int_equal(seen[row]++, 0);
+                    mine += row % 5;
+                }
+                assert_int_equal(s.shard[w].nnz, mine);
+                sum += s.shard[w].n;
+                nnz += mine;
+            }
+            assert_int_equal(sum, rows[i]);
+            assert_int_equal(nnz, d.nnz);
+            free(seen);
+            rbt_shards_destroy(&s);
+        }
+        rbt_data_deinit(&d);
+    }
+}
+
+static void the_seed_decides_and_nothing_else(void **state)
+{
+    (void)state;
+    rbt_data d = data_of(500);
+    rbt_shards a, b, c;
+    assert_int_equal(rbt_shards_create(&d, 4, 1, &a, NULL), RBT_OK);
+    assert_int_equal(rbt_shards_create(&d, 4, 1, &b, NULL), RBT_OK);
+    assert_int_equal(rbt_shards_create(&d, 4, 2, &c, NULL), RBT_OK);
+    assert_memory_equal(a.order, b.order, 500 * sizeof *a.order);
+    assert_memory_not_equal(a.order, c.order, 500 * sizeof *a.order);
+    rbt_shards_destroy(&a);
+    rbt_shards_destroy(&b);
+    rbt_shards_destroy(&c);
+    rbt_data_deinit(&d);
+}
+
+/* A file sorted by label must not give workers of one label each. */
+static void neighbouring_rows_are_spread_over_the_workers(void **state)
+{
+    (void)state;
+    rbt_data d = data_of(4000);
+    rbt_shards s;
+    assert_int_equal(rbt_shards_create(&d, 4, 1, &s, NULL), RBT_OK);
+    for (uint32_t w = 0; w < 4; w++) {
+        size_t first_half = 0;
+        for (size_t k = 0; k < s.shard[w].n; k++)
+            first_half += s.shard[w].rows[k] < 2000;
+        assert_in_range(first_half, 420, 580); /* 500, five standard deviations */
+    }
+    rbt_shards_destroy(&s);
+    rbt_data_deinit(&d);
+}
+
+static void more_workers_than_rows_is_refused_with_both_numbers(void **state)
+{
+    (void)state;
+    rbt_data d = data_of(3);
+    rbt_shards s;
+    rbt_error error;
+    assert_int_equal(rbt_shards_create(&d, 8, 1, &s, &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, "8 workers cannot share 3 rows"));
+    assert_non_null(strstr(error.text, "use at most 3 workers"));
+    assert_int_equal(rbt_shards_create(&d, 0, 1, &s, &error), RBT_E_USAGE);
+    rbt_data_deinit(&d);
+}
+
+static void too_many_rows_are_refused(void **state)
+{
+    (void)state;
+    rbt_data d = {.rows = (size_t)UINT32_MAX + 1};
+    rbt_shards s;
+    rbt_error error;
+    assert_int_equal(rbt_shards_create(&d, 1, 1, &s, &error), RBT_E_LIMIT);
+    assert_non_null(strstr(error.text, "4294967296 rows"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row_is_in_one_shard_and_sizes_differ_by_one),
+        cmocka_unit_test(the_seed_decides_and_nothing_else),
+        cmocka_unit_test(neighbouring_rows_are_spread_over_the_workers),
+        cmocka_unit_test(more_workers_than_rows_is_refused_with_both_numbers),
+        cmocka_unit_test(too_many_rows_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
