@@ -110,6 +110,23 @@ static bool pull_is_ready(const rbt_server *server, const rbt_message *pull)
     return !is_worker(server, pull->worker) || server->clocks.value[pull->worker] >= pull->clock;
 }
 
+/* A pull of a worker that has left, or (partition sync) one that names a version its worker has left behind, was repeated
+ * on the way: nobody waits for the answer, and versions it must not see may have been folded in. */
+static bool pull_is_outdated(const rbt_server *server, const rbt_message *pull)
+{
+    if (is_worker(server, pull->worker) && server->clocks.gone[pull->worker])
+        return true;
+    for (size_t i = 0; i < pull->parts.count; i++) {
+        const rbt_part *part = &pull->parts.at[i];
+        const rbt_server_cell *cell = &server->cells.at[server->ordinal[part->table][part->block]];
+
+        if (rule_of(server, cell)->partition_sync && is_worker(server, pull->worker) &&
+            cell->cell.next.value[pull->worker] > pull->version)
+            return true;
+    }
+    return false;
+}
+
 static void add_block(rbt_server *server, rbt_message *answer, uint32_t ordinal, uint64_t version)
 {
     rbt_server_cell *cell = &server->cells.at[ordinal];
@@ -157,7 +174,8 @@ static void answer_held(rbt_server *server, rbt_env *env)
             server->held.at[kept++] = held;
             continue;
         }
-        answer(server, held.pull, env->now_ns - held.since_ns, env);
+        if (!pull_is_outdated(server, held.pull))
+            answer(server, held.pull, env->now_ns - held.since_ns, env);
         rbt_message_destroy(held.pull);
     }
     server->held.count = kept;
@@ -266,12 +284,13 @@ static bool push_is_sound(const rbt_server *server, const rbt_message *message)
     return named == versioned;
 }
 
-/* Applies a push whose turn has come. */
-static void apply_push(rbt_server *server, rbt_message *message, rbt_env *env)
+/* Applies a push whose time has come; true when the slowest clock rose. */
+static bool apply_push(rbt_server *server, rbt_message *message, rbt_env *env)
 {
     uint32_t worker = message->worker;
     uint64_t slowest = server->clocks.least;
     rbt_message *ack;
+    bool rose;
 
     for (size_t i = 0; i < message->parts.count; i++) {
         const rbt_part *part = &message->parts.at[i];
@@ -289,18 +308,16 @@ static void apply_push(rbt_server *server, rbt_message *message, rbt_env *env)
     ack->worker = worker;
     ack->incarnation = message->incarnation;
     ack->clock = message->clock;
-    clock_advanced(server, rbt_floor_raise(&server->clocks, worker, message->clock + 1), env);
+    rose = rbt_floor_raise(&server->clocks, worker, message->clock + 1);
     rbt_message_destroy(message);
+    return rose;
 }
 
-/* A worker leaves: nobody waits for it any more. */
-static void leave(rbt_server *server, uint32_t worker, rbt_env *env)
+/* A worker leaves: nobody waits for it any more. True when the slowest clock rose by that. */
+static bool leave(rbt_server *server, uint32_t worker)
 {
-    bool rose;
-
     if (server->clocks.gone[worker])
-        return;
-    rose = rbt_floor_leave(&server->clocks, worker);
+        return false;
     for (size_t i = 0; i < server->cells.count; i++) {
         rbt_server_cell *cell = &server->cells.at[i];
         size_t bytes = rbt_cell_version_bytes(&cell->cell);
@@ -308,28 +325,37 @@ static void leave(rbt_server *server, uint32_t worker, rbt_env *env)
         rbt_cell_leave(&cell->cell, rule_of(server, cell), worker);
         count_versions(server, cell, bytes);
     }
-    clock_advanced(server, rose, env);
+    return rbt_floor_leave(&server->clocks, worker);
 }
 
-/* BSP: applies early pushes as long as the worker whose turn it is has one. A worker that left is passed over. */
-static void take_turns(rbt_server *server, rbt_env *env)
+/* BSP: have all workers that are still there pushed this clock? */
+static bool round_is_complete(const rbt_server *server)
 {
-    uint32_t workers = server->topology->workers, idle = 0;
+    bool any = false;
 
-    while (idle < workers) {
-        uint32_t m = server->turn;
+    for (uint32_t m = 0; m < server->topology->workers; m++) {
+        if (server->early_count[m] == 0 && !server->retiring[m])
+            return false;
+        any = any || server->early_count[m] > 0 || !server->clocks.gone[m];
+    }
+    return any;
+}
 
-        if (server->early_count[m] > 0) {
-            server->early_count[m]--;
-            apply_push(server, rbt_outbox_take(&server->early[m]), env);
-            idle = 0;
-        } else if (server->retiring[m]) {
-            leave(server, m, env);
-            idle++;
-        } else {
-            return;
+/* BSP: once a clock's pushes are all there they are applied, in worker order; until then nobody sees any of them. */
+static void finish_rounds(rbt_server *server, rbt_env *env)
+{
+    while (round_is_complete(server)) {
+        bool rose = false;
+
+        for (uint32_t m = 0; m < server->topology->workers; m++) {
+            if (server->early_count[m] > 0) {
+                server->early_count[m]--;
+                rose = apply_push(server, rbt_outbox_take(&server->early[m]), env) || rose;
+            } else {
+                rose = leave(server, m) || rose;
+            }
         }
-        server->turn = (m + 1) % workers;
+        clock_advanced(server, rose, env);
     }
 }
 
@@ -386,12 +412,12 @@ static void handle_push(rbt_server *server, rbt_message *message, rbt_env *env)
         goto drop;
     }
     if (!is_bsp(server)) {
-        apply_push(server, message, env);
+        clock_advanced(server, apply_push(server, message, env), env);
         return;
     }
     rbt_outbox_put(&server->early[worker], message);
     server->early_count[worker]++;
-    take_turns(server, env);
+    finish_rounds(server, env);
     return;
 drop:
     rbt_message_destroy(message);
@@ -435,7 +461,8 @@ static void handle_pull(rbt_server *server, rbt_message *pull, rbt_env *env)
         rbt_array_push(&server->held, held);
         return;
     }
-    answer(server, pull, 0, env);
+    if (!pull_is_outdated(server, pull))
+        answer(server, pull, 0, env);
 drop:
     rbt_message_destroy(pull);
 }
@@ -446,9 +473,9 @@ static void retire(rbt_server *server, uint32_t worker, rbt_env *env)
 {
     server->retiring[worker] = true;
     if (is_bsp(server))
-        take_turns(server, env); /* its early pushes come first */
+        finish_rounds(server, env); /* its early pushes come first */
     else
-        leave(server, worker, env);
+        clock_advanced(server, leave(server, worker), env);
 }
 
 /* A worker came back: what its predecessor still has under way is refused from now on; it goes on where that stopped. */
@@ -462,7 +489,7 @@ static void handle_resume(rbt_server *server, const rbt_message *message, rbt_en
         return;
     server->incarnation[worker] = message->incarnation;
     for (size_t i = 0; i < server->held.count; i++) {
-        if (server->held.at[i].pull->worker == worker)
+        if (server->held.at[i].pull->worker == worker && server->held.at[i].pull->incarnation < message->incarnation)
             rbt_message_destroy(server->held.at[i].pull);
         else
             server->held.at[kept++] = server->held.at[i];
@@ -473,7 +500,8 @@ static void handle_resume(rbt_server *server, const rbt_message *message, rbt_en
     resumed->incarnation = message->incarnation;
     resumed->request = message->request;
     resumed->clock = server->clocks.value[worker] + server->early_count[worker];
-    for (size_t i = 0; i < server->cells.count; i++) /* the lowest version it may name now */
+    resumed->version = resumed->clock; /* the lowest version it may name now: its clock, or what it named itself */
+    for (size_t i = 0; i < server->cells.count; i++)
         if (has_versions(server, server->cells.at[i].table) &&
             server->cells.at[i].cell.next.value[worker] > resumed->version)
             resumed->version = server->cells.at[i].cell.next.value[worker];

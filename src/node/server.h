@@ -3,7 +3,7 @@
  * A pure state machine: rbt_server_handle takes a message and collects what the server says in return. What holds always:
  *   - an update of (worker, clock) is applied to a block exactly once, in clock order per worker, whatever is repeated;
  *     an update of an earlier incarnation of a worker that has come back is refused;
- *   - under BSP (staleness 0) the updates of one clock are applied in worker order, those that come early are held;
+ *   - under BSP (staleness 0) the updates of one clock are held until all are there, then applied in worker order;
  *   - an answer contains every update of every worker from clocks below `need`, and all of the asker's own;
  *   - a message of an older view is refused and answered with the view.
  * docs/protocols.md, sections 1 and 2. Proved by tests/unit/test_server.c and by the swarm.
@@ -47,9 +47,8 @@ typedef struct rbt_server {
     rbt_floor clocks;                 /* per worker: clocks applied */
     uint32_t *incarnation;            /* per worker */
     bool *retiring;                   /* per worker: leaves when its early pushes are applied */
-    rbt_outbox *early;                /* BSP, per worker: pushes waiting for their turn, and how many */
+    rbt_outbox *early;                /* BSP, per worker: pushes waiting for the others', and how many */
     uint32_t *early_count;
-    uint32_t turn;                       /* BSP: the worker whose push comes next in this clock */
     uint64_t **registered;               /* per worker: bit set over `cells` of what it reads */
     RBT_ARRAY(rbt_held_pull) held;       /* in order of arrival */
     uint64_t reported_slowest;           /* what the master was told last */

@@ -92,9 +92,11 @@ static bool is_fresh(const rbt_client *client, rbt_span span, uint64_t clock, ui
     return !whole || client->is_observer || copy->included >= clock;
 }
 
+/* Has it been asked for already? Only an answer for this very clock will do: one for an earlier clock may lack our own
+ * last update, one for a later clock (a prefetch) waits for a push of ours. */
 static bool is_under_way(const rbt_copy *copy, uint64_t clock, uint64_t need)
 {
-    return copy->request != 0 && copy->request_need >= need && copy->request_clock >= clock;
+    return copy->request != 0 && copy->request_need >= need && copy->request_clock == clock;
 }
 
 /* Partition sync: the master must first say which version may be read. True when it has, for this clock and need. */
@@ -238,6 +240,8 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer)
 
     if (answer->from == RBT_MASTER || server >= client->topology->servers)
         return;
+    if (!client->ready) /* meant for a former life */
+        return;
     if (answer->slowest > client->known[server])
         client->known[server] = answer->slowest;
     if (asked && !finish_request(client, answer))
@@ -324,6 +328,15 @@ static void handle_view(rbt_client *client, const rbt_message *message, rbt_env 
         send_again(client, client->requests.at[i].pull, env);
 }
 
+/* All servers have told: nothing is read yet, but the versions named in the former life count from this clock on. */
+static void begin_again(rbt_client *client)
+{
+    for (uint32_t t = 0; t < client->topology->tables; t++)
+        for (uint32_t b = 0; b < client->topology->layout[t].blocks; b++)
+            client->cache[t].copies[b].included = client->clock;
+    client->ready = true;
+}
+
 static void handle_resumed(rbt_client *client, const rbt_message *message)
 {
     uint32_t server = message->from - 1;
@@ -335,8 +348,13 @@ static void handle_resumed(rbt_client *client, const rbt_message *message)
     if (message->clock < client->clock)
         client->clock = message->clock;
     if (message->version > client->next_version)
-        client->next_version = client->former_version = message->version;
-    client->ready = --client->resume_missing == 0;
+        client->next_version = message->version;
+    for (uint32_t t = 0; t < client->topology->tables; t++)
+        for (uint32_t b = 0; b < client->topology->layout[t].blocks; b++)
+            if (client->topology->layout[t].server[b] == server)
+                client->cache[t].copies[b].version = message->version;
+    if (--client->resume_missing == 0)
+        begin_again(client);
 }
 
 void rbt_client_handle(rbt_client *client, rbt_message *message, rbt_env *env)
@@ -390,8 +408,6 @@ static uint64_t version_of(const rbt_client *client, rbt_span span, uint64_t slo
     uint64_t base_clock = synchronised ? client->stable_clock : copy->included;
     uint64_t since = client->clock > base_clock ? client->clock - base_clock : 0;
 
-    if (!synchronised && copy->base == NULL)
-        return client->clock > client->former_version ? client->clock : client->former_version;
     return rbt_dyn_version(base, since, slowest, client->clock, client->topology->staleness);
 }
 

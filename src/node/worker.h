@@ -37,7 +37,6 @@ typedef struct rbt_client {
     RBT_ARRAY(rbt_request) requests;
     uint64_t *known;               /* per server: clocks its slowest worker is known to have finished */
     uint64_t next_version;         /* dyn: the lowest version this worker may name next, as its servers work it out */
-    uint64_t former_version;       /* the same, of this worker's former life; for blocks not read since */
     uint64_t stable_request;       /* partition sync: the question to the master under way, 0 when answered */
     uint64_t stable_clock;         /* the clock and need it is for; RBT_UNBOUNDED: none yet */
     uint64_t stable_need;

@@ -24,7 +24,7 @@ typedef struct shadow {
     RBT_ARRAY(shadow_version) versions; /* one only, number 0, for rules without versions */
 } shadow;
 
-/* A push the server has accepted; under BSP it may wait for its turn. */
+/* A push the server has accepted; under BSP it may wait for the others'. */
 typedef struct shadow_push {
     uint64_t clock;
     rbt_message *message;

@@ -165,8 +165,8 @@ static rbt_err refuse_key(const char *what, const char *text, size_t n, const rb
 
     for (size_t i = 0; i < key_count && used < sizeof known; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", keys[i].name);
-    return rbt_fail(error, RBT_E_USAGE, "%s: '%.*s' is not a key; the keys are %s; give for example %s", what,
-                    shown(n), text, known, keys[0].example);
+    return rbt_fail(error, RBT_E_USAGE, "%s: '%.*s' is not a key; the keys are %s; give for example %s", what, shown(n),
+                    text, known, keys[0].example);
 }
 
 /* One "key=value". */
@@ -218,9 +218,18 @@ rbt_err rbt_spec_parse(const char *what, const char *text, size_t n, rbt_spec_ke
 
 /* ------------------------------------------------------------------------------------ the simulator's options */
 
-#define TIME(name, example)   {name, RBT_SPEC_DURATION, 0, RBT_SPEC_DURATION_MAX, example, false, 0, NULL, 0}
-#define CHANCE(name, example) {name, RBT_SPEC_CHANCE, 0, 1, example, false, 0, NULL, 0}
-#define COUNT(name, example)  {name, RBT_SPEC_COUNT, 0, RBT_SPEC_COUNT_MAX, example, false, 0, NULL, 0}
+#define TIME(name, example)                                                                                            \
+    {                                                                                                                  \
+        name, RBT_SPEC_DURATION, 0, RBT_SPEC_DURATION_MAX, example, false, 0, NULL, 0                                  \
+    }
+#define CHANCE(name, example)                                                                                          \
+    {                                                                                                                  \
+        name, RBT_SPEC_CHANCE, 0, 1, example, false, 0, NULL, 0                                                        \
+    }
+#define COUNT(name, example)                                                                                           \
+    {                                                                                                                  \
+        name, RBT_SPEC_COUNT, 0, RBT_SPEC_COUNT_MAX, example, false, 0, NULL, 0                                        \
+    }
 
 static double value_or(const rbt_spec_key *key, double otherwise)
 {
@@ -258,12 +267,8 @@ static rbt_err parse_cost(rbt_cost *cost, const char *text, rbt_error *error)
 static rbt_err parse_faults(rbt_faults *faults, const char *text, rbt_error *error)
 {
     rbt_spec_key keys[] = {
-        CHANCE("drop", "drop=0.01"),
-        CHANCE("dup", "dup=0.01"),
-        CHANCE("delay", "delay=0.05"),
-        COUNT("crash", "crash=2"),
-        COUNT("partition", "partition=1"),
-        TIME("within", "within=500ms"),
+        CHANCE("drop", "drop=0.01"), CHANCE("dup", "dup=0.01"),         CHANCE("delay", "delay=0.05"),
+        COUNT("crash", "crash=2"),   COUNT("partition", "partition=1"), TIME("within", "within=500ms"),
     };
     rbt_err err = text == NULL ? RBT_OK : rbt_spec_parse("--faults", text, strlen(text), keys, 6, error);
 

@@ -34,10 +34,10 @@ typedef struct rbt_spec_key {
     size_t text_bytes;
 } rbt_spec_key;
 
-#define RBT_SPEC_TEXT_MAX      4096    /* bytes of one text */
-#define RBT_SPEC_COUNT_MAX     1000000 /* crashes, partitions */
-#define RBT_SPEC_DURATION_MAX  1e15    /* ns, eleven days: any sum of a few thousand fits 64 bits */
-#define RBT_SPEC_RATE_MAX      1e15    /* bits per second */
+#define RBT_SPEC_TEXT_MAX     4096    /* bytes of one text */
+#define RBT_SPEC_COUNT_MAX    1000000 /* crashes, partitions */
+#define RBT_SPEC_DURATION_MAX 1e15    /* ns, eleven days: any sum of a few thousand fits 64 bits */
+#define RBT_SPEC_RATE_MAX     1e15    /* bits per second */
 
 /* Reads n bytes of text: "key=value" or several with commas between. `what` is how messages name it: "--net". */
 rbt_err rbt_spec_parse(const char *what, const char *text, size_t n, rbt_spec_key *keys, size_t key_count,

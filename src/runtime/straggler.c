@@ -1,8 +1,9 @@
 /* Who is slow; the contract is in straggler.h.
  *
- * A share is kept as the first of the slow workers, so that asking is one comparison. A trace is a head (with the number
- * of its lines in `clock`) followed by its lines, sorted by worker and clock, so that asking is a binary search. Chances
- * and log-normal factors are drawn anew for every question from a stream named by (worker, clock, place in the list). */
+ * A share is kept as the first of the slow workers, so that asking is one comparison. A trace is a head (with the
+ * number of its lines in `clock`) followed by its lines, sorted by worker and clock, so that asking is a binary search.
+ * Chances and log-normal factors are drawn anew for every question from a stream named by (worker, clock, place in the
+ * list). */
 #include "runtime/straggler.h"
 
 #include <math.h>
@@ -38,8 +39,8 @@ static bool field_number(field f, double least, double most, double *value)
     return rbt_spec_number(f.at, f.at + f.bytes, value) == f.at + f.bytes && *value >= least && *value <= most;
 }
 
-static rbt_err parse_fields(const char *name, size_t line, const field f[FIELDS], uint32_t workers, rbt_straggler *entry,
-                            rbt_error *error)
+static rbt_err parse_fields(const char *name, size_t line, const field f[FIELDS], uint32_t workers,
+                            rbt_straggler *entry, rbt_error *error)
 {
     double worker = 0, clock = 0, factor = 0;
 
@@ -135,7 +136,8 @@ static rbt_err add_trace(rbt_stragglers *s, const char *path, rbt_error *error)
     err = parse_lines(s, &input, error);
     lines = s->list.count - head - 1;
     if (err == RBT_OK && lines == 0)
-        err = rbt_fail(error, RBT_E_DATA, "%s: no lines; write 'worker clock factor', for example '3 10 2.5'", input.name);
+        err = rbt_fail(error, RBT_E_DATA, "%s: no lines; write 'worker clock factor', for example '3 10 2.5'",
+                       input.name);
     if (err != RBT_OK)
         goto close;
     first = &s->list.at[head + 1];
@@ -162,19 +164,21 @@ static rbt_err check_keys(const rbt_spec_key keys[KEYS], int *way, rbt_error *er
 
     for (int i = FRAC; i < SLOW; i++)
         if (keys[i].given && found >= 0)
-            return rbt_fail(error, RBT_E_USAGE, "--straggler: %s and %s stand in one part; put a ';' between them: %s;%s",
-                            keys[found].name, keys[i].name, keys[found].example, keys[i].example);
+            return rbt_fail(error, RBT_E_USAGE,
+                            "--straggler: %s and %s stand in one part; put a ';' between them: %s;%s", keys[found].name,
+                            keys[i].name, keys[found].example, keys[i].example);
         else if (keys[i].given)
             found = i;
     if (found < 0)
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--straggler: slow does not say who is slow; add frac, p or worker, for example frac=0.2,slow=2");
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--straggler: slow does not say who is slow; add frac, p or worker, for example frac=0.2,slow=2");
     if (found < LOGNORMAL && !keys[SLOW].given)
-        return rbt_fail(error, RBT_E_USAGE, "--straggler: %s needs slow, the factor; give for example %s", keys[found].name,
-                        keys[found].example);
+        return rbt_fail(error, RBT_E_USAGE, "--straggler: %s needs slow, the factor; give for example %s",
+                        keys[found].name, keys[found].example);
     if (found >= LOGNORMAL && keys[SLOW].given)
-        return rbt_fail(error, RBT_E_USAGE, "--straggler: %s brings its own factors; leave slow out: %s", keys[found].name,
-                        keys[found].example);
+        return rbt_fail(error, RBT_E_USAGE, "--straggler: %s brings its own factors; leave slow out: %s",
+                        keys[found].name, keys[found].example);
     *way = found;
     return RBT_OK;
 }
@@ -220,14 +224,16 @@ static rbt_err add_part(rbt_stragglers *s, const char *text, size_t n, rbt_error
                  : way == WORKER ? RBT_SLOW_ONE
                                  : RBT_SLOW_LOGNORMAL;
     entry.amount = keys[way].number;
-    entry.worker = way == WORKER ? (uint32_t)keys[WORKER].number : first_of_share(way == FRAC ? entry.amount : 0, s->workers);
+    entry.worker =
+        way == WORKER ? (uint32_t)keys[WORKER].number : first_of_share(way == FRAC ? entry.amount : 0, s->workers);
     if (keys[SLOW].given)
         entry.factor = keys[SLOW].number;
     rbt_array_push(&s->list, entry);
     return RBT_OK;
 }
 
-rbt_err rbt_stragglers_init(rbt_stragglers *stragglers, const char *spec, uint32_t workers, uint64_t seed, rbt_error *error)
+rbt_err rbt_stragglers_init(rbt_stragglers *stragglers, const char *spec, uint32_t workers, uint64_t seed,
+                            rbt_error *error)
 {
     const char *end;
 

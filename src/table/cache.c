@@ -1,6 +1,7 @@
 /* Cached copies and the update buffer; the contract is in cache.h. */
 #include "table/cache.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,17 +139,29 @@ static int compare_places(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The scattered increments as a sparse snapshot, sorted by place. */
-static rbt_snap *gather_scattered(rbt_copy *copy, const rbt_layout *layout, uint32_t block)
+/* A NaN is not small: it must be seen, not hidden. */
+static bool is_small(rbt_type type, uint64_t bits, float threshold)
 {
-    rbt_snap *snap = rbt_snap_create_sparse(layout->type, rbt_layout_length(layout, block), (uint32_t)copy->scattered.count);
-    uint64_t *places = rbt_alloc(snap->count, sizeof *places), bits;
-    size_t cursor = 0, size = rbt_type_size(layout->type);
+    float x;
 
-    for (uint32_t k = 0; k < snap->count; k++)
-        rbt_map_next(&copy->scattered, &cursor, &places[k], &bits);
-    qsort(places, snap->count, sizeof *places, compare_places);
-    for (uint32_t k = 0; k < snap->count; k++) {
+    memcpy(&x, &bits, sizeof x);
+    return type == RBT_F32 ? x == 0 || fabsf(x) < threshold : bits == 0;
+}
+
+/* The scattered increments as a sparse snapshot, sorted by place, without those that are zero or below the threshold. */
+static rbt_snap *gather_scattered(rbt_copy *copy, const rbt_layout *layout, uint32_t block, float threshold)
+{
+    uint64_t *places = rbt_alloc(copy->scattered.count, sizeof *places), place, bits;
+    size_t cursor = 0, size = rbt_type_size(layout->type);
+    uint32_t count = 0;
+    rbt_snap *snap;
+
+    while (rbt_map_next(&copy->scattered, &cursor, &place, &bits))
+        if (!is_small(layout->type, bits, threshold))
+            places[count++] = place;
+    qsort(places, count, sizeof *places, compare_places);
+    snap = rbt_snap_create_sparse(layout->type, rbt_layout_length(layout, block), count);
+    for (uint32_t k = 0; k < count; k++) {
         snap->index[k] = (uint32_t)places[k];
         memcpy((char *)snap->value + k * size, rbt_map_get(&copy->scattered, places[k]), size);
     }
@@ -165,7 +178,7 @@ rbt_snap *rbt_cache_flush(rbt_cache *cache, uint32_t block, float threshold, boo
     if (!copy->touched)
         return NULL;
     if (cache->layout->sparse) {
-        update = gather_scattered(copy, cache->layout, block);
+        update = gather_scattered(copy, cache->layout, block, threshold);
     } else {
         update = rbt_snap_pack(cache->layout->type, copy->buffer->length, copy->buffer->value, threshold);
         memset(copy->buffer->value, 0, copy->buffer->length * rbt_type_size(cache->layout->type));

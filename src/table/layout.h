@@ -1,10 +1,10 @@
 /* How a table is cut into blocks and where the blocks live.
  *
- * A block is a rectangle of rows and columns, about 64 Ki elements: the unit of placement, versioning and sending. With
- * several servers blocks are made small enough that everybody gets at least five. Block -> server is range-hash: ranges
- * of the index space (the blocks) are hashed to servers by highest score, and a server that has its share passes the
- * block on to the next best; so no server holds more than one block above its share, and a changed number of servers
- * moves few blocks. Proved by tests/unit/test_layout.c.
+ * A block is a rectangle of rows and columns, at most 64 Ki elements: the unit of placement, versioning and sending. The
+ * number of blocks is a multiple of the number of servers and blocks are of equal size, so that shares are equal too.
+ * Block -> server is range-hash: ranges of the index space (the blocks) are hashed to servers by highest score, and a
+ * server that has its share passes the block on to the next best; so another number of servers moves few blocks. Proved by
+ * tests/unit/test_layout.c.
  */
 #ifndef RBT_TABLE_LAYOUT_H
 #define RBT_TABLE_LAYOUT_H
@@ -13,8 +13,8 @@
 
 #define RBT_BLOCK_ELEMENTS        65536u        /* of a dense table, at the most */
 #define RBT_BLOCK_ELEMENTS_SPARSE (1u << 31)    /* a sparse block only has to be addressable */
-#define RBT_BLOCK_ELEMENTS_MIN    16u           /* one SIMD register of f32 */
-#define RBT_BLOCKS_PER_SERVER     5u            /* at least, where the table is large enough: keeps shares within 1.25x */
+#define RBT_BLOCK_ELEMENTS_SMALL  1024u         /* smaller blocks than this are not worth having more of */
+#define RBT_BLOCKS_PER_SERVER     4u            /* where the table is large enough: something to move */
 #define RBT_BLOCKS_MAX            (1u << 24)    /* blocks of one table */
 
 typedef struct rbt_layout {
@@ -22,9 +22,9 @@ typedef struct rbt_layout {
     uint64_t cols;
     rbt_type type;
     bool sparse;
-    uint32_t block_rows; /* rows and columns of a full block */
-    uint32_t block_cols;
-    uint32_t across; /* blocks side by side in one band of rows */
+    uint64_t block_rows; /* rows and columns of a full block */
+    uint64_t block_cols;
+    uint64_t across; /* blocks side by side in one band of rows */
     uint32_t blocks;
     uint32_t servers;
     uint32_t *server; /* per block: 0 .. servers - 1 */
@@ -33,6 +33,9 @@ typedef struct rbt_layout {
 rbt_err rbt_layout_init(rbt_layout *layout, const rbt_table_spec *spec, uint32_t servers, uint64_t salt,
                         rbt_error *error);
 void rbt_layout_deinit(rbt_layout *layout);
+
+/* Places the same blocks on another number of servers. */
+void rbt_layout_place(rbt_layout *layout, uint32_t servers, uint64_t salt);
 
 /* The block that holds an element, the element's place in it, and how many columns from there on are in the block. */
 uint32_t rbt_layout_block(const rbt_layout *layout, uint64_t row, uint64_t col);

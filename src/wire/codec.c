@@ -246,6 +246,8 @@ static rbt_err get_parts(reader *r, rbt_message *message)
             err = get(r, form, sizeof form);
         if (err == RBT_OK && form[0] != FORM_ABSENT)
             err = get_snap(r, form, &part.snap);
+        else if (err == RBT_OK && (form[1] != 0 || form[2] != 0 || form[3] != 0))
+            err = refuse(r, "a block that is only named has a type");
         if (err == RBT_OK)
             rbt_array_push(&message->parts, part);
     }

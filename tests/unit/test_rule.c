@@ -1,6 +1,6 @@
-/* Proves src/rule: the formulas of sum, con and adagrad; DynSGD's worked example (docs/protocols.md, section 2) value by
- * value; what partition-synchronised reads contain; and over random legal SSP histories that live versions never exceed
- * staleness + 1 and that the value is the sum over all versions of the mean of the updates in it. */
+/* Proves src/rule: the formulas of sum, con and adagrad; DynSGD's worked example (docs/protocols.md, section 2) value
+ * by value; what partition-synchronised reads contain; and over random legal SSP histories that live versions never
+ * exceed staleness + 1 and that the value is the sum over all versions of the mean of the updates in it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,8 @@ static void assert_values(const rbt_snap *snap, const float expected[N])
 
 static void sum_adds_and_con_adds_a_part(void **state)
 {
-    const rbt_rule_config sum = {.rule = &rbt_rule_sum, .workers = 2}, con = {.rule = &rbt_rule_con, .workers = 2, .factor = 0.25f};
+    const rbt_rule_config sum = {.rule = &rbt_rule_sum, .workers = 2},
+                          con = {.rule = &rbt_rule_con, .workers = 2, .factor = 0.25f};
     rbt_snap *u = dense((float[N]){4, -8, 0, 2});
     rbt_cell s, c;
 
@@ -147,7 +148,7 @@ static void updates_of_another_shape_are_not_accepted(void **state)
     rbt_cell_init(&cell, &config, RBT_F32, N, false);
     assert_false(rbt_cell_accepts(&cell, &config, &(rbt_push){.update = longer}));
     assert_false(rbt_cell_accepts(&cell, &config, &(rbt_push){.update = whole}));
-    assert_false(rbt_cell_accepts(&cell, &config, &(rbt_push){.version = 2}));            /* past the bound */
+    assert_false(rbt_cell_accepts(&cell, &config, &(rbt_push){.version = 2}));             /* past the bound */
     assert_false(rbt_cell_accepts(&cell, &config, &(rbt_push){.clock = 1, .version = 0})); /* behind its clock */
     push(&cell, &config, (rbt_push){.version = 1});
     push(&cell, &config, (rbt_push){.worker = 1, .version = 0});
@@ -161,13 +162,13 @@ static void updates_of_another_shape_are_not_accepted(void **state)
 
 /* The updates of the example: multiples of 12, so that halves, thirds and quarters of them are exact. */
 enum { A, B, C, D, E, F, G };
-static const float letter[7][N] = {{12, 0, -24, 120}, {0, 36, 12, -12},  {48, 24, 0, 60},     {-36, 12, 84, 0},
+static const float letter[7][N] = {{12, 0, -24, 120}, {0, 36, 12, -12},   {48, 24, 0, 60},    {-36, 12, 84, 0},
                                    {60, -60, 24, 36}, {132, 48, -12, 24}, {-12, 96, 108, -48}};
 
 /* Pushes a letter as worker `worker` (0 is the paper's W1) in `clock`, computed from version `base` read `since` clocks
  * ago when the slowest worker had finished nothing: nobody else has, before the example ends. */
-static uint64_t say(rbt_cell *cell, const rbt_rule_config *config, int which, uint32_t worker, uint64_t clock, uint64_t base,
-                    uint64_t since)
+static uint64_t say(rbt_cell *cell, const rbt_rule_config *config, int which, uint32_t worker, uint64_t clock,
+                    uint64_t base, uint64_t since)
 {
     uint64_t version = rbt_dyn_version(base, since, 0, clock, config->staleness);
     rbt_snap *update = dense(letter[which]);
@@ -388,6 +389,7 @@ typedef struct history {
     rbt_floor applied; /* clocks per worker that have reached the server */
     actor actors[WORKERS];
     uint64_t clocks;
+    bool by_master; /* readers name the stable version */
     double sum[VERSIONS][N];
     uint64_t updates[VERSIONS];
     size_t peak;
@@ -452,8 +454,12 @@ static bool pull(history *h, uint32_t worker)
 
     if (a->sent_count > 0 || h->applied.least < rbt_ssp_need(a->clock, h->now.staleness))
         return false;
-    read = rbt_cell_read(&h->cell, &h->now, worker, 0, &a->base);
-    rbt_snap_unref(read);
+    if (h->by_master) { /* the stable version of one block: its own, and never back to one the worker has gone past */
+        a->base = h->synced.top > h->synced.next.value[worker] ? h->synced.top : h->synced.next.value[worker];
+    } else {
+        read = rbt_cell_read(&h->cell, &h->now, worker, 0, &a->base);
+        rbt_snap_unref(read);
+    }
     a->has_copy = true;
     a->base_clock = a->clock;
     a->copy_slowest = h->applied.least;
@@ -505,10 +511,12 @@ static bool is_over(const history *h)
 static void play_history(uint64_t seed, history *h)
 {
     *h = (history){.rng = rbt_rng_stream(seed, RBT_STREAM_TEST, 1)};
-    h->now = (rbt_rule_config){.rule = &rbt_rule_dyn, .workers = (uint32_t)(1 + rbt_rng_below(&h->rng, WORKERS)),
+    h->now = (rbt_rule_config){.rule = &rbt_rule_dyn,
+                               .workers = (uint32_t)(1 + rbt_rng_below(&h->rng, WORKERS)),
                                .staleness = rbt_rng_below(&h->rng, 5)};
     h->later = h->now;
     h->later.partition_sync = true;
+    h->by_master = rbt_rng_below(&h->rng, 2) == 0;
     h->clocks = 1 + rbt_rng_below(&h->rng, CLOCKS);
     rbt_cell_init(&h->cell, &h->now, RBT_F32, N, rbt_rng_below(&h->rng, 2) == 0);
     rbt_cell_init(&h->synced, &h->later, RBT_F32, N, false);

@@ -17,7 +17,7 @@
 
 static void numbers_are_what_strtod_reads(void **state)
 {
-    static const char *const texts[] = {"0",    "1",     "0.1",    "1.",   ".5",   "1e3", "1E-3",
+    static const char *const texts[] = {"0",    "1",     "0.1",    "1.",   ".5",    "1e3",      "1E-3",
                                         "0e99", "2.5e1", "007.50", "1e22", "1e-22", "0.000001", "999999999999999"};
     rbt_rng rng = rbt_rng_stream(1, RBT_STREAM_TEST, 0);
     double value;
@@ -41,7 +41,8 @@ static void numbers_are_what_strtod_reads(void **state)
 
 static void what_is_no_number_or_too_long_is_told_apart(void **state)
 {
-    static const char *const none[] = {"", ".", "-1", "+1", "e5", "nan", "inf", " 1", "1234567890123456", "1e23", "1e-99"};
+    static const char *const none[] = {"",     ".",    "-1", "+1", "e5", "nan", "inf", " 1", "1234567890123456",
+                                       "1e23", "1e-99"};
     const char *text = "12e+x";
     double value = 0;
 
@@ -65,7 +66,8 @@ static void missing_texts_give_the_defaults(void **state)
     assert_true(o.net.bits_per_second == 1e9);
     assert_int_equal(o.net.latency_ns, 100000);
     assert_int_equal(o.net.jitter_ns, 0);
-    assert_true(o.cost.sample_ns == 100 && o.cost.nonzero_ns == 2 && o.cost.byte_ns == 0.1 && o.cost.message_ns == 1000);
+    assert_true(o.cost.sample_ns == 100 && o.cost.nonzero_ns == 2 && o.cost.byte_ns == 0.1 &&
+                o.cost.message_ns == 1000);
     assert_true(o.faults.drop == 0 && o.faults.duplicate == 0 && o.faults.delay == 0);
     assert_int_equal(o.faults.crashes, 0);
     assert_int_equal(o.faults.partitions, 0);
@@ -77,7 +79,8 @@ static void units_are_understood(void **state)
     rbt_sim_options o = {0};
 
     (void)state;
-    assert_int_equal(rbt_sim_options_parse(&o, "bw=2.5Mbit,lat=1.5ms,jitter=50us", "sample=1us,nnz=0.25ns,byte=0,message=0s",
+    assert_int_equal(rbt_sim_options_parse(&o, "bw=2.5Mbit,lat=1.5ms,jitter=50us",
+                                           "sample=1us,nnz=0.25ns,byte=0,message=0s",
                                            "drop=0.5,dup=1,delay=0.05,crash=2,partition=3,within=2s", NULL),
                      RBT_OK);
     assert_true(o.net.bits_per_second == 2.5e6);
@@ -122,7 +125,8 @@ static void bad_options_are_refused_with_the_reason(void **state)
         {NULL, NULL, "dup=2", "--faults: dup is '2', but it must lie between 0 and 1"},
         {NULL, NULL, "crash=1.5", "--faults: crash is '1.5', but it takes a whole number"},
         {NULL, NULL, "crash=1000001", "--faults: crash is '1000001', but it must lie between 0 and 1000000"},
-        {NULL, NULL, "crush=1", "--faults: 'crush' is not a key; the keys are drop, dup, delay, crash, partition, within"},
+        {NULL, NULL, "crush=1",
+         "--faults: 'crush' is not a key; the keys are drop, dup, delay, crash, partition, within"},
     };
     rbt_sim_options untouched = {.seed = 3, .net = {.latency_ns = 42}};
 

@@ -1,0 +1,251 @@
+/* Proves src/table/cache.c: a worker reads its own writes before and after the clock ends; a fresh copy replaces them;
+ * a copy shared with the server is never written; sparse tables; the filter of small entries. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "table/cache.h"
+
+#define N 32
+
+static rbt_layout layout_of(rbt_type type, bool sparse)
+{
+    rbt_table_spec spec = {.name = "w", .rows = 1, .cols = N, .type = type, .sparse = sparse};
+    rbt_layout layout;
+
+    assert_int_equal(rbt_layout_init(&layout, &spec, 1, 0, NULL), RBT_OK);
+    return layout;
+}
+
+static float read_one(rbt_cache *cache, uint32_t block, uint32_t offset)
+{
+    float x;
+
+    rbt_cache_read(cache, block, offset, 1, &x);
+    return x;
+}
+
+static void a_block_never_read_is_zero_plus_the_increments(void **state)
+{
+    rbt_layout layout = layout_of(RBT_F32, false);
+    rbt_cache cache;
+
+    (void)state;
+    rbt_cache_init(&cache, &layout);
+    assert_true(read_one(&cache, 0, 3) == 0);
+    rbt_cache_increment(&cache, 0, 3, 2, (float[]){1.5f, -2});
+    rbt_cache_increment(&cache, 0, 3, 1, (float[]){1});
+    assert_true(read_one(&cache, 0, 3) == 2.5f && read_one(&cache, 0, 4) == -2 && read_one(&cache, 0, 5) == 0);
+    rbt_cache_deinit(&cache);
+    rbt_layout_deinit(&layout);
+}
+
+static void own_writes_are_read_until_a_copy_brings_them(void **state)
+{
+    rbt_layout layout = layout_of(RBT_F32, false);
+    rbt_snap *first = rbt_snap_create(RBT_F32, N), *second = rbt_snap_create(RBT_F32, N), *update;
+    rbt_cache cache;
+
+    (void)state;
+    first->f32[0] = 10;
+    second->f32[0] = 100; /* whatever the server made of the worker's update: it is in there */
+    rbt_cache_init(&cache, &layout);
+    rbt_cache_adopt(&cache, 0, first, 1, 2, 3);
+    rbt_cache_increment(&cache, 0, 0, 1, (float[]){5});
+    assert_true(read_one(&cache, 0, 0) == 15); /* in this clock */
+    update = rbt_cache_flush(&cache, 0, 0, true);
+    assert_int_equal(update->count, 1);
+    assert_true(update->f32[0] == 5);
+    assert_true(read_one(&cache, 0, 0) == 15); /* after it */
+    assert_true(read_one(&cache, 0, 0) == 15); /* merged once, not twice */
+    assert_null(rbt_cache_flush(&cache, 0, 0, true));
+    rbt_cache_increment(&cache, 0, 0, 1, (float[]){1});
+    assert_true(read_one(&cache, 0, 0) == 16);
+    rbt_cache_adopt(&cache, 0, second, 4, 5, 6);
+    assert_true(read_one(&cache, 0, 0) == 101); /* own updates dropped, this clock's increments kept */
+    assert_int_equal(cache.copies[0].slowest, 4);
+    assert_int_equal(cache.copies[0].included, 5);
+    assert_int_equal(cache.copies[0].version, 6);
+    rbt_snap_unref(update);
+    rbt_cache_deinit(&cache);
+    assert_true(first->f32[0] == 10 && second->f32[0] == 100);
+    rbt_snap_unref(first);
+    rbt_snap_unref(second);
+    rbt_layout_deinit(&layout);
+}
+
+static void adopting_drops_own_updates_that_were_never_read(void **state)
+{
+    rbt_layout layout = layout_of(RBT_F32, false);
+    rbt_snap *base = rbt_snap_create(RBT_F32, N), *update;
+    rbt_cache cache;
+
+    (void)state;
+    rbt_cache_init(&cache, &layout);
+    rbt_cache_adopt(&cache, 0, base, 0, 0, 0);
+    for (int clock = 0; clock < 3; clock++) {
+        rbt_cache_increment(&cache, 0, 1, 1, (float[]){1});
+        update = rbt_cache_flush(&cache, 0, 0, true);
+        rbt_snap_unref(update);
+    }
+    assert_int_equal(cache.copies[0].own.count, 3);
+    rbt_cache_adopt(&cache, 0, base, 3, 3, 0);
+    assert_int_equal(cache.copies[0].own.count, 0);
+    assert_true(read_one(&cache, 0, 1) == 0);
+    rbt_snap_unref(base);
+    rbt_cache_deinit(&cache);
+    rbt_layout_deinit(&layout);
+}
+
+static void gradients_are_not_kept_as_own_updates(void **state)
+{
+    rbt_layout layout = layout_of(RBT_F32, false);
+    rbt_snap *base = rbt_snap_create(RBT_F32, N), *update;
+    rbt_cache cache;
+
+    (void)state;
+    rbt_cache_init(&cache, &layout);
+    rbt_cache_adopt(&cache, 0, base, 0, 0, 0);
+    rbt_cache_increment(&cache, 0, 1, 1, (float[]){1});
+    update = rbt_cache_flush(&cache, 0, 0, false);
+    assert_int_equal(update->count, 1);
+    assert_true(read_one(&cache, 0, 1) == 0);
+    rbt_snap_unref(update);
+    rbt_snap_unref(base);
+    rbt_cache_deinit(&cache);
+    rbt_layout_deinit(&layout);
+}
+
+static void a_shared_copy_stays_untouched_and_an_unread_one_is_not_copied(void **state)
+{
+    rbt_layout layout = layout_of(RBT_F32, false);
+    rbt_snap *shared = rbt_snap_create(RBT_F32, N), *update;
+    rbt_cache mine, theirs;
+
+    (void)state;
+    rbt_cache_init(&mine, &layout);
+    rbt_cache_init(&theirs, &layout);
+    rbt_cache_adopt(&mine, 0, shared, 0, 0, 0);
+    rbt_cache_adopt(&theirs, 0, shared, 0, 0, 0);
+    assert_true(read_one(&mine, 0, 0) == 0);
+    assert_ptr_equal(mine.copies[0].base, shared); /* reading alone copies nothing */
+    rbt_cache_increment(&mine, 0, 0, 1, (float[]){7});
+    assert_true(read_one(&mine, 0, 0) == 7);
+    assert_ptr_equal(mine.copies[0].base, shared); /* the increments of this clock lie apart */
+    update = rbt_cache_flush(&mine, 0, 0, true);
+    assert_true(read_one(&mine, 0, 0) == 7 && read_one(&theirs, 0, 0) == 0 && shared->f32[0] == 0);
+    assert_ptr_not_equal(mine.copies[0].base, shared);
+    rbt_snap_unref(update);
+    rbt_cache_deinit(&mine);
+    rbt_cache_deinit(&theirs);
+    rbt_snap_unref(shared);
+    rbt_layout_deinit(&layout);
+}
+
+static void small_entries_are_not_sent_dense_or_sparse(void **state)
+{
+    const float deltas[N] = {[1] = 1e-7f, [2] = 2, [3] = -1e-7f, [4] = NAN, [5] = 1e-6f};
+
+    (void)state;
+    for (int sparse = 0; sparse < 2; sparse++) {
+        rbt_layout layout = layout_of(RBT_F32, sparse == 1);
+        uint32_t block = rbt_layout_block(&layout, 0, 0), n = rbt_layout_length(&layout, block);
+        rbt_snap *update;
+        rbt_cache cache;
+
+        assert_true(n >= 6);
+        rbt_cache_init(&cache, &layout);
+        rbt_cache_increment(&cache, block, 0, n, deltas);
+        update = rbt_cache_flush(&cache, block, 1e-6f, false);
+        assert_int_equal(update->form, RBT_SPARSE);
+        assert_int_equal(update->count, 3);
+        assert_int_equal(update->index[0], 2);
+        assert_int_equal(update->index[1], 4);
+        assert_int_equal(update->index[2], 5);
+        assert_true(update->f32[0] == 2 && isnan(update->f32[1]) && update->f32[2] == 1e-6f);
+        rbt_snap_unref(update);
+        rbt_cache_increment(&cache, block, 0, 1, (float[]){1}); /* what was dropped does not come back */
+        update = rbt_cache_flush(&cache, block, 0, false);
+        assert_int_equal(update->count, 1);
+        rbt_snap_unref(update);
+        rbt_cache_deinit(&cache);
+        rbt_layout_deinit(&layout);
+    }
+}
+
+/* Reads, increments, flushes and fresh copies at random, on a sparse or dense table of integers, against plain arrays:
+ * what the server has, and what this worker should see. */
+static void play(rbt_type type, bool sparse, uint64_t seed)
+{
+    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_TEST, 0);
+    rbt_layout layout = layout_of(type, sparse);
+    uint32_t n = rbt_layout_length(&layout, 0);
+    int64_t server[N] = {0}, mine[N] = {0};
+    rbt_snap *value = sparse ? rbt_snap_create_sparse(type, n, 0) : rbt_snap_create(type, n);
+    rbt_cache cache;
+
+    rbt_cache_init(&cache, &layout);
+    rbt_cache_adopt(&cache, 0, value, 0, 0, 0);
+    for (int step = 0; step < 200; step++) {
+        uint32_t first = (uint32_t)rbt_rng_below(&rng, n), run = (uint32_t)(1 + rbt_rng_below(&rng, n - first));
+        int32_t got32[N], deltas32[N];
+        int64_t got[N], deltas[N];
+        rbt_snap *update;
+
+        for (uint32_t i = 0; i < run; i++) {
+            deltas[i] = (int64_t)rbt_rng_below(&rng, 7) - 3;
+            deltas32[i] = (int32_t)deltas[i];
+            mine[first + i] += deltas[i];
+        }
+        rbt_cache_increment(&cache, 0, first, run, type == RBT_I32 ? (void *)deltas32 : (void *)deltas);
+        if (rbt_rng_below(&rng, 3) == 0) { /* the clock ends, the server adds, now and then the worker hears of it */
+            update = rbt_cache_flush(&cache, 0, 0, true);
+            rbt_snap_add(&value, update, 1);
+            rbt_snap_unref(update);
+            memcpy(server, mine, sizeof server);
+            if (rbt_rng_below(&rng, 2) == 0)
+                rbt_cache_adopt(&cache, 0, value, 0, 0, 0);
+        }
+        rbt_cache_read(&cache, 0, first, run, type == RBT_I32 ? (void *)got32 : (void *)got);
+        for (uint32_t i = 0; i < run; i++)
+            assert_true((type == RBT_I32 ? got32[i] : got[i]) == mine[first + i]);
+        rbt_snap_read(value, 0, n, type == RBT_I32 ? (void *)got32 : (void *)got);
+        for (uint32_t i = 0; i < n; i++) /* the server's values are never written by the cache */
+            assert_true((type == RBT_I32 ? got32[i] : got[i]) == server[i]);
+    }
+    rbt_snap_unref(value);
+    rbt_cache_deinit(&cache);
+    rbt_layout_deinit(&layout);
+}
+
+static void random_use_equals_plain_arrays(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        play(RBT_I32, false, seed);
+        play(RBT_I32, true, seed);
+        play(RBT_I64, false, seed);
+        play(RBT_I64, true, seed);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_block_never_read_is_zero_plus_the_increments),
+        cmocka_unit_test(own_writes_are_read_until_a_copy_brings_them),
+        cmocka_unit_test(adopting_drops_own_updates_that_were_never_read),
+        cmocka_unit_test(gradients_are_not_kept_as_own_updates),
+        cmocka_unit_test(a_shared_copy_stays_untouched_and_an_unread_one_is_not_copied),
+        cmocka_unit_test(small_entries_are_not_sent_dense_or_sparse),
+        cmocka_unit_test(random_use_equals_plain_arrays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
