@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "job/bench_job.h"
 #include "math/bench_kernels.h"
 
 int cli_bench(const cli_command *command, int argc, char **argv)
@@ -17,12 +18,15 @@ int cli_bench(const cli_command *command, int argc, char **argv)
         cli_help(command, &arguments);
         return 0;
     }
-    if (err == RBT_OK && (what == NULL || strcmp(what, "kernels") != 0))
-        err = rbt_fail(&error, RBT_E_USAGE, "%s%s%s; there is: kernels",
-                       what != NULL ? "unknown measurement '" : "which measurement?", what != NULL ? what : "",
-                       what != NULL ? "'" : "");
-    if (err != RBT_OK)
-        return cli_fail(command, &error);
-    rbt_bench_kernels(cli_write_line, stdout);
-    return 0;
+    if (err == RBT_OK && what == NULL)
+        err = rbt_fail(&error, RBT_E_USAGE, "which measurement? There is: kernels, local, sim");
+    else if (err == RBT_OK && strcmp(what, "kernels") == 0)
+        rbt_bench_kernels(cli_write_line, stdout);
+    else if (err == RBT_OK && strcmp(what, "local") == 0)
+        err = rbt_bench_local(cli_write_line, stdout, &error);
+    else if (err == RBT_OK && strcmp(what, "sim") == 0)
+        err = rbt_bench_sim(cli_write_line, stdout, &error);
+    else if (err == RBT_OK)
+        err = rbt_fail(&error, RBT_E_USAGE, "unknown measurement '%s'; there is: kernels, local, sim", what);
+    return err == RBT_OK ? 0 : cli_fail(command, &error);
 }

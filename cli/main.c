@@ -20,7 +20,7 @@ static const cli_command COMMANDS[] = {
     {"info", "FILE", "Tells what a model file or a data file holds.", cli_info},
     {"swarm", "--seeds N [--seed FIRST] [--replay SEED] [--verbose]",
      "Runs random jobs with faults in the simulator and checks every guarantee.", cli_swarm},
-    {"bench", "kernels", "Measures this machine.", cli_bench},
+    {"bench", "kernels|local|sim", "Measures this machine.", cli_bench},
 };
 
 #define COMMAND_COUNT (sizeof COMMANDS / sizeof COMMANDS[0])

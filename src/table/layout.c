@@ -26,6 +26,15 @@ static void cut(rbt_layout *layout, uint64_t blocks)
     layout->blocks = (uint32_t)(bands * layout->across < UINT32_MAX ? bands * layout->across : UINT32_MAX);
 }
 
+/* Would a server that has its number of blocks hold more than 1.25 times its share? A table cut both ways has not always
+ * a multiple of the number of servers; more and smaller blocks help. */
+static bool is_uneven(const rbt_layout *layout, uint64_t total)
+{
+    double held = (double)divide_up(layout->blocks, layout->servers) * (double)(layout->block_rows * layout->block_cols);
+
+    return layout->servers > 1 && held * layout->servers > 1.25 * (double)total;
+}
+
 /* The smallest multiple of the number of servers that keeps blocks within their size, after a few for each. */
 static void choose_blocks(rbt_layout *layout, uint64_t total)
 {
@@ -40,6 +49,8 @@ static void choose_blocks(rbt_layout *layout, uint64_t total)
         each = divide_up(total, layout->servers * most);
     for (cut(layout, each * layout->servers); layout->block_rows * layout->block_cols > most; each += divide_up(each, 8))
         cut(layout, each * layout->servers);
+    while (is_uneven(layout, total) && total / layout->servers / (each + 1) >= RBT_BLOCK_ELEMENTS_MIN)
+        cut(layout, ++each * layout->servers);
 }
 
 /* Range-hash with bounded load: every block goes to the server that scores highest for it and is not full yet. */
