@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -168,11 +167,6 @@ static rbt_err settle_options(rbt_job *job, rbt_error *error)
 
     if (err == RBT_OK && options->data == NULL)
         err = rbt_fail(error, RBT_E_USAGE, "no data: give --data PATH");
-    if (err == RBT_OK && options->workers == 0) {
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-        options->workers = cores > 0 ? (uint32_t)cores : 1;
-    }
     forget_texts(job);
     return err;
 }
@@ -237,6 +231,7 @@ static rbt_err lay_out(const rbt_options *options, job_run *r, rbt_error *error)
     topology->workers = options->workers;
     topology->servers = options->servers;
     topology->observers = 1;
+    topology->process_workers = options->runtime == RBT_RUNTIME_LOCAL ? options->workers : options->per_process;
     topology->staleness = options->staleness;
     topology->eager = options->eager == RBT_ON;
     topology->partition_sync = rule.partition_sync;

@@ -189,6 +189,7 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     topology->workers = 1 + (uint32_t)rbt_rng_below(&rng, WORKERS_MAX);
     topology->servers = 1 + (uint32_t)rbt_rng_below(&rng, 4);
     topology->observers = 1;
+    topology->process_workers = 1 + (uint32_t)rbt_rng_below(&rng, 4);
     topology->staleness = kind == 0 ? 0 : kind == 1 ? RBT_UNBOUNDED : 1 + rbt_rng_below(&rng, 6);
     rule.rule = rules[rbt_rng_below(&rng, sizeof rules / sizeof rules[0])];
     rule.workers = topology->workers;
@@ -220,9 +221,9 @@ static void summarise(const swarm_case *c, const rbt_run *run, char *summary, si
     if (t->staleness != no_bound)
         snprintf(staleness, sizeof staleness, "%" PRIu64, t->staleness);
     snprintf(summary, room,
-             "seed %" PRIu64 ": %u workers, %u servers, s=%s, %s%s%s%s, %u values%s, straggler %s, drop %.3f dup %.3f delay %.3f, "
+             "seed %" PRIu64 ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s, straggler %s, drop %.3f dup %.3f delay %.3f, "
              "%u partitions, %u crashes%s: %" PRIu64 " events, %" PRIu64 " repeated pushes, %.3f s",
-             c->seed, t->workers, t->servers, staleness, t->rule[VALUES].rule->name, t->partition_sync ? " synchronised" : "",
+             c->seed, t->workers, t->process_workers, t->servers, staleness, t->rule[VALUES].rule->name, t->partition_sync ? " synchronised" : "",
              t->eager ? " eager" : "", c->prefetches ? " prefetch" : "", c->cols, c->reads_all ? "" : " in part",
              c->straggler_text[0] ? c->straggler_text : "none", c->sim.faults.drop, c->sim.faults.duplicate, c->sim.faults.delay,
              c->sim.faults.partitions, c->sim.faults.crashes, t->lost_is_gone ? " for good" : "", run->events, run->repeated,

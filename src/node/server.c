@@ -132,7 +132,7 @@ static void add_block(rbt_server *server, rbt_message *answer, uint32_t ordinal,
     rbt_server_cell *cell = &server->cells.at[ordinal];
     rbt_part part = {.table = cell->table, .block = cell->block};
 
-    part.snap = rbt_cell_read(&cell->cell, rule_of(server, cell), answer->worker, version, &part.version);
+    part.snap = rbt_cell_read(&cell->cell, rule_of(server, cell), version, &part.version);
     rbt_array_push(&answer->parts, part);
 }
 
@@ -143,6 +143,12 @@ static rbt_message *begin_blocks(rbt_server *server, rbt_env *env, uint32_t work
     answer->worker = worker;
     answer->slowest = server->clocks.least;
     answer->included = is_worker(server, worker) ? server->clocks.value[worker] : 0;
+    if (is_worker(server, worker) && server->topology->process_workers > 1) { /* for the others of its process */
+        uint32_t first = rbt_process_first(server->topology, worker);
+
+        for (uint32_t m = first; m < first + rbt_process_count(server->topology, worker); m++)
+            rbt_array_push(&answer->applied, server->clocks.value[m]);
+    }
     return answer;
 }
 

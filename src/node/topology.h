@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "rule/rule.h"
 #include "table/layout.h"
+#include "table/process_cache.h"
 #include "wire/message.h"
 
 #define RBT_UNACKED_MAX 64 /* clocks a worker may have pushed without an acknowledgement; then it waits */
@@ -16,6 +17,7 @@ typedef struct rbt_topology {
     uint32_t workers;
     uint32_t servers;
     uint32_t observers;
+    uint32_t process_workers; /* workers in one process: 0 .. n - 1 in the first, and so on; 0 counts as 1 */
     uint64_t staleness;  /* 0 = BSP, RBT_UNBOUNDED = ASP */
     bool eager;          /* servers push fresh blocks to readers when the slowest clock advances */
     bool partition_sync; /* dyn: pulls name the master's stable version */
@@ -43,11 +45,34 @@ static inline uint32_t rbt_topology_nodes(const rbt_topology *topology)
     return 1 + topology->servers + topology->workers + topology->observers;
 }
 
-/* What a node is given while it handles one message: the time, a place for what it says, somebody to log to. */
+/* The first worker of a worker's process, and how many it has. */
+static inline uint32_t rbt_process_first(const rbt_topology *topology, uint32_t worker)
+{
+    return topology->process_workers > 1 ? worker - worker % topology->process_workers : worker;
+}
+
+static inline uint32_t rbt_process_count(const rbt_topology *topology, uint32_t worker)
+{
+    uint32_t left = topology->workers - rbt_process_first(topology, worker);
+    uint32_t each = topology->process_workers > 1 ? topology->process_workers : 1;
+
+    return left < each ? left : each;
+}
+
+/* What the workers of one process share. A runtime with threads supplies the lock; it is held for single calls only. */
+typedef struct rbt_process {
+    rbt_process_cache cache;
+    void (*lock)(struct rbt_process *process); /* NULL: one thread runs them all */
+    void (*unlock)(struct rbt_process *process);
+} rbt_process;
+
+/* What a node is given while it handles one message: the time, a place for what it says, somebody to log to; a worker's
+ * client also what its process shares (NULL: nothing). */
 typedef struct rbt_env {
     uint64_t now_ns;
     rbt_outbox out;
     const rbt_log *log;
+    rbt_process *process;
 } rbt_env;
 
 /* Lays out the tables. `rule` is the rule of the f32 tables, without its per-table fields. */

@@ -99,13 +99,20 @@ static bool is_under_way(const rbt_copy *copy, uint64_t clock, uint64_t need)
     return copy->request != 0 && copy->request_need >= need && copy->request_clock == clock;
 }
 
+/* Does any of these blocks that are not fresh have to be read at the stable version? */
+static bool needs_version(const rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need, bool bounded)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is_synchronised(client, spans[i].table) && !is_fresh(client, spans[i], clock, need, bounded))
+            return true;
+    return false;
+}
+
 /* Partition sync: the master must first say which version may be read. True when it has, for this clock and need. */
 static bool version_is_known(rbt_client *client, uint64_t clock, uint64_t need, rbt_env *env)
 {
     rbt_message *ask;
 
-    if (!client->topology->partition_sync || client->is_observer)
-        return true;
     if (client->stable_clock == clock && client->stable_need >= need && client->stable_request == 0)
         return true;
     if (client->stable_request != 0 && client->stable_clock == clock && client->stable_need >= need)
@@ -119,6 +126,59 @@ static bool version_is_known(rbt_client *client, uint64_t clock, uint64_t need, 
     ask->request = client->stable_request;
     rbt_outbox_put(&env->out, ask);
     return false;
+}
+
+/* Takes a copy over as this worker's own. */
+static void adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t slowest, uint64_t included, uint64_t version)
+{
+    rbt_copy *copy = copy_of(client, span);
+    uint32_t server = client->topology->layout[span.table].server[span.block];
+
+    if (slowest > client->known[server])
+        client->known[server] = slowest;
+    if (!client->is_observer && !is_synchronised(client, span.table) && copy->next > version)
+        version = copy->next; /* this worker has named a later one already, and may not go back */
+    rbt_cache_adopt(&client->cache[span.table], span.block, base, slowest, included, version);
+}
+
+/* Looks into the process cache for what is not fresh in our own. */
+static void look_around(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need, bool bounded,
+                        rbt_process *process)
+{
+    if (process == NULL || client->is_observer || clock != client->clock)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        rbt_shared_copy found;
+        uint64_t included = 0;
+        bool is_found;
+
+        if (is_fresh(client, spans[i], clock, need, bounded) || is_synchronised(client, spans[i].table))
+            continue;
+        if (process->lock != NULL)
+            process->lock(process);
+        is_found = rbt_process_cache_find(&process->cache, spans[i].table, spans[i].block, client->worker, clock, need,
+                                          &found, &included);
+        if (process->unlock != NULL)
+            process->unlock(process);
+        if (!is_found)
+            continue;
+        adopt(client, spans[i], found.base, found.slowest, included, found.version);
+        rbt_snap_unref(found.base);
+    }
+}
+
+/* Tells the process what a server has sent. */
+static void tell_process(const rbt_client *client, const rbt_message *answer, const rbt_part *part, rbt_process *process)
+{
+    if (process == NULL || client->is_observer || is_synchronised(client, part->table) ||
+        answer->applied.count != process->cache.workers)
+        return;
+    if (process->lock != NULL)
+        process->lock(process);
+    rbt_process_cache_offer(&process->cache, part->table, part->block, part->snap, answer->slowest, part->version,
+                            answer->applied.at);
+    if (process->unlock != NULL)
+        process->unlock(process);
 }
 
 /* Sends one pull per server for the blocks that are neither fresh nor asked for. */
@@ -156,14 +216,24 @@ static void ask_for(rbt_client *client, const rbt_span *spans, size_t n, uint64_
     }
 }
 
+static bool all_fresh(const rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need, bool bounded)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_fresh(client, spans[i], clock, need, bounded))
+            return false;
+    return true;
+}
+
 static bool want(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need, bool bounded,
                  rbt_env *env)
 {
-    bool fresh = true;
+    bool fresh = all_fresh(client, spans, n, clock, need, bounded);
 
-    for (size_t i = 0; fresh && i < n; i++)
-        fresh = is_fresh(client, spans[i], clock, need, bounded);
-    if (!fresh && version_is_known(client, clock, need, env))
+    if (!fresh) {
+        look_around(client, spans, n, clock, need, bounded, env->process);
+        fresh = all_fresh(client, spans, n, clock, need, bounded);
+    }
+    if (!fresh && (!needs_version(client, spans, n, clock, need, bounded) || version_is_known(client, clock, need, env)))
         ask_for(client, spans, n, clock, need, bounded, env);
     return fresh;
 }
@@ -233,7 +303,7 @@ static bool part_is_sound(const rbt_client *client, const rbt_part *part)
 
 /* Takes blocks over. An eager push that crossed one of our own pushes on the way lacks that one: it is passed over, and
  * the next read asks if it must. */
-static void handle_blocks(rbt_client *client, const rbt_message *answer)
+static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_process *process)
 {
     bool asked = answer->request != 0;
     uint32_t server = answer->from - 1;
@@ -255,6 +325,7 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer)
 
         if (!part_is_sound(client, part))
             continue;
+        tell_process(client, answer, part, process);
         copy = copy_of(client, span);
         if (asked && copy->request == answer->request)
             copy->request = 0;
@@ -262,8 +333,7 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer)
             continue;
         if (copy->base != NULL && copy->slowest > answer->slowest)
             continue; /* what we have is newer */
-        rbt_cache_adopt(&client->cache[span.table], span.block, part->snap, answer->slowest, answer->included,
-                        part->version);
+        adopt(client, span, part->snap, answer->slowest, answer->included, part->version);
     }
 }
 
@@ -273,6 +343,7 @@ static void handle_stable(rbt_client *client, const rbt_message *answer)
         return;
     client->stable_request = 0;
     client->read_version = answer->version > client->next_version ? answer->version : client->next_version;
+    client->read_clock = client->stable_clock;
     if (answer->held_ns > client->held_ns)
         client->held_ns = answer->held_ns;
 }
@@ -352,7 +423,7 @@ static void handle_resumed(rbt_client *client, const rbt_message *message)
     for (uint32_t t = 0; t < client->topology->tables; t++)
         for (uint32_t b = 0; b < client->topology->layout[t].blocks; b++)
             if (client->topology->layout[t].server[b] == server)
-                client->cache[t].copies[b].version = message->version;
+                client->cache[t].copies[b].version = client->cache[t].copies[b].next = message->version;
     if (--client->resume_missing == 0)
         begin_again(client);
 }
@@ -361,7 +432,7 @@ void rbt_client_handle(rbt_client *client, rbt_message *message, rbt_env *env)
 {
     switch (message->type) {
     case RBT_MSG_BLOCKS:
-        handle_blocks(client, message);
+        handle_blocks(client, message, env->process);
         break;
     case RBT_MSG_ACK:
         handle_ack(client, message);
@@ -405,7 +476,7 @@ static uint64_t version_of(const rbt_client *client, rbt_span span, uint64_t slo
     const rbt_copy *copy = copy_of(client, span);
     bool synchronised = is_synchronised(client, span.table);
     uint64_t base = synchronised ? client->read_version : copy->version;
-    uint64_t base_clock = synchronised ? client->stable_clock : copy->included;
+    uint64_t base_clock = synchronised ? client->read_clock : copy->included;
     uint64_t since = client->clock > base_clock ? client->clock - base_clock : 0;
 
     return rbt_dyn_version(base, since, slowest, client->clock, client->topology->staleness);
@@ -415,7 +486,7 @@ static uint64_t version_of(const rbt_client *client, rbt_span span, uint64_t slo
 static void flush_block(rbt_client *client, rbt_span span, uint64_t slowest, rbt_message *push)
 {
     const rbt_rule_config *rule = &client->topology->rule[span.table];
-    const rbt_copy *copy = copy_of(client, span);
+    rbt_copy *copy = copy_of(client, span);
     bool versioned = has_versions(client, span.table);
     bool is_mine = !rule->rule->takes_gradients && copy->included <= client->clock;
     rbt_part part = {.table = span.table, .block = span.block};
@@ -424,8 +495,9 @@ static void flush_block(rbt_client *client, rbt_span span, uint64_t slowest, rbt
                                 client->topology->layout[span.table].type == RBT_F32 ? client->topology->filter : 0, is_mine);
     if (versioned) {
         part.version = version_of(client, span, slowest);
-        if (part.version + 1 > client->next_version)
-            client->next_version = part.version + 1;
+        copy->next = rbt_dyn_next(part.version, slowest, client->clock, client->topology->staleness);
+        if (copy->next > client->next_version)
+            client->next_version = copy->next;
     }
     if (versioned || part.snap != NULL)
         rbt_array_push(&push->parts, part);
@@ -446,7 +518,7 @@ void rbt_client_clock(rbt_client *client, rbt_env *env)
 {
     const rbt_topology *topology = client->topology;
     rbt_message **push = rbt_alloc(topology->servers, sizeof(rbt_message *));
-    uint64_t slowest = known_slowest(client), limit;
+    uint64_t slowest = known_slowest(client);
 
     RBT_ASSERT(!client->is_observer && client->ready);
     for (uint32_t s = 0; s < topology->servers; s++) {
@@ -463,11 +535,6 @@ void rbt_client_clock(rbt_client *client, rbt_env *env)
     }
     rbt_free(push);
     client->clock++;
-    limit = topology->staleness < RBT_UNBOUNDED - slowest ? slowest + topology->staleness : RBT_UNBOUNDED;
-    if (client->next_version > limit)
-        client->next_version = limit;
-    if (client->next_version < client->clock)
-        client->next_version = client->clock;
 }
 
 bool rbt_client_is_flushed(const rbt_client *client)

@@ -40,7 +40,8 @@ typedef struct rbt_client {
     uint64_t stable_request;       /* partition sync: the question to the master under way, 0 when answered */
     uint64_t stable_clock;         /* the clock and need it is for; RBT_UNBOUNDED: none yet */
     uint64_t stable_need;
-    uint64_t read_version;         /* the version all copies must have: its answer */
+    uint64_t read_version;         /* its answer: the version all copies must have, and the clock it was read in */
+    uint64_t read_clock;
     uint64_t resume_request;       /* restarted: not ready before all servers have told which clocks they have */
     uint32_t resume_missing;
     bool *resume_told;             /* per server */

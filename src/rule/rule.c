@@ -2,6 +2,7 @@
 #include "rule/rule.h"
 
 #include "base/error.h"
+#include "sync/staleness.h"
 
 void rbt_cell_init(rbt_cell *cell, const rbt_rule_config *config, rbt_type type, uint32_t length, bool sparse)
 {
@@ -36,16 +37,6 @@ bool rbt_cell_accepts(const rbt_cell *cell, const rbt_rule_config *config, const
            push->version - cell->next.least <= config->staleness;
 }
 
-/* The lowest version the worker can name after this push: one more, unless held down by the bound (rbt_dyn_version). */
-static uint64_t next_version(const rbt_rule_config *config, const rbt_push *push)
-{
-    uint64_t next = push->version + 1;
-
-    if (config->staleness < RBT_UNBOUNDED - push->slowest && next > push->slowest + config->staleness)
-        next = push->slowest + config->staleness;
-    return next > push->clock + 1 ? next : push->clock + 1;
-}
-
 void rbt_cell_push(rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push)
 {
     const rbt_rule *rule = config->rule;
@@ -58,7 +49,8 @@ void rbt_cell_push(rbt_cell *cell, const rbt_rule_config *config, const rbt_push
         cell->fastest = push->clock + 1;
     if (push->version + 1 > cell->top)
         cell->top = push->version + 1;
-    rbt_floor_raise(&cell->next, push->worker, next_version(config, push));
+    rbt_floor_raise(&cell->next, push->worker,
+                    rbt_dyn_next(push->version, push->slowest, push->clock, config->staleness));
     rule->expire(config, cell, cell->next.least);
     RBT_ASSERT(config->staleness == RBT_UNBOUNDED || cell->versions.count <= config->staleness + 1);
 }
@@ -71,15 +63,12 @@ void rbt_cell_leave(rbt_cell *cell, const rbt_rule_config *config, uint32_t work
     config->rule->expire(config, cell, cell->next.least);
 }
 
-rbt_snap *rbt_cell_read(const rbt_cell *cell, const rbt_rule_config *config, uint32_t reader, uint64_t version,
-                        uint64_t *is_version)
+rbt_snap *rbt_cell_read(const rbt_cell *cell, const rbt_rule_config *config, uint64_t version, uint64_t *is_version)
 {
     rbt_snap *value = rbt_snap_ref(cell->value);
 
     if (!config->partition_sync) {
         *is_version = cell->fastest;
-        if (reader < cell->next.count && cell->next.value[reader] > cell->fastest)
-            *is_version = cell->next.value[reader]; /* it has named a later one already, and may not go back */
         return value;
     }
     for (size_t i = 0; i < cell->versions.count && cell->versions.at[i].number < version; i++)

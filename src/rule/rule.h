@@ -83,8 +83,7 @@ void rbt_cell_leave(rbt_cell *cell, const rbt_rule_config *config, uint32_t work
 
 /* The value for a reader: a reference to be released, and the version that updates computed from it belong to. With
  * partition_sync only versions below `version` are in it; otherwise `version` is ignored and everything is. */
-rbt_snap *rbt_cell_read(const rbt_cell *cell, const rbt_rule_config *config, uint32_t reader, uint64_t version,
-                        uint64_t *is_version);
+rbt_snap *rbt_cell_read(const rbt_cell *cell, const rbt_rule_config *config, uint64_t version, uint64_t *is_version);
 
 size_t rbt_cell_version_bytes(const rbt_cell *cell);
 

@@ -279,7 +279,7 @@ static void check_cells(rbt_checker *checker, const rbt_server *server)
         const rbt_server_cell *cell = &server->cells.at[i];
         const rbt_rule_config *rule = &checker->topology->rule[cell->table];
         uint64_t version;
-        rbt_snap *all = rbt_cell_read(&cell->cell, rule, UINT32_MAX, RBT_UNBOUNDED, &version);
+        rbt_snap *all = rbt_cell_read(&cell->cell, rule, RBT_UNBOUNDED, &version);
 
         compare(checker, server, cell->table, cell->block, all, RBT_UNBOUNDED, "stored");
         rbt_snap_unref(all);

@@ -22,6 +22,7 @@ struct rbt_worker {
     rbt_run *run;
     const rbt_worker_ops *ops;
     void *place; /* the runtime's own */
+    rbt_process *process; /* what it shares with the others of its process, or NULL */
     RBT_ARRAY(rbt_span) spans;
     uint64_t since_ns;         /* when the program got control back */
     uint64_t clock_compute_ns; /* computed in this clock so far */

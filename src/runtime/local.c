@@ -28,8 +28,15 @@ typedef struct rbt_place {
     rbt_node node;
 } rbt_place;
 
+/* All workers are threads of one process, and share its cache under this lock. */
+typedef struct rbt_local_process {
+    rbt_process shared;
+    pthread_mutex_t mutex;
+} rbt_local_process;
+
 typedef struct rbt_local {
     rbt_run *run;
+    rbt_local_process *process; /* NULL with one worker */
     rbt_nodes nodes;
     rbt_place *places; /* per node */
     pthread_mutex_t error_lock;
@@ -182,7 +189,7 @@ static bool worker_receive(rbt_worker *worker, bool wait)
     rbt_place *mine = &local->places[worker->client.node];
     rbt_outbox inbox;
     rbt_message *message;
-    rbt_env env = {.log = &worker->run->log};
+    rbt_env env = {.log = &worker->run->log, .process = worker->process};
 
     if (!worker->client.stopping && worker->run->interrupted != NULL && atomic_load(worker->run->interrupted))
         request_stop(local);
@@ -237,11 +244,46 @@ static void run_worker(rbt_local *local, uint32_t id, const rbt_program *program
     rbt_worker worker;
 
     rbt_worker_init(&worker, local->run, id, 0, &local_ops, local);
+    if (local->process != NULL && id < local->run->topology->workers)
+        worker.process = &local->process->shared;
     if (rbt_worker_run(&worker, program, &error) != RBT_OK)
         fail_job(local, &error);
     for (size_t i = 0; staleness_seen != NULL && i < RBT_STALENESS_BINS; i++)
         staleness_seen[i] = worker.client.staleness_seen[i];
     rbt_worker_deinit(&worker);
+}
+
+static void lock_process(rbt_process *shared)
+{
+    pthread_mutex_lock(&((rbt_local_process *)shared)->mutex);
+}
+
+static void unlock_process(rbt_process *shared)
+{
+    pthread_mutex_unlock(&((rbt_local_process *)shared)->mutex);
+}
+
+static void init_process(rbt_local *local)
+{
+    const rbt_topology *topology = local->run->topology;
+
+    if (topology->process_workers <= 1)
+        return;
+    RBT_ASSERT(topology->process_workers >= topology->workers);
+    local->process = rbt_alloc(1, sizeof *local->process);
+    rbt_process_cache_init(&local->process->shared.cache, topology->layout, topology->tables, 0, topology->workers);
+    pthread_mutex_init(&local->process->mutex, NULL);
+    local->process->shared.lock = lock_process;
+    local->process->shared.unlock = unlock_process;
+}
+
+static void deinit_process(rbt_local *local)
+{
+    if (local->process == NULL)
+        return;
+    rbt_process_cache_deinit(&local->process->shared.cache);
+    pthread_mutex_destroy(&local->process->mutex);
+    rbt_free(local->process);
 }
 
 static void *thread_main(void *argument)
@@ -308,6 +350,7 @@ rbt_err rbt_local_run(rbt_run *run, rbt_error *error)
 
     rbt_nodes_init(&local.nodes, run);
     init_places(&local);
+    init_process(&local);
     run->started_ns = now_ns();
     for (uint32_t m = 0; m < workers; m++) {
         threads[m].local = &local;
@@ -326,6 +369,7 @@ rbt_err rbt_local_run(rbt_run *run, rbt_error *error)
     for (uint32_t m = 0; m < workers; m++)
         for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
             run->staleness_histogram[i] += threads[m].staleness_seen[i];
+    deinit_process(&local);
     deinit_places(&local);
     rbt_nodes_deinit(&local.nodes, run);
     rbt_free(threads);

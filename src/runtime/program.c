@@ -71,7 +71,7 @@ static void leave(rbt_worker *worker, uint64_t held_ns)
 
 static rbt_env begin(rbt_worker *worker)
 {
-    return (rbt_env){.now_ns = worker->ops->now_ns(worker), .log = &worker->run->log};
+    return (rbt_env){.now_ns = worker->ops->now_ns(worker), .log = &worker->run->log, .process = worker->process};
 }
 
 static void end(rbt_worker *worker, rbt_env *env)

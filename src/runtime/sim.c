@@ -36,6 +36,7 @@ typedef struct rbt_sim {
     uint64_t now_ns;
     rbt_actor *actors; /* workers, then observers */
     uint32_t actor_count;
+    rbt_process *processes; /* NULL when every worker has a process to itself */
     uint32_t active; /* of them, those whose program has not ended for good */
     bool stop_requested;
     rbt_err err;
@@ -133,7 +134,7 @@ static void handle(rbt_sim *sim, rbt_message *message)
 static bool actor_receive(rbt_worker *worker, bool wait)
 {
     rbt_actor *actor = worker->place;
-    rbt_env env = {.log = &worker->run->log};
+    rbt_env env = {.log = &worker->run->log, .process = worker->process};
     rbt_message *message;
 
     if (wait && actor->inbox.first == NULL && !actor->dead) {
@@ -210,6 +211,8 @@ static void start_actor(rbt_sim *sim, uint32_t i)
 
     rbt_worker_init(&actor->worker, sim->run, i, actor->incarnation, &sim_ops, actor);
     actor->sim = sim;
+    if (sim->processes != NULL && i < sim->run->topology->workers)
+        actor->worker.process = &sim->processes[i / sim->run->topology->process_workers];
     actor->dead = false;
     actor->coroutine = rbt_coroutine_create(actor_main, actor);
     if (actor->coroutine == NULL) {
@@ -370,6 +373,7 @@ rbt_err rbt_sim_run(rbt_run *run, const rbt_sim_options *options, rbt_error *err
     rbt_sim_net_init(&sim.net, options, rbt_topology_nodes(run->topology));
     run->started_ns = 0;
     plan_crashes(&sim);
+    sim.processes = rbt_processes_create(run->topology);
     for (uint32_t i = 0; i < sim.actor_count; i++)
         start_actor(&sim, i);
     loop(&sim);
@@ -377,6 +381,7 @@ rbt_err rbt_sim_run(rbt_run *run, const rbt_sim_options *options, rbt_error *err
     for (uint32_t i = 0; i < sim.actor_count; i++)
         if (sim.actors[i].coroutine != NULL)
             end_actor(&sim.actors[i]);
+    rbt_processes_destroy(sim.processes, run->topology);
     rbt_sim_queue_deinit(&sim.queue);
     rbt_sim_net_deinit(&sim.net);
     rbt_nodes_deinit(&sim.nodes, run);

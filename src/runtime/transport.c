@@ -24,6 +24,34 @@ void rbt_nodes_deinit(rbt_nodes *nodes, rbt_run *run)
     rbt_master_deinit(&nodes->master);
 }
 
+static uint32_t process_count(const rbt_topology *topology)
+{
+    return (topology->workers + topology->process_workers - 1) / topology->process_workers;
+}
+
+rbt_process *rbt_processes_create(const rbt_topology *topology)
+{
+    rbt_process *processes;
+
+    if (topology->process_workers <= 1)
+        return NULL;
+    processes = rbt_alloc(process_count(topology), sizeof *processes);
+    for (uint32_t i = 0; i < process_count(topology); i++) {
+        uint32_t first = i * topology->process_workers;
+
+        rbt_process_cache_init(&processes[i].cache, topology->layout, topology->tables, first,
+                               rbt_process_count(topology, first));
+    }
+    return processes;
+}
+
+void rbt_processes_destroy(rbt_process *processes, const rbt_topology *topology)
+{
+    for (uint32_t i = 0; processes != NULL && i < process_count(topology); i++)
+        rbt_process_cache_deinit(&processes[i].cache);
+    rbt_free(processes);
+}
+
 void rbt_nodes_handle(rbt_nodes *nodes, rbt_node to, rbt_message *message, rbt_env *env)
 {
     if (to == RBT_MASTER)

@@ -37,4 +37,11 @@ static inline uint64_t rbt_dyn_version(uint64_t base, uint64_t since, uint64_t s
     return version > clock ? version : clock;
 }
 
+/* The lowest version a worker can name after it named `version` in `clock`, knowing `slowest`: one more, unless the bound
+ * holds it down; worked out alike by the worker and by its servers. */
+static inline uint64_t rbt_dyn_next(uint64_t version, uint64_t slowest, uint64_t clock, uint64_t staleness)
+{
+    return rbt_dyn_version(version, 1, slowest, clock + 1, staleness);
+}
+
 #endif

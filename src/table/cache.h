@@ -18,7 +18,8 @@ typedef struct rbt_copy {
     rbt_snap *base;            /* NULL: never read */
     uint64_t slowest;          /* clocks the slowest worker had finished in it */
     uint64_t included;         /* clocks of mine that are in it */
-    uint64_t version;          /* of dyn */
+    uint64_t version;          /* of dyn: what an update computed from it in clock `included` belongs to */
+    uint64_t next;             /* of dyn: the lowest this worker can name next, as the server works it out */
     RBT_ARRAY(rbt_snap *) own; /* my updates since, oldest first */
     rbt_snap *buffer;          /* increments of this clock, dense: NULL when untouched */
     rbt_map scattered;         /* the same for blocks of sparse tables: place -> bits of the value */

@@ -1,7 +1,7 @@
 /* Encoding and decoding of messages; the contract is in codec.h.
  *
  * Layout: head (type, wire version, from, to, view), then the fields the type uses in the order of `fields` below, then
- * parts and members where the type has them. Little-endian throughout. */
+ * parts, members and applied clocks where the type has them. Little-endian throughout. */
 #include "wire/codec.h"
 
 #include <string.h>
@@ -21,13 +21,14 @@ enum {
     NUMBER = 1 << 8,
     PARTS = 1 << 9,
     MEMBERS = 1 << 10,
+    APPLIED = 1 << 11,
 };
 
 static const unsigned type_fields[RBT_MSG_TYPES] = {
     [RBT_MSG_PUSH] = WORKER | CLOCK | SLOWEST | PARTS,
     [RBT_MSG_ACK] = WORKER | CLOCK,
     [RBT_MSG_PULL] = WORKER | CLOCK | NEED | VERSION | REQUEST | PARTS,
-    [RBT_MSG_BLOCKS] = WORKER | SLOWEST | INCLUDED | REQUEST | HELD | PARTS,
+    [RBT_MSG_BLOCKS] = WORKER | SLOWEST | INCLUDED | REQUEST | HELD | PARTS | APPLIED,
     [RBT_MSG_RETIRE] = WORKER | CLOCK,
     [RBT_MSG_HELLO] = WORKER,
     [RBT_MSG_VIEW] = MEMBERS,
@@ -74,6 +75,8 @@ size_t rbt_wire_size(const rbt_message *message)
     }
     if (has & MEMBERS)
         bytes += 4 + message->members.count * 8;
+    if (has & APPLIED)
+        bytes += 4 + message->applied.count * 8;
     return bytes;
 }
 
@@ -85,7 +88,8 @@ size_t rbt_wire_size(const rbt_message *message)
 
 static uint8_t *put(uint8_t *at, const void *bytes, size_t n)
 {
-    memcpy(at, bytes, n);
+    if (n > 0) /* an empty array has no address */
+        memcpy(at, bytes, n);
     return at + n;
 }
 
@@ -143,6 +147,10 @@ void rbt_wire_encode(const rbt_message *message, uint8_t *bytes)
             at = put_u32(at, message->members.at[i].incarnation);
             at = put_u32(at, message->members.at[i].state);
         }
+    }
+    if (has & APPLIED) {
+        at = put_u32(at, (uint32_t)message->applied.count);
+        at = put(at, message->applied.at, message->applied.count * sizeof *message->applied.at);
     }
     RBT_ASSERT((size_t)(at - bytes) == rbt_wire_size(message));
 }
@@ -273,6 +281,21 @@ static rbt_err get_members(reader *r, rbt_message *message)
     return err;
 }
 
+static rbt_err get_applied(reader *r, rbt_message *message)
+{
+    uint32_t count = 0;
+    rbt_err err = get_count(r, RBT_WIRE_MEMBERS_MAX, 8, &count);
+
+    for (uint32_t i = 0; err == RBT_OK && i < count; i++) {
+        uint64_t applied = 0;
+
+        err = get(r, &applied, sizeof applied);
+        if (err == RBT_OK)
+            rbt_array_push(&message->applied, applied);
+    }
+    return err;
+}
+
 static rbt_err get_message(reader *r, rbt_message *message)
 {
     uint8_t head[4] = {0};
@@ -303,6 +326,8 @@ static rbt_err get_message(reader *r, rbt_message *message)
         err = get_parts(r, message);
     if (err == RBT_OK && has & MEMBERS)
         err = get_members(r, message);
+    if (err == RBT_OK && has & APPLIED)
+        err = get_applied(r, message);
     if (err == RBT_OK && r->at != r->end)
         err = refuse(r, "it goes on after its end");
     return err;

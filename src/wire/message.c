@@ -23,6 +23,8 @@ rbt_message *rbt_message_copy(const rbt_message *message)
     copy->parts.count = copy->parts.room = 0;
     copy->members.at = NULL;
     copy->members.count = copy->members.room = 0;
+    copy->applied.at = NULL;
+    copy->applied.count = copy->applied.room = 0;
     for (size_t i = 0; i < message->parts.count; i++) {
         rbt_part part = message->parts.at[i];
 
@@ -32,6 +34,8 @@ rbt_message *rbt_message_copy(const rbt_message *message)
     }
     for (size_t i = 0; i < message->members.count; i++)
         rbt_array_push(&copy->members, message->members.at[i]);
+    for (size_t i = 0; i < message->applied.count; i++)
+        rbt_array_push(&copy->applied, message->applied.at[i]);
     return copy;
 }
 
@@ -43,6 +47,7 @@ void rbt_message_destroy(rbt_message *message)
         rbt_snap_unref(message->parts.at[i].snap);
     rbt_array_free(&message->parts);
     rbt_array_free(&message->members);
+    rbt_array_free(&message->applied);
     rbt_free(message);
 }
 

@@ -66,6 +66,7 @@ typedef struct rbt_message {
     double number;     /* METRIC: the objective */
     RBT_ARRAY(rbt_part) parts;
     RBT_ARRAY(rbt_member) members; /* VIEW */
+    RBT_ARRAY(uint64_t) applied;   /* BLOCKS: for each worker of the receiver's process, its clocks in the values */
     struct rbt_message *next;      /* the inbox it waits in */
 } rbt_message;
 

@@ -127,7 +127,7 @@ static void a_readers_reference_survives_later_pushes(void **state)
 
         rbt_cell_init(&cell, &config, RBT_F32, N, false);
         push(&cell, &config, (rbt_push){.clock = 0, .version = 0, .update = u});
-        held = rbt_cell_read(&cell, &config, 0, 0, &version);
+        held = rbt_cell_read(&cell, &config, 0, &version);
         rbt_snap_read(held, 0, N, before);
         push(&cell, &config, (rbt_push){.clock = 1, .version = 1, .slowest = 1, .update = u});
         assert_values(held, before);
@@ -237,7 +237,7 @@ static void dynsgd_example_value_by_value(void **state)
     assert_is(cell.value, "acd", "be");
     assert_int_equal(cell.fastest, 3);
 
-    read = rbt_cell_read(&cell, &config, 1, 0, &version); /* W2 pulls */
+    read = rbt_cell_read(&cell, &config, 0, &version); /* W2 pulls */
     assert_int_equal(version, 3);
     assert_is(read, "acd", "be");
 
@@ -293,7 +293,7 @@ static void assert_read(const rbt_cell *cell, const rbt_rule_config *config, uin
                         const char *whole)
 {
     uint64_t is_version = 99;
-    rbt_snap *read = rbt_cell_read(cell, config, 0, version, &is_version);
+    rbt_snap *read = rbt_cell_read(cell, config, version, &is_version);
 
     assert_int_equal(is_version, version);
     assert_is(read, shared, whole);
@@ -439,7 +439,7 @@ static void deliver(history *h, uint32_t worker)
         h->peak = h->cell.versions.count;
     check_value(h, h->cell.value, VERSIONS);
     for (uint64_t v = h->cell.next.least == RBT_UNBOUNDED ? 0 : h->cell.next.least; v <= h->cell.top; v++) {
-        rbt_snap *read = rbt_cell_read(&h->synced, &h->later, worker, v, &ignored);
+        rbt_snap *read = rbt_cell_read(&h->synced, &h->later, v, &ignored);
 
         check_value(h, read, v);
         rbt_snap_unref(read);
@@ -457,7 +457,7 @@ static bool pull(history *h, uint32_t worker)
     if (h->by_master) { /* the stable version of one block: its own, and never back to one the worker has gone past */
         a->base = h->synced.top > h->synced.next.value[worker] ? h->synced.top : h->synced.next.value[worker];
     } else {
-        read = rbt_cell_read(&h->cell, &h->now, worker, 0, &a->base);
+        read = rbt_cell_read(&h->cell, &h->now, 0, &a->base);
         rbt_snap_unref(read);
     }
     a->has_copy = true;
