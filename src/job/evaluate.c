@@ -7,7 +7,7 @@
 #include "model/metrics.h"
 #include "runtime/handle.h"
 
-#define BLOW_UP 1e4 /* an objective this many times the first one has blown up */
+#define BLOW_UP 1e4 /* an objective this many times that of parameters all zero has blown up */
 
 rbt_err rbt_evaluation_init(rbt_evaluation *evaluation, const rbt_training *training, rbt_error *error)
 {
@@ -68,22 +68,23 @@ static rbt_err evaluate_valid(rbt_evaluation *evaluation, const rbt_progress *pr
 
 /* Evaluates the parameters just read; RBT_E_DIVERGED when they have blown up. */
 static rbt_err evaluate(rbt_worker *observer, rbt_evaluation *evaluation, uint64_t clock, rbt_progress *progress,
-                        double *first, rbt_error *error)
+                        double first, rbt_error *error)
 {
     double loss = rbt_training_objective(evaluation->training, evaluation->w);
+    rbt_err err = RBT_OK;
 
     progress->loss = evaluation->loss = loss;
     evaluation->objectives[evaluation->evaluations++ % RBT_LAST_OBJECTIVES] = loss;
     evaluation->last = *progress;
-    if (isnan(*first))
-        *first = loss;
-    if (!isfinite(loss) || loss > BLOW_UP * *first)
+    if (!isfinite(loss) || loss > BLOW_UP * first)
         return rbt_fail(error, RBT_E_DIVERGED, "training diverged: the objective became %g after clock %llu; use a smaller --lr (it is %g)",
                         loss, (unsigned long long)progress->clock_min, evaluation->training->options->lr);
-    if (evaluation->on_progress != NULL)
-        evaluation->on_progress(evaluation->context, progress);
     rbt_observer_report(observer, clock, loss);
-    return evaluation->valid != NULL ? evaluate_valid(evaluation, progress, error) : RBT_OK;
+    if (evaluation->valid != NULL)
+        err = evaluate_valid(evaluation, progress, error);
+    if (err == RBT_OK && evaluation->on_progress != NULL)
+        evaluation->on_progress(evaluation->context, progress);
+    return err;
 }
 
 /* With --verify: the sum over the probe is the number of clocks all workers have finished, not one more or less. */
@@ -110,7 +111,7 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
     rbt_evaluation *evaluation = argument;
     const rbt_options *options = evaluation->training->options;
     uint64_t slowest = 0, need = options->eval_every > 0 ? options->eval_every : RBT_UNBOUNDED;
-    double first = NAN;
+    double first = rbt_training_objective(evaluation->training, evaluation->w); /* of parameters that are all zero */
     rbt_err err = RBT_OK;
 
     while (err == RBT_OK && slowest != RBT_UNBOUNDED && !evaluation->reached) {
@@ -121,7 +122,7 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
             break;
         progress = progress_of(observer);
         if (evaluation->evaluations == 0 || progress.updates > evaluation->last.updates) /* else nothing has changed */
-            err = evaluate(observer, evaluation, slowest, &progress, &first, error);
+            err = evaluate(observer, evaluation, slowest, &progress, first, error);
         evaluation->reached = err == RBT_OK && options->has_target && evaluation->loss <= options->target_loss;
         need = options->eval_every == 0 || slowest >= RBT_UNBOUNDED - options->eval_every ? RBT_UNBOUNDED
                                                                                           : slowest + options->eval_every;

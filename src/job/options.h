@@ -102,7 +102,7 @@ void rbt_options_help(void (*write)(void *context, const char *line), void *cont
 
 /* Parses protocol shorthand of compare: "bsp", "asp/sum", "ssp:3/con", "ssp:10/dyn" into sync, staleness and rule. What
  * the shorthand leaves out stays as it was (--rule, and --staleness under ssp); what is senseless under that protocol
- * (--staleness, --global-rate, --partition-sync, --eager) is dropped, so that one command line serves several
+ * (--staleness, --global-rate, --partition-sync, --eager, --decay) is dropped, so that one command line serves several
  * protocols. To be called before rbt_options_check. */
 rbt_err rbt_options_set_protocol(rbt_options *options, const char *text, rbt_error *error);
 

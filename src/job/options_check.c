@@ -226,6 +226,8 @@ static void drop_senseless(rbt_options *o)
     }
     if (rule != RBT_RULE_CON)
         o->global_rate = 0;
+    if (o->rule == RBT_RULE_ADAGRAD)
+        o->decay = RBT_DECAY_NONE;
     if (rule != RBT_RULE_DYN)
         o->partition_sync = RBT_AUTO;
 }

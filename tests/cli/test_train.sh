@@ -10,7 +10,7 @@ expect 0 train lr --data data.svm --valid data.svm --workers 3 --sync ssp --stal
 prints 'lr on data.svm, validated on data.svm'
 prints '3 workers, 1 server'
 prints 'ssp with staleness 2, rule dyn'
-prints 'clock 1'
+prints 'clock '
 prints 'done:'
 prints 'minobj'
 prints 'stragglers'

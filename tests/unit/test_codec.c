@@ -395,7 +395,7 @@ static rbt_err decode_counted(uint8_t type, size_t count_at, uint32_t count, siz
 /* A BLOCKS message with one part of this form, length and count. */
 static rbt_err decode_block(uint8_t form, uint32_t length, uint32_t count)
 {
-    size_t n = 56 + 4 + 20 + 8 + (size_t)count * (form == 2 ? 8 : 4);
+    size_t n = 56 + 4 + 20 + 8 + (size_t)count * (form == 2 ? 8 : 4) + 4; /* and no applied clocks */
     uint8_t *bytes = rbt_alloc(n, 1);
     rbt_message *m = NULL;
     rbt_err err;

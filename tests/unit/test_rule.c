@@ -458,6 +458,8 @@ static bool pull(history *h, uint32_t worker)
         a->base = h->synced.top > h->synced.next.value[worker] ? h->synced.top : h->synced.next.value[worker];
     } else {
         read = rbt_cell_read(&h->cell, &h->now, 0, &a->base);
+        if (a->base < h->cell.next.value[worker]) /* nor here: the worker sees to it (node/worker.c, adopt) */
+            a->base = h->cell.next.value[worker];
         rbt_snap_unref(read);
     }
     a->has_copy = true;

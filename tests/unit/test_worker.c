@@ -1,0 +1,508 @@
+/* Proves src/node/worker.c in a cluster driven by hand: when a worker asks, when its cache will do, that it always reads
+ * its own writes, that pushes are kept until acknowledged and sent again under a new view, how it comes back after a
+ * crash, and what bounds it. */
+#include "unit/world.h"
+
+static void begin(world *w, uint32_t workers, uint32_t servers, uint64_t staleness, const rbt_rule *rule)
+{
+    world_init(w, (rbt_topology){.workers = workers, .servers = servers, .observers = 1, .staleness = staleness}, rule, 64);
+}
+
+static size_t pulls(const world *w)
+{
+    return world_count(w, ANY, ANY, RBT_MSG_PULL);
+}
+
+/* --------------------------------------------------------------------------------------------- reading */
+
+static void a_first_read_asks_every_server_once(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 2, 3, 2, &rbt_rule_sum);
+    assert_false(world_want(&w, 0, 2));
+    assert_int_equal(pulls(&w), 3);
+    assert_false(world_want(&w, 0, 2)); /* under way */
+    assert_int_equal(pulls(&w), 3);
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 2));
+    assert_true(world_read(&w, 0, 0, 2) == 0);
+    world_deinit(&w);
+}
+
+static void a_copy_within_the_bound_is_read_without_asking(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 1, 2, 3, &rbt_rule_sum);
+    world_work(&w, 0, 3, 1);
+    for (uint64_t clock = 1; clock <= 3; clock++) {
+        assert_true(world_want(&w, 0, 3)); /* the copy knows of clock 0: good up to clock 3 */
+        assert_true(world_read(&w, 0, 0, 3) == (float)clock);
+        world_increment(&w, 0, 1);
+        world_clock(&w, 0);
+    }
+    assert_int_equal(pulls(&w), 0);
+    assert_false(world_want(&w, 0, 3));
+    assert_int_equal(pulls(&w), 2);
+    world_deinit(&w);
+}
+
+static void the_ssp_bound_holds_a_fast_worker(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 2, 2, 1, &rbt_rule_sum);
+    world_work(&w, 0, 1, 1);
+    world_work(&w, 0, 1, 1);
+    world_deliver(&w, ANY, ANY);
+    assert_false(world_want(&w, 0, 1)); /* clock 2 needs clock 0 of everybody */
+    world_deliver(&w, ANY, ANY);
+    assert_false(world_want(&w, 0, 1));
+    assert_int_equal(w.servers[0].held.count + w.servers[1].held.count, 2);
+    w.now_ns += 40;
+    world_work(&w, 1, 1, 10);
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 1));
+    assert_true(world_read(&w, 0, 0, 1) == 12);
+    assert_true(world_read(&w, 0, 1, 1) == 12);
+    assert_int_equal(w.clients[0].held_ns, 40);
+    world_deinit(&w);
+}
+
+static void asp_never_waits_for_anybody(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 3, 2, RBT_UNBOUNDED, &rbt_rule_sum);
+    for (int clock = 0; clock < 20; clock++) {
+        assert_false(world_want(&w, 0, RBT_UNBOUNDED)); /* asks in every clock, of nobody in particular */
+        world_deliver(&w, ANY, ANY);
+        assert_true(world_want(&w, 0, RBT_UNBOUNDED));
+        assert_true(world_read(&w, 0, 0, RBT_UNBOUNDED) == (float)clock);
+        world_increment(&w, 0, 1);
+        world_clock(&w, 0);
+    }
+    assert_int_equal(w.servers[0].held.count + w.servers[1].held.count, 0);
+    world_deinit(&w);
+}
+
+static void a_worker_reads_its_own_writes_at_every_stage(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 2, 1, 5, &rbt_rule_sum);
+    world_want(&w, 0, 5);
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 5));
+    world_increment(&w, 0, 1);
+    assert_true(world_read(&w, 0, 0, 5) == 1); /* in the buffer */
+    world_clock(&w, 0);
+    assert_true(world_want(&w, 0, 5));
+    assert_true(world_read(&w, 0, 0, 5) == 1); /* under way */
+    world_increment(&w, 0, 1);
+    assert_true(world_read(&w, 0, 0, 5) == 2);
+    world_clock(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_read(&w, 0, 0, 5) == 2); /* applied */
+    assert_false(world_want(&w, 0, 0)); /* a stricter read must ask */
+    world_deinit(&w);
+}
+
+static void rules_that_take_gradients_show_own_updates_only_through_the_server(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 1, 1, 3, &rbt_rule_adagrad);
+    world_work(&w, 0, 3, 2);
+    assert_false(world_want(&w, 0, 3)); /* although the copy is young enough */
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 3));
+    assert_true(world_read(&w, 0, 0, 3) == -0.25f * 2 / (2 + 1e-8f));
+    world_deinit(&w);
+}
+
+static void a_prefetch_serves_the_next_clock(void **state)
+{
+    rbt_env env = {0};
+    world w;
+
+    (void)state;
+    begin(&w, 1, 1, 0, &rbt_rule_sum);
+    world_want(&w, 0, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 0));
+    assert_false(rbt_client_want(&w.clients[0], w.spans, 1, 1, 0, &env));
+    world_put(&w, rbt_outbox_take(&env.out));
+    world_deliver(&w, ANY, ANY);
+    assert_int_equal(w.servers[0].held.count, 1); /* it waits for our own push */
+    world_increment(&w, 0, 4);
+    world_clock(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 0));
+    assert_int_equal(pulls(&w), 0);
+    assert_true(world_read(&w, 0, 0, 0) == 4);
+    world_deinit(&w);
+}
+
+static void the_observer_names_what_the_slowest_must_have_finished(void **state)
+{
+    rbt_env env = {0};
+    rbt_message *message;
+    world w;
+
+    (void)state;
+    begin(&w, 1, 1, 3, &rbt_rule_sum);
+    assert_false(rbt_client_observe(&w.clients[1], w.spans, 1, 1, &env));
+    while ((message = rbt_outbox_take(&env.out)) != NULL)
+        world_put(&w, message);
+    world_deliver(&w, ANY, ANY);
+    assert_false(rbt_client_observe(&w.clients[1], w.spans, 1, 1, &env));
+    world_work(&w, 0, 3, 6);
+    world_deliver(&w, ANY, ANY);
+    assert_true(rbt_client_observe(&w.clients[1], w.spans, 1, 1, &env));
+    assert_true(world_read(&w, 1, 0, RBT_UNBOUNDED) == 6);
+    world_deinit(&w);
+}
+
+static void reads_are_counted_by_their_staleness(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 1, 1, 3, &rbt_rule_sum);
+    for (int clock = 0; clock < 5; clock++) {
+        if (!world_want(&w, 0, 3))
+            world_deliver(&w, ANY, ANY);
+        assert_true(world_want(&w, 0, 3));
+        rbt_client_note_read(&w.clients[0], w.spans, 1);
+        world_clock(&w, 0);
+    }
+    for (int gap = 0; gap < 5; gap++)
+        assert_int_equal(w.clients[0].staleness_seen[gap], gap == 0 ? 2 : gap < 4 ? 1 : 0);
+    world_deinit(&w);
+}
+
+/* ----------------------------------------------------------------------------------------- eager pushes */
+
+/* Two workers; worker 0 has read at clock 0 and its servers push eagerly. */
+static void begin_eager(world *w)
+{
+    world_init(w, (rbt_topology){.workers = 2, .servers = 1, .staleness = 1, .eager = true}, &rbt_rule_sum, 8);
+    world_work(w, 0, 1, 1);
+    world_deliver(w, ANY, ANY);
+}
+
+static void an_eager_push_spares_the_reader_a_question(void **state)
+{
+    world w;
+
+    (void)state;
+    begin_eager(&w);
+    assert_true(world_want(&w, 0, 1));
+    world_increment(&w, 0, 1);
+    world_clock(&w, 0); /* worker 0 has finished 2 clocks */
+    world_deliver(&w, ANY, ANY);
+    world_work(&w, 1, 1, 10); /* the slowest has finished 1 */
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 1));
+    assert_int_equal(pulls(&w), 0);
+    assert_true(world_read(&w, 0, 0, 1) == 12);
+    world_deinit(&w);
+}
+
+static void an_eager_push_that_lacks_an_own_update_is_passed_over(void **state)
+{
+    world w;
+
+    (void)state;
+    begin_eager(&w);
+    assert_true(world_want(&w, 0, 1));
+    world_increment(&w, 0, 1);
+    world_clock(&w, 0); /* this push stays under way ... */
+    world_handle(&w, pull_by_hand(&w, 1, 0, 0, 0, 1));
+    world_handle(&w, push_by_hand(&w, 1, 0, 0, 10)); /* ... while the slowest advances and the server pushes */
+    assert_int_equal(world_count(&w, 1, node_of_worker(&w, 0), RBT_MSG_BLOCKS), 1);
+    world_deliver(&w, 1, node_of_worker(&w, 0));
+    assert_int_equal(w.clients[0].cache[0].copies[0].slowest, 0);
+    assert_false(world_want(&w, 0, 1));
+    assert_int_equal(pulls(&w), 1);
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 1));
+    assert_true(world_read(&w, 0, 0, 1) == 12);
+    world_deinit(&w);
+}
+
+static void an_older_eager_push_does_not_replace_a_newer_copy(void **state)
+{
+    rbt_message *late;
+    world w;
+
+    (void)state;
+    begin_eager(&w);
+    world_work(&w, 1, 1, 10);
+    world_deliver(&w, node_of_worker(&w, 1), 1);
+    late = world_take(&w, 1, node_of_worker(&w, 0), RBT_MSG_BLOCKS);
+    assert_non_null(late);
+    world_work(&w, 0, 1, 1);
+    world_work(&w, 1, 1, 10);
+    world_deliver(&w, ANY, ANY);
+    assert_int_equal(w.clients[0].cache[0].copies[0].slowest, 2);
+    world_handle(&w, late);
+    assert_int_equal(w.clients[0].cache[0].copies[0].slowest, 2);
+    assert_true(world_read(&w, 0, 0, 1) == 22);
+    world_deinit(&w);
+}
+
+/* --------------------------------------------------------------------------------------- exactly once, views */
+
+static void a_repeated_answer_is_ignored(void **state)
+{
+    rbt_message *again;
+    world w;
+
+    (void)state;
+    begin(&w, 1, 1, 0, &rbt_rule_sum);
+    world_want(&w, 0, 0);
+    world_deliver(&w, node_of_worker(&w, 0), 1);
+    again = world_take(&w, 1, node_of_worker(&w, 0), RBT_MSG_BLOCKS);
+    world_handle(&w, rbt_message_copy(again));
+    world_work(&w, 0, 0, 7);
+    again->included = 1; /* as good as it can look */
+    again->slowest = 9;
+    world_handle(&w, again);
+    assert_false(world_want(&w, 0, 0));
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 0));
+    assert_true(world_read(&w, 0, 0, 0) == 7);
+    world_deinit(&w);
+}
+
+static void pushes_and_pulls_are_sent_again_under_a_new_view(void **state)
+{
+    rbt_message *view = rbt_message_create(RBT_MSG_VIEW, RBT_MASTER, 0), *push;
+    world w;
+
+    (void)state;
+    begin(&w, 1, 2, 0, &rbt_rule_sum);
+    world_work(&w, 0, 0, 1);
+    assert_false(world_want(&w, 0, 0));
+    world_lose(&w, ANY, 1); /* one server gets nothing of it ... */
+    world_deliver(&w, ANY, 2);
+    world_deliver(&w, 2, ANY);
+    view->to = node_of_worker(&w, 0);
+    view->view = 4;
+    rbt_array_push(&view->members, (rbt_member){0});
+    world_handle(&w, view);
+    assert_int_equal(world_count(&w, ANY, 1, RBT_MSG_PUSH), 1); /* ... and gets it again; the other has acknowledged */
+    assert_int_equal(world_count(&w, ANY, 1, RBT_MSG_PULL), 1);
+    assert_int_equal(world_count(&w, ANY, 2, 0), 0);
+    push = world_take(&w, ANY, 1, RBT_MSG_PUSH);
+    assert_int_equal(push->view, 4);
+    assert_int_equal(push->clock, 0);
+    world_handle(&w, push);
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 0));
+    assert_true(world_read(&w, 0, 0, 0) == 1 && world_read(&w, 0, 1, 0) == 1);
+    world_deinit(&w);
+}
+
+static void a_refused_push_finds_its_way_through_the_view_it_is_told(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 2, 2, 3, &rbt_rule_sum);
+    world_work(&w, 1, 3, 1);
+    world_restart(&w, 0);
+    world_deliver(&w, node_of_worker(&w, 0), RBT_MASTER);
+    world_deliver(&w, RBT_MASTER, 1); /* the servers know the new view, worker 1 does not */
+    world_deliver(&w, RBT_MASTER, 2);
+    world_lose(&w, RBT_MASTER, node_of_worker(&w, 1));
+    world_deliver(&w, ANY, ANY);
+    assert_int_equal(w.clients[1].view, 2);
+    assert_true(rbt_client_is_flushed(&w.clients[1]));
+    assert_int_equal(w.servers[0].stats.updates, 1);
+    assert_int_equal(w.servers[1].stats.updates, 1);
+    world_deinit(&w);
+}
+
+static void too_many_unacknowledged_clocks_hold_the_worker(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 1, 2, RBT_UNBOUNDED, &rbt_rule_sum);
+    for (int clock = 0; clock < RBT_UNACKED_MAX; clock++)
+        world_clock(&w, 0);
+    assert_false(rbt_client_may_clock(&w.clients[0]));
+    assert_false(rbt_client_is_flushed(&w.clients[0]));
+    world_deliver(&w, ANY, 1);
+    world_deliver(&w, 1, ANY);
+    assert_false(rbt_client_may_clock(&w.clients[0])); /* the other server has acknowledged nothing */
+    world_handle(&w, world_take(&w, ANY, 2, RBT_MSG_PUSH));
+    world_deliver(&w, 2, ANY);
+    assert_true(rbt_client_may_clock(&w.clients[0]));
+    world_deliver(&w, ANY, ANY);
+    assert_true(rbt_client_is_flushed(&w.clients[0]));
+    world_deinit(&w);
+}
+
+static void acknowledgements_of_a_former_life_count_for_nothing(void **state)
+{
+    rbt_message *ack;
+    world w;
+
+    (void)state;
+    begin(&w, 1, 1, 3, &rbt_rule_sum);
+    world_clock(&w, 0);
+    world_deliver(&w, ANY, 1);
+    ack = world_take(&w, 1, ANY, RBT_MSG_ACK);
+    ack->incarnation = 1;
+    world_handle(&w, ack);
+    assert_false(rbt_client_is_flushed(&w.clients[0]));
+    world_deinit(&w);
+}
+
+/* ------------------------------------------------------------------------------------------- coming back */
+
+static void a_restarted_worker_goes_on_at_the_lowest_clock_its_servers_have(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 2, 2, 5, &rbt_rule_dyn);
+    world_work(&w, 0, 5, 1);
+    world_work(&w, 0, 5, 1);
+    world_deliver(&w, node_of_worker(&w, 0), 1);
+    rbt_message_destroy(world_take(&w, node_of_worker(&w, 0), 2, RBT_MSG_PUSH)); /* server 1 misses both */
+    world_lose(&w, node_of_worker(&w, 0), 2);
+    world_restart(&w, 0);
+    assert_false(w.clients[0].ready);
+    assert_int_equal(world_count(&w, node_of_worker(&w, 0), RBT_MASTER, RBT_MSG_HELLO), 1);
+    world_deliver(&w, node_of_worker(&w, 0), RBT_MASTER);
+    world_deliver(&w, RBT_MASTER, ANY);
+    assert_int_equal(world_count(&w, node_of_worker(&w, 0), ANY, RBT_MSG_RESUME), 2);
+    world_deliver(&w, ANY, 1);
+    world_deliver(&w, 1, ANY);
+    assert_false(w.clients[0].ready); /* not before all have told */
+    world_deliver(&w, ANY, ANY);
+    assert_true(w.clients[0].ready);
+    assert_int_equal(w.servers[0].clocks.value[0], 2);
+    assert_int_equal(w.servers[1].clocks.value[0], 0);
+    assert_int_equal(w.clients[0].clock, 0);
+    world_work(&w, 0, 5, 1); /* server 0 has these clocks already and drops them */
+    world_work(&w, 0, 5, 1);
+    world_work(&w, 0, 5, 1);
+    world_deliver(&w, ANY, ANY);
+    assert_int_equal(w.servers[0].stats.repeated, 2);
+    assert_int_equal(w.servers[0].clocks.value[0], 3);
+    assert_int_equal(w.servers[1].clocks.value[0], 3);
+    assert_true(rbt_client_is_flushed(&w.clients[0]));
+    world_deinit(&w);
+}
+
+static void answers_meant_for_a_former_life_are_ignored(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 1, 1, 0, &rbt_rule_sum);
+    world_want(&w, 0, 0);
+    world_deliver(&w, ANY, 1);
+    world_restart(&w, 0);
+    world_deliver(&w, 1, ANY); /* the answer to its predecessor */
+    assert_null(w.clients[0].cache[0].copies[0].base);
+    world_deliver(&w, ANY, ANY);
+    assert_true(w.clients[0].ready);
+    assert_false(world_want(&w, 0, 0));
+    world_deinit(&w);
+}
+
+/* --------------------------------------------------------------------------------------- stopping, leaving */
+
+static void retiring_tells_the_master_and_every_server(void **state)
+{
+    rbt_env env = {0};
+    rbt_message *message;
+    world w;
+
+    (void)state;
+    begin(&w, 2, 2, 1, &rbt_rule_sum);
+    rbt_client_retire(&w.clients[1], &env);
+    while ((message = rbt_outbox_take(&env.out)) != NULL)
+        world_put(&w, message);
+    assert_int_equal(world_count(&w, node_of_worker(&w, 1), ANY, RBT_MSG_RETIRE), 3);
+    world_deliver(&w, ANY, ANY);
+    assert_int_equal(w.master.members[1].state, RBT_MEMBER_RETIRED);
+    for (int clock = 0; clock < 10; clock++)
+        world_work(&w, 0, 1, 1); /* nobody to wait for */
+    world_deinit(&w);
+}
+
+static void a_stop_is_heard(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 1, 1, 1, &rbt_rule_sum);
+    assert_false(w.clients[0].stopping);
+    world_handle(&w, rbt_message_create(RBT_MSG_STOP, RBT_MASTER, node_of_worker(&w, 0)));
+    assert_true(w.clients[0].stopping);
+    world_deinit(&w);
+}
+
+static void blocks_that_cannot_be_are_not_adopted(void **state)
+{
+    rbt_message *blocks;
+    world w;
+
+    (void)state;
+    begin(&w, 1, 1, 1, &rbt_rule_sum);
+    for (int kind = 0; kind < 5; kind++) {
+        blocks = rbt_message_create(RBT_MSG_BLOCKS, kind == 4 ? 9 : 1, node_of_worker(&w, 0));
+        rbt_array_push(&blocks->parts, ((rbt_part){.table = kind == 0 ? 8 : 0, .block = kind == 1 ? 8 : 0}));
+        if (kind != 2)
+            blocks->parts.at[0].snap = rbt_snap_create(kind == 3 ? RBT_I32 : RBT_F32, 64);
+        blocks->slowest = 5;
+        world_handle(&w, blocks);
+        assert_null(w.clients[0].cache[0].copies[0].base);
+    }
+    world_deinit(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_first_read_asks_every_server_once),
+        cmocka_unit_test(a_copy_within_the_bound_is_read_without_asking),
+        cmocka_unit_test(the_ssp_bound_holds_a_fast_worker),
+        cmocka_unit_test(asp_never_waits_for_anybody),
+        cmocka_unit_test(a_worker_reads_its_own_writes_at_every_stage),
+        cmocka_unit_test(rules_that_take_gradients_show_own_updates_only_through_the_server),
+        cmocka_unit_test(a_prefetch_serves_the_next_clock),
+        cmocka_unit_test(the_observer_names_what_the_slowest_must_have_finished),
+        cmocka_unit_test(reads_are_counted_by_their_staleness),
+        cmocka_unit_test(an_eager_push_spares_the_reader_a_question),
+        cmocka_unit_test(an_eager_push_that_lacks_an_own_update_is_passed_over),
+        cmocka_unit_test(an_older_eager_push_does_not_replace_a_newer_copy),
+        cmocka_unit_test(a_repeated_answer_is_ignored),
+        cmocka_unit_test(pushes_and_pulls_are_sent_again_under_a_new_view),
+        cmocka_unit_test(a_refused_push_finds_its_way_through_the_view_it_is_told),
+        cmocka_unit_test(too_many_unacknowledged_clocks_hold_the_worker),
+        cmocka_unit_test(acknowledgements_of_a_former_life_count_for_nothing),
+        cmocka_unit_test(a_restarted_worker_goes_on_at_the_lowest_clock_its_servers_have),
+        cmocka_unit_test(answers_meant_for_a_former_life_are_ignored),
+        cmocka_unit_test(retiring_tells_the_master_and_every_server),
+        cmocka_unit_test(a_stop_is_heard),
+        cmocka_unit_test(blocks_that_cannot_be_are_not_adopted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
