@@ -16,9 +16,9 @@
 #include "node/worker.h"
 #include "runtime/straggler.h"
 
-/* What a worker lets others see while it runs; one cache line and more apart from its neighbours. */
+/* What a worker lets others see while it runs; on a cache line of its own. */
 typedef struct rbt_published {
-    _Alignas(128) _Atomic uint64_t clock;
+    _Alignas(64) _Atomic uint64_t clock;
     _Atomic uint64_t samples;
     _Atomic uint64_t compute_ns;
     _Atomic uint64_t wait_ns;
