@@ -45,7 +45,7 @@ rbt_snap *rbt_snap_pack(rbt_type type, uint32_t length, const void *values, floa
 /* Makes *snap one that only the caller holds, dense. */
 void rbt_snap_writable(rbt_snap **snap);
 
-/* *to += factor * from, whatever their forms; integer types take only factor 1. *to becomes the caller's own. */
+/* *to += factor * from, whatever their forms; integer types take only factor 1. A *to that others hold is copied first. */
 void rbt_snap_add(rbt_snap **to, const rbt_snap *from, float factor);
 
 /* A new snapshot with (a - b) / divisor over the elements stored in either; f32 only. `b` may be NULL (zero). */

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "job/gradient.h"
 #include "runtime/sim.h"
 
@@ -34,6 +35,13 @@ uint64_t job_hash(const char *format, ...) __attribute__((format(printf, 1, 2)))
 
 /* The options of such a line as the job sees them; to be released with rbt_options_deinit. */
 rbt_options job_options(const char *line);
+
+/* In a table program: a check that failed ends the job with an error. (cmocka's assertions may not leave a worker's stack.) */
+#define program_check(condition, error)                                                                                \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            return rbt_fail((error), RBT_E_BROKEN, "%s:%d: %s", __FILE__, __LINE__, #condition);                       \
+    } while (0)
 
 /* A table program and its run: fill in what differs, then setup_run. */
 typedef struct job_setup {

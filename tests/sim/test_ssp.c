@@ -34,19 +34,19 @@ static rbt_err count_clock(rbt_worker *worker, counting *c, rbt_error *error)
 
         if (must > c->clocks[m])
             must = c->clocks[m];
-        assert_true((uint64_t)seen[m] >= must);
-        assert_true((uint64_t)seen[m] <= c->clocks[m]);
+        program_check((uint64_t)seen[m] >= must, error);
+        program_check((uint64_t)seen[m] <= c->clocks[m], error);
         if ((uint64_t)seen[m] > must && m != me && (uint64_t)seen[m] - must > c->most_seen_ahead)
             c->most_seen_ahead = (uint64_t)seen[m] - must;
         if (c->staleness != RBT_UNBOUNDED && finished < c->clocks[m] && c->setup.sim.faults.crashes == 0)
-            assert_true(clock <= finished + c->staleness);
+            program_check(clock <= finished + c->staleness, error);
     }
-    assert_int_equal(seen[me], clock); /* its own writes */
+    program_check((uint64_t)seen[me] == clock, error); /* its own writes */
     rbt_worker_did(worker, 10, 0);
     err = rbt_inc(worker, 0, 0, me, 1, error);
     if (err == RBT_OK)
         err = rbt_get_row(worker, 0, 0, c->staleness, seen, error);
-    assert_true(err != RBT_OK || seen[me] == (int64_t)clock + 1); /* also those of this clock */
+    program_check(err != RBT_OK || seen[me] == (int64_t)clock + 1, error); /* also those of this clock */
     return err == RBT_OK ? rbt_clock(worker, error) : err;
 }
 
