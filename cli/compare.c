@@ -13,7 +13,6 @@
 #include "report/html.h"
 
 #define PROTOCOLS_LIMIT 64
-#define GRID_LIMIT      64
 
 /* A list of words separated by commas; `text` is cut in place. */
 typedef struct list {

@@ -86,8 +86,8 @@ RBT_API void rbt_data_deinit(rbt_data *data);
 
 /* What a model is made for. */
 typedef struct rbt_shape {
-    size_t cols;    /* features */
-    bool bias;      /* one more parameter, the last one, which is not regularised */
+    size_t cols;      /* features */
+    bool bias;        /* one more parameter, the last one, which is not regularised */
     double labels[2]; /* binary models: the file's labels for "no" and "yes" */
 } rbt_shape;
 
@@ -124,7 +124,7 @@ RBT_API const rbt_model *rbt_model_at(size_t i);
 
 typedef enum rbt_type { RBT_F32, RBT_I32, RBT_I64 } rbt_type;
 
-#define RBT_UNBOUNDED UINT64_MAX         /* a staleness: never wait */
+#define RBT_UNBOUNDED        UINT64_MAX       /* a staleness: never wait */
 #define RBT_STALENESS_OF_JOB (UINT64_MAX - 1) /* a staleness: the job's own bound */
 
 typedef struct rbt_table_spec {
@@ -168,7 +168,8 @@ RBT_API rbt_err rbt_prefetch(rbt_worker *worker, rbt_table table, uint64_t row, 
                              uint64_t staleness, rbt_error *error);
 
 /* Increments. Visible to this worker at once, to the others when this worker's clock has ended. */
-RBT_API rbt_err rbt_inc(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, double delta, rbt_error *error);
+RBT_API rbt_err rbt_inc(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, double delta,
+                        rbt_error *error);
 RBT_API rbt_err rbt_inc_row(rbt_worker *worker, rbt_table table, uint64_t row, const void *deltas, rbt_error *error);
 RBT_API rbt_err rbt_inc_range(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n,
                               const void *deltas, rbt_error *error);
@@ -253,7 +254,13 @@ typedef struct rbt_result {
     const rbt_worker_report *worker; /* one per worker */
 } rbt_result;
 
-typedef enum rbt_event_kind { RBT_EVENT_START, RBT_EVENT_CLOCK, RBT_EVENT_EVAL, RBT_EVENT_NOTE, RBT_EVENT_DONE } rbt_event_kind;
+typedef enum rbt_event_kind {
+    RBT_EVENT_START,
+    RBT_EVENT_CLOCK,
+    RBT_EVENT_EVAL,
+    RBT_EVENT_NOTE,
+    RBT_EVENT_DONE
+} rbt_event_kind;
 
 typedef struct rbt_event {
     rbt_event_kind kind;
@@ -289,7 +296,8 @@ RBT_API void rbt_job_interrupt(rbt_job *job);
 RBT_API const rbt_result *rbt_job_result(const rbt_job *job);
 RBT_API const float *rbt_job_parameters(const rbt_job *job, size_t *n);
 
-/* A trained model: the model's functions, its shape and its parameters. Files are checksummed and written atomically. */
+/* A trained model: the model's functions, its shape and its parameters. Files are checksummed and written atomically.
+ */
 typedef struct rbt_trained {
     const rbt_model *model;
     rbt_shape shape;

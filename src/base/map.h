@@ -14,8 +14,9 @@ typedef struct rbt_map {
     size_t gone; /* slots whose entry was removed */
 } rbt_map;
 
-uint64_t *rbt_map_put(rbt_map *map, uint64_t key, bool *is_new); /* the value's place, 0 when new; valid until next put */
-uint64_t *rbt_map_get(const rbt_map *map, uint64_t key);         /* NULL when absent */
+uint64_t *rbt_map_put(rbt_map *map, uint64_t key,
+                      bool *is_new);                     /* the value's place, 0 when new; valid until next put */
+uint64_t *rbt_map_get(const rbt_map *map, uint64_t key); /* NULL when absent */
 bool rbt_map_remove(rbt_map *map, uint64_t key);
 /* Walks over all entries: start with *cursor = 0; false at the end. */
 bool rbt_map_next(const rbt_map *map, size_t *cursor, uint64_t *key, uint64_t *value);

@@ -13,7 +13,8 @@
 /* Zeroed memory for count * size bytes; never NULL (count or size may be 0). The product may not overflow. */
 void *rbt_alloc(size_t count, size_t size);
 
-/* The same, but NULL when the memory cannot be had or the product overflows; aligned to 64 bytes. Free with rbt_free. */
+/* The same, but NULL when the memory cannot be had or the product overflows; aligned to 64 bytes. Free with rbt_free.
+ */
 void *rbt_try_alloc(size_t count, size_t size);
 
 void *rbt_realloc(void *memory, size_t count, size_t size);

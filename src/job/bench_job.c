@@ -37,7 +37,8 @@ static void bench_deinit(bench *b)
     rbt_options_deinit(&b->options);
 }
 
-static rbt_err bench_init(bench *b, const rbt_generate_options *data, uint32_t workers, uint32_t servers, rbt_error *error)
+static rbt_err bench_init(bench *b, const rbt_generate_options *data, uint32_t workers, uint32_t servers,
+                          rbt_error *error)
 {
     rbt_table_spec spec = {.name = "parameters", .rows = 1, .type = RBT_F32};
     rbt_rule_config rule = {.rule = &rbt_rule_sum, .workers = workers};
@@ -46,7 +47,8 @@ static rbt_err bench_init(bench *b, const rbt_generate_options *data, uint32_t w
     rbt_options_init(&b->options);
     if (err == RBT_OK)
         err = rbt_shards_create(&b->data, workers, 1, &b->shards, error);
-    b->training = (rbt_training){.options = &b->options, .model = rbt_model_find("lr"), .data = &b->data, .shards = &b->shards};
+    b->training =
+        (rbt_training){.options = &b->options, .model = rbt_model_find("lr"), .data = &b->data, .shards = &b->shards};
     if (err == RBT_OK)
         err = b->training.model->prepare(&b->data, &b->training.shape, error);
     if (err != RBT_OK)
@@ -114,8 +116,8 @@ rbt_err rbt_bench_local(void (*write)(void *context, const char *line), void *co
         if (err != RBT_OK)
             break;
         qsort(ratios, ROUNDS, sizeof *ratios, compare_doubles);
-        snprintf(line, sizeof line, "local, 1 worker / plain loop: %.3f (quartiles %.3f to %.3f)  %s", ratios[ROUNDS / 2],
-                 ratios[ROUNDS / 4], ratios[3 * ROUNDS / 4], cases[i].name);
+        snprintf(line, sizeof line, "local, 1 worker / plain loop: %.3f (quartiles %.3f to %.3f)  %s",
+                 ratios[ROUNDS / 2], ratios[ROUNDS / 4], ratios[3 * ROUNDS / 4], cases[i].name);
         write(context, line);
     }
     return err;

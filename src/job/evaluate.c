@@ -62,7 +62,8 @@ static rbt_err evaluate_valid(rbt_evaluation *evaluation, const rbt_progress *pr
     rbt_err err = rbt_metrics_compute(&trained, evaluation->valid, &metrics, error);
 
     if (err == RBT_OK && evaluation->on_valid != NULL)
-        evaluation->on_valid(evaluation->context, progress->clock_min, progress->seconds, metrics.loss, metrics.accuracy);
+        evaluation->on_valid(evaluation->context, progress->clock_min, progress->seconds, metrics.loss,
+                             metrics.accuracy);
     return err;
 }
 
@@ -77,7 +78,8 @@ static rbt_err evaluate(rbt_worker *observer, rbt_evaluation *evaluation, uint64
     evaluation->objectives[evaluation->evaluations++ % RBT_LAST_OBJECTIVES] = loss;
     evaluation->last = *progress;
     if (!isfinite(loss) || loss > BLOW_UP * first)
-        return rbt_fail(error, RBT_E_DIVERGED, "training diverged: the objective became %g after clock %llu; use a smaller --lr (it is %g)",
+        return rbt_fail(error, RBT_E_DIVERGED,
+                        "training diverged: the objective became %g after clock %llu; use a smaller --lr (it is %g)",
                         loss, (unsigned long long)progress->clock_min, evaluation->training->options->lr);
     rbt_observer_report(observer, clock, loss);
     if (evaluation->valid != NULL)
@@ -100,8 +102,8 @@ static rbt_err check_conservation(rbt_worker *observer, rbt_evaluation *evaluati
         finished += (int64_t)atomic_load_explicit(&observer->run->published[m].clock, memory_order_relaxed);
     }
     if (err == RBT_OK && evaluation->table_sum != finished)
-        err = rbt_fail(error, RBT_E_BROKEN, "the workers finished %lld clocks, the servers have %lld of them", (long long)finished,
-                       (long long)evaluation->table_sum);
+        err = rbt_fail(error, RBT_E_BROKEN, "the workers finished %lld clocks, the servers have %lld of them",
+                       (long long)finished, (long long)evaluation->table_sum);
     rbt_free(probe);
     return err;
 }
@@ -124,8 +126,9 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
         if (evaluation->evaluations == 0 || progress.updates > evaluation->last.updates) /* else nothing has changed */
             err = evaluate(observer, evaluation, slowest, &progress, first, error);
         evaluation->reached = err == RBT_OK && options->has_target && evaluation->loss <= options->target_loss;
-        need = options->eval_every == 0 || slowest >= RBT_UNBOUNDED - options->eval_every ? RBT_UNBOUNDED
-                                                                                          : slowest + options->eval_every;
+        need = options->eval_every == 0 || slowest >= RBT_UNBOUNDED - options->eval_every
+                   ? RBT_UNBOUNDED
+                   : slowest + options->eval_every;
     }
     if (err == RBT_OK && options->verify)
         err = check_conservation(observer, evaluation, error);

@@ -1,5 +1,6 @@
-/* The evaluator: the observer's program. It reads the parameters as the slowest clock advances, works out the objective,
- * tells the master (who alone decides to stop) and whoever listens to the job. In the simulator it costs no virtual time.
+/* The evaluator: the observer's program. It reads the parameters as the slowest clock advances, works out the
+ * objective, tells the master (who alone decides to stop) and whoever listens to the job. In the simulator it costs no
+ * virtual time.
  *
  * Proved by tests/sim and tests/cli. */
 #ifndef RBT_JOB_EVALUATE_H
@@ -17,10 +18,10 @@ typedef struct rbt_evaluation {
     void *context;
 
     /* the outcome */
-    float *w;            /* the final parameters, or those that reached the target */
-    double loss;         /* their objective */
-    bool reached;        /* the target */
-    rbt_progress last;   /* how the job stood then */
+    float *w;          /* the final parameters, or those that reached the target */
+    double loss;       /* their objective */
+    bool reached;      /* the target */
+    rbt_progress last; /* how the job stood then */
     double objectives[RBT_LAST_OBJECTIVES];
     size_t evaluations;
     int64_t table_sum;

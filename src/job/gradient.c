@@ -15,7 +15,8 @@ rbt_err rbt_scratch_init(rbt_scratch *scratch, size_t n, rbt_error *error)
     if (scratch->w != NULL && scratch->u != NULL && scratch->g != NULL)
         return RBT_OK;
     rbt_scratch_deinit(scratch);
-    return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a worker's %zu parameters (%.0f MB); use fewer --workers", n,
+    return rbt_fail(error, RBT_E_MEMORY,
+                    "not enough memory for a worker's %zu parameters (%.0f MB); use fewer --workers", n,
                     3.0 * (double)n * sizeof(float) / 1e6);
 }
 
@@ -28,7 +29,7 @@ void rbt_scratch_deinit(rbt_scratch *scratch)
 
 /* How a worker's shard is cut into batches, and batches into clocks. */
 typedef struct batch_plan {
-    size_t batch; /* rows in a batch */
+    size_t batch;     /* rows in a batch */
     uint64_t batches; /* in one pass */
     uint64_t per_clock;
 } batch_plan;
@@ -122,7 +123,8 @@ rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker,
 
 static rbt_err diverged(const rbt_training *training, uint32_t worker, uint64_t clock, double loss, rbt_error *error)
 {
-    return rbt_fail(error, RBT_E_DIVERGED, "training diverged: the loss of worker %u became %g in clock %llu; use a smaller --lr (it is %g)",
+    return rbt_fail(error, RBT_E_DIVERGED,
+                    "training diverged: the loss of worker %u became %g in clock %llu; use a smaller --lr (it is %g)",
                     worker, loss, (unsigned long long)clock, training->options->lr);
 }
 
@@ -138,10 +140,13 @@ static rbt_err check_probe(rbt_worker *worker, const rbt_training *training, int
         uint64_t must = staleness == RBT_UNBOUNDED || clock < staleness ? 0 : clock - staleness;
 
         if (seen < (must < total ? must : total) && !training->options->has_target && !rbt_worker_should_stop(worker))
-            err = rbt_fail(error, RBT_E_BROKEN, "worker %u at clock %llu misses updates of worker %u: it sees %llu clocks, staleness is %llu", me,
-                           (unsigned long long)clock, m, (unsigned long long)seen, (unsigned long long)staleness);
+            err =
+                rbt_fail(error, RBT_E_BROKEN,
+                         "worker %u at clock %llu misses updates of worker %u: it sees %llu clocks, staleness is %llu",
+                         me, (unsigned long long)clock, m, (unsigned long long)seen, (unsigned long long)staleness);
         if (m == me && seen != clock)
-            err = rbt_fail(error, RBT_E_BROKEN, "worker %u at clock %llu does not see its own writes: it sees %llu clocks", me,
+            err = rbt_fail(error, RBT_E_BROKEN,
+                           "worker %u at clock %llu does not see its own writes: it sees %llu clocks", me,
                            (unsigned long long)clock, (unsigned long long)seen);
     }
     if (err == RBT_OK)
@@ -156,7 +161,8 @@ static rbt_err work_clock(rbt_worker *worker, const rbt_training *training, rbt_
     uint32_t id = rbt_worker_id(worker);
     uint64_t clock = rbt_worker_clock(worker);
     rbt_clock_work work;
-    rbt_err err = rbt_get_range(worker, RBT_TABLE_PARAMETERS, 0, 0, training->n, RBT_STALENESS_OF_JOB, scratch->w, error);
+    rbt_err err =
+        rbt_get_range(worker, RBT_TABLE_PARAMETERS, 0, 0, training->n, RBT_STALENESS_OF_JOB, scratch->w, error);
 
     if (err == RBT_OK && probe != NULL)
         err = check_probe(worker, training, probe, error);

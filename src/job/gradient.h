@@ -1,9 +1,9 @@
 /* Training a gradient model: the program every worker runs, and the same solver as a plain loop.
  *
- * A clock is one pass over the worker's shard, or a given number of mini-batches; a mini-batch is a consecutive piece of
- * the shard. The update of a clock is what its steps w -= eta * (mean gradient + l2 * w) add up to; with a rule that takes
- * gradients it is the mean gradient of the clock's batches. What a worker does in a clock depends on its number, the
- * clock and the parameters it reads alone: a restarted worker needs nothing else.
+ * A clock is one pass over the worker's shard, or a given number of mini-batches; a mini-batch is a consecutive piece
+ * of the shard. The update of a clock is what its steps w -= eta * (mean gradient + l2 * w) add up to; with a rule that
+ * takes gradients it is the mean gradient of the clock's batches. What a worker does in a clock depends on its number,
+ * the clock and the parameters it reads alone: a restarted worker needs nothing else.
  *
  * Called by job/job.c. Proved by tests/sim/test_identity.c: one worker equals a loop without any of this, bit for bit.
  */

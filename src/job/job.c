@@ -343,7 +343,8 @@ static void fill_result(rbt_job *job, job_run *r, double load_seconds)
     result->servers = options->servers;
     report_workers(job, r);
     rbt_free(job->trained.w);
-    job->trained = (rbt_trained){.model = r->training.model, .shape = r->training.shape, .n = r->training.n, .w = r->evaluation.w};
+    job->trained =
+        (rbt_trained){.model = r->training.model, .shape = r->training.shape, .n = r->training.n, .w = r->evaluation.w};
     r->evaluation.w = NULL; /* moved */
     job->has_result = true;
 }
@@ -364,7 +365,9 @@ static rbt_err judge(const rbt_job *job, rbt_error *error)
         return rbt_fail(error, RBT_E_INTERRUPTED, "interrupted after %llu updates; the result is the model so far",
                         (unsigned long long)result->updates);
     if (result->has_target && !result->reached)
-        return rbt_fail(error, RBT_E_TARGET, "the target %g was not reached: the objective is %g after %llu updates; give more --clocks or --epochs, or another --lr",
+        return rbt_fail(error, RBT_E_TARGET,
+                        "the target %g was not reached: the objective is %g after %llu updates; give more --clocks or "
+                        "--epochs, or another --lr",
                         job->options.target_loss, result->loss, (unsigned long long)result->updates);
     return RBT_OK;
 }
@@ -383,10 +386,12 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
     err = settle_options(job, error);
     if (err == RBT_OK)
         err = set_up(job, &r, error);
-    load_seconds = job->options.runtime == RBT_RUNTIME_SIM ? 0 : now_seconds() - started; /* sim: the same bytes each run */
+    load_seconds =
+        job->options.runtime == RBT_RUNTIME_SIM ? 0 : now_seconds() - started; /* sim: the same bytes each run */
     if (err == RBT_OK) {
         emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
-        err = job->options.runtime == RBT_RUNTIME_SIM ? rbt_sim_run(&r.run, &r.sim, error) : rbt_local_run(&r.run, error);
+        err =
+            job->options.runtime == RBT_RUNTIME_SIM ? rbt_sim_run(&r.run, &r.sim, error) : rbt_local_run(&r.run, error);
     }
     if (err == RBT_OK) {
         fill_result(job, &r, load_seconds);

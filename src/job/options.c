@@ -353,7 +353,10 @@ static bool option_applies(const rbt_options *options, const rbt_option *o)
     if (o->offset == OFFSET(global_rate))
         return options->global_rate > 0;
     if (o->offset == OFFSET(partition_sync))
-        return options->rule == RBT_RULE_DYN || options->partition_sync == RBT_ON;
+        return options->rule == RBT_RULE_DYN || options->partition_sync == RBT_ON ||
+               (options->rule == RBT_RULE_AUTO && options->partition_sync != RBT_AUTO);
+    if (o->offset == OFFSET(per_process))
+        return options->runtime == RBT_RUNTIME_SIM || options->per_process > 1;
     if (o->offset == OFFSET(clocks))
         return options->clocks > 0;
     if (o->offset == OFFSET(epochs))

@@ -63,9 +63,9 @@ typedef struct rbt_options {
 
     /* the simulator; only with --runtime sim */
     uint32_t per_process; /* --per-process N: workers that share a process and its cache */
-    char *net;    /* --net bw=1Gbit,lat=200us,jitter=50us */
-    char *cost;   /* --cost sample=100ns,nnz=2ns,byte=0.1ns,message=1us */
-    char *faults; /* --faults drop=P,dup=P,delay=P,crash=N,partition=N */
+    char *net;            /* --net bw=1Gbit,lat=200us,jitter=50us */
+    char *cost;           /* --cost sample=100ns,nnz=2ns,byte=0.1ns,message=1us */
+    char *faults;         /* --faults drop=P,dup=P,delay=P,crash=N,partition=N */
 
     /* output */
     char *json;   /* --json FILE */

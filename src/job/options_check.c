@@ -102,13 +102,14 @@ static rbt_err check_combinations(const rbt_options *o, rbt_rule_kind rule, rbt_
     if (o->clocks > 0 && o->epochs > 0)
         return rbt_fail(error, RBT_E_USAGE, "--clocks and --epochs both say how long to train; give one of them");
     if (o->rule == RBT_RULE_ADAGRAD && o->decay != RBT_DECAY_NONE)
-        return rbt_fail(error, RBT_E_USAGE, "--decay makes no sense with --rule adagrad, which shrinks its own steps; leave it out");
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--decay makes no sense with --rule adagrad, which shrinks its own steps; leave it out");
     if (o->runtime != RBT_RUNTIME_SIM && (o->net != NULL || o->cost != NULL || o->faults != NULL || o->per_process > 1))
         return rbt_fail(error, RBT_E_USAGE,
                         "--%s describes the simulator and makes no sense with --runtime local; use "
                         "--runtime sim",
-                        o->net != NULL    ? "net"
-                        : o->cost != NULL ? "cost"
+                        o->net != NULL      ? "net"
+                        : o->cost != NULL   ? "cost"
                         : o->faults != NULL ? "faults"
                                             : "per-process");
     return RBT_OK;

@@ -1,7 +1,7 @@
 /* The swarm: many seeds, on all cores, each process watched (swarm.h has the contract).
  *
- * Seeds run in child processes, so that a crash or a failed assertion of ours is an answer like any other: the parent reads
- * from shared memory which seed it was. A failed assertion is a broken guarantee; any other signal is a crash. */
+ * Seeds run in child processes, so that a crash or a failed assertion of ours is an answer like any other: the parent
+ * reads from shared memory which seed it was. A failed assertion is a broken guarantee; any other signal is a crash. */
 #include "job/swarm.h"
 
 #include <inttypes.h>
@@ -114,8 +114,8 @@ rbt_err rbt_swarm_run(const rbt_swarm_options *options, void (*write)(void *cont
         if (failed != NULL) {
             if (failed->lines > 0 && !options->verbose)
                 write(context, failed->summary[failed->lines - 1]);
-            err = rbt_fail(error, failed->err, "seed %" PRIu64 ": %s. Replay: rubato swarm --replay %" PRIu64, failed->seed,
-                           failed->error.text, failed->seed);
+            err = rbt_fail(error, failed->err, "seed %" PRIu64 ": %s. Replay: rubato swarm --replay %" PRIu64,
+                           failed->seed, failed->error.text, failed->seed);
         }
     }
     if (err == RBT_OK) {

@@ -2,9 +2,9 @@
  *
  * The program under test reads and increments two tables: one of f32 under the drawn rule, and one of counters in which
  * every worker counts its own clocks. What a reader finds there tells which updates it sees, so the reader's guarantees
- * can be checked without believing anything the nodes say: no update older than the bound is missing, its own are there,
- * under BSP nothing else is, and in the end every clock was counted once. The servers' guarantees are checked by the
- * simulator's checker after every event. */
+ * can be checked without believing anything the nodes say: no update older than the bound is missing, its own are
+ * there, under BSP nothing else is, and in the end every clock was counted once. The servers' guarantees are checked by
+ * the simulator's checker after every event. */
 #include "job/swarm_case.h"
 
 #include <inttypes.h>
@@ -24,9 +24,9 @@ enum { VALUES, COUNTERS, TABLES };
 /* What a seed draws. */
 typedef struct swarm_case {
     uint64_t seed;
-    uint32_t cols; /* of the table of values */
+    uint32_t cols;                /* of the table of values */
     uint64_t clocks[WORKERS_MAX]; /* uneven: some workers run dry early */
-    bool reads_all; /* or only a random range */
+    bool reads_all;               /* or only a random range */
     bool prefetches;
     rbt_topology topology;
     rbt_stragglers stragglers;
@@ -46,17 +46,22 @@ static void check_counters(const swarm_case *c, uint32_t me, uint64_t clock, con
     uint64_t staleness = c->topology.staleness;
 
     for (uint32_t m = 0; m < c->topology.workers; m++) {
-        uint64_t seen = (uint64_t)counters[m], older = clock > staleness && staleness != no_bound ? clock - staleness : 0;
+        uint64_t seen = (uint64_t)counters[m],
+                 older = clock > staleness && staleness != no_bound ? clock - staleness : 0;
         uint64_t must = older < c->clocks[m] ? older : c->clocks[m];
         uint64_t most = clock < c->clocks[m] ? clock : c->clocks[m];
 
         if (seen < must && !c->topology.lost_is_gone)
-            rbt_checker_report(c->checker, "worker %u at clock %" PRIu64 " sees %" PRIu64 " clocks of worker %u, must see %" PRIu64, me,
-                               clock, seen, m, must);
+            rbt_checker_report(c->checker,
+                               "worker %u at clock %" PRIu64 " sees %" PRIu64 " clocks of worker %u, must see %" PRIu64,
+                               me, clock, seen, m, must);
         if (m == me && seen < clock)
-            rbt_checker_report(c->checker, "worker %u at clock %" PRIu64 " sees only %" PRIu64 " clocks of its own", me, clock, seen);
+            rbt_checker_report(c->checker, "worker %u at clock %" PRIu64 " sees only %" PRIu64 " clocks of its own", me,
+                               clock, seen);
         if (seen > c->clocks[m] || (staleness == 0 && seen > most && c->sim.faults.crashes == 0))
-            rbt_checker_report(c->checker, "worker %u at clock %" PRIu64 " sees %" PRIu64 " clocks of worker %u, at most %" PRIu64 " can be there",
+            rbt_checker_report(c->checker,
+                               "worker %u at clock %" PRIu64 " sees %" PRIu64 " clocks of worker %u, at most %" PRIu64
+                               " can be there",
                                me, clock, seen, m, most);
     }
 }
@@ -69,7 +74,9 @@ static void check_gap(const swarm_case *c, uint32_t me, uint64_t clock)
 
         if (c->topology.staleness != no_bound && finished < c->clocks[m] && finished + c->topology.staleness < clock &&
             !c->topology.lost_is_gone && c->sim.faults.crashes == 0)
-            rbt_checker_report(c->checker, "worker %u computes clock %" PRIu64 " while worker %u is at %" PRIu64 ", staleness is %" PRIu64,
+            rbt_checker_report(c->checker,
+                               "worker %u computes clock %" PRIu64 " while worker %u is at %" PRIu64
+                               ", staleness is %" PRIu64,
                                me, clock, m, finished, c->topology.staleness);
     }
 }
@@ -136,9 +143,10 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
     rbt_err err = rbt_observe(observer, COUNTERS, RBT_UNBOUNDED, counters, &slowest, error);
 
     for (uint32_t m = 0; err == RBT_OK && m < c->topology.workers; m++)
-        if ((uint64_t)counters[m] > c->clocks[m] || ((uint64_t)counters[m] != c->clocks[m] && !c->topology.lost_is_gone))
-            rbt_checker_report(c->checker, "worker %u finished %" PRIu64 " clocks, the servers counted %" PRId64, m, c->clocks[m],
-                               counters[m]);
+        if ((uint64_t)counters[m] > c->clocks[m] ||
+            ((uint64_t)counters[m] != c->clocks[m] && !c->topology.lost_is_gone))
+            rbt_checker_report(c->checker, "worker %u finished %" PRIu64 " clocks, the servers counted %" PRId64, m,
+                               c->clocks[m], counters[m]);
     rbt_free(counters);
     return err;
 }
@@ -177,7 +185,8 @@ static void draw_stragglers(swarm_case *c, rbt_rng *rng)
 
 static rbt_err draw(swarm_case *c, rbt_error *error)
 {
-    static const rbt_rule *const rules[] = {&rbt_rule_sum, &rbt_rule_con, &rbt_rule_dyn, &rbt_rule_dyn, &rbt_rule_adagrad};
+    static const rbt_rule *const rules[] = {&rbt_rule_sum, &rbt_rule_con, &rbt_rule_dyn, &rbt_rule_dyn,
+                                            &rbt_rule_adagrad};
     rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_SWARM, 0);
     rbt_topology *topology = &c->topology;
     rbt_rule_config rule = {.factor = 0.5f, .rate = 0.25f};
@@ -209,7 +218,8 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     draw_faults(c, &rng);
     draw_stragglers(c, &rng);
     c->sim.seed = c->seed;
-    err = rbt_stragglers_init(&c->stragglers, c->straggler_text[0] ? c->straggler_text : NULL, topology->workers, c->seed, error);
+    err = rbt_stragglers_init(&c->stragglers, c->straggler_text[0] ? c->straggler_text : NULL, topology->workers,
+                              c->seed, error);
     return err == RBT_OK ? rbt_topology_init(topology, specs, TABLES, &rule, error) : err;
 }
 
@@ -221,12 +231,14 @@ static void summarise(const swarm_case *c, const rbt_run *run, char *summary, si
     if (t->staleness != no_bound)
         snprintf(staleness, sizeof staleness, "%" PRIu64, t->staleness);
     snprintf(summary, room,
-             "seed %" PRIu64 ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s, straggler %s, drop %.3f dup %.3f delay %.3f, "
+             "seed %" PRIu64 ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s, straggler %s, drop "
+                             "%.3f dup %.3f delay %.3f, "
              "%u partitions, %u crashes%s: %" PRIu64 " events, %" PRIu64 " repeated pushes, %.3f s",
-             c->seed, t->workers, t->process_workers, t->servers, staleness, t->rule[VALUES].rule->name, t->partition_sync ? " synchronised" : "",
-             t->eager ? " eager" : "", c->prefetches ? " prefetch" : "", c->cols, c->reads_all ? "" : " in part",
-             c->straggler_text[0] ? c->straggler_text : "none", c->sim.faults.drop, c->sim.faults.duplicate, c->sim.faults.delay,
-             c->sim.faults.partitions, c->sim.faults.crashes, t->lost_is_gone ? " for good" : "", run->events, run->repeated,
+             c->seed, t->workers, t->process_workers, t->servers, staleness, t->rule[VALUES].rule->name,
+             t->partition_sync ? " synchronised" : "", t->eager ? " eager" : "", c->prefetches ? " prefetch" : "",
+             c->cols, c->reads_all ? "" : " in part", c->straggler_text[0] ? c->straggler_text : "none",
+             c->sim.faults.drop, c->sim.faults.duplicate, c->sim.faults.delay, c->sim.faults.partitions,
+             c->sim.faults.crashes, t->lost_is_gone ? " for good" : "", run->events, run->repeated,
              (double)run->elapsed_ns / 1e9);
 }
 

@@ -12,9 +12,9 @@
 typedef struct rbt_master {
     const rbt_topology *topology;
     uint32_t view;
-    rbt_member *members;  /* per worker */
-    uint64_t *slowest;    /* per server: as reported */
-    uint64_t *version;    /* per server: as reported */
+    rbt_member *members; /* per worker */
+    uint64_t *slowest;   /* per server: as reported */
+    uint64_t *version;   /* per server: as reported */
     RBT_ARRAY(rbt_message *) asking;
     RBT_ARRAY(uint64_t) asking_since_ns;
     bool stopping;

@@ -1,5 +1,5 @@
-/* The server's state machine; the contract is in server.h. A reader who follows one push reads handle_push, apply_push and
- * clock_advanced; one pull: handle_pull, pull_is_ready and answer. */
+/* The server's state machine; the contract is in server.h. A reader who follows one push reads handle_push, apply_push
+ * and clock_advanced; one pull: handle_pull, pull_is_ready and answer. */
 #include "node/server.h"
 
 #include "base/error.h"
@@ -110,8 +110,8 @@ static bool pull_is_ready(const rbt_server *server, const rbt_message *pull)
     return !is_worker(server, pull->worker) || server->clocks.value[pull->worker] >= pull->clock;
 }
 
-/* A pull of a worker that has left, or (partition sync) one that names a version its worker has left behind, was repeated
- * on the way: nobody waits for the answer, and versions it must not see may have been folded in. */
+/* A pull of a worker that has left, or (partition sync) one that names a version its worker has left behind, was
+ * repeated on the way: nobody waits for the answer, and versions it must not see may have been folded in. */
 static bool pull_is_outdated(const rbt_server *server, const rbt_message *pull)
 {
     if (is_worker(server, pull->worker) && server->clocks.gone[pull->worker])
@@ -195,8 +195,8 @@ static bool has_held_pull(const rbt_server *server, uint32_t worker)
     return false;
 }
 
-/* Pushes what is new to the workers that read here before, so that they seldom have to ask (Bösen's callbacks). Those that
- * asked and are held will be answered anyway. */
+/* Pushes what is new to the workers that read here before, so that they seldom have to ask (Bösen's callbacks). Those
+ * that asked and are held will be answered anyway. */
 static void push_eagerly(rbt_server *server, rbt_env *env)
 {
     for (uint32_t m = 0; m < server->topology->workers; m++) {
@@ -257,8 +257,11 @@ static void count_versions(rbt_server *server, const rbt_server_cell *cell, size
 
 static rbt_push push_of_part(const rbt_message *message, const rbt_part *part)
 {
-    return (rbt_push){.worker = message->worker, .clock = message->clock, .version = part->version,
-                      .slowest = message->slowest, .update = part->snap};
+    return (rbt_push){.worker = message->worker,
+                      .clock = message->clock,
+                      .version = part->version,
+                      .slowest = message->slowest,
+                      .update = part->snap};
 }
 
 /* Does the message carry what it must? Parts ascend and are ours; every block with versions is named, because an update
@@ -413,8 +416,9 @@ static void handle_push(rbt_server *server, rbt_message *message, rbt_env *env)
 #endif
     if (message->clock > expected || server->clocks.gone[worker] || !push_is_sound(server, message)) {
         server->stats.refused++;
-        rbt_log_event(env->log, RBT_LOG_WARNING, "server", "server %u refused a push of worker %u for clock %llu (expected %llu)",
-                      server->id, worker, (unsigned long long)message->clock, (unsigned long long)expected);
+        rbt_log_event(env->log, RBT_LOG_WARNING, "server",
+                      "server %u refused a push of worker %u for clock %llu (expected %llu)", server->id, worker,
+                      (unsigned long long)message->clock, (unsigned long long)expected);
         goto drop;
     }
     if (!is_bsp(server)) {
@@ -484,7 +488,8 @@ static void retire(rbt_server *server, uint32_t worker, rbt_env *env)
         clock_advanced(server, leave(server, worker), env);
 }
 
-/* A worker came back: what its predecessor still has under way is refused from now on; it goes on where that stopped. */
+/* A worker came back: what its predecessor still has under way is refused from now on; it goes on where that stopped.
+ */
 static void handle_resume(rbt_server *server, const rbt_message *message, rbt_env *env)
 {
     uint32_t worker = message->worker;

@@ -1,6 +1,7 @@
 /* A server: holds blocks, applies updates, answers pulls when the staleness bound allows it.
  *
- * A pure state machine: rbt_server_handle takes a message and collects what the server says in return. What holds always:
+ * A pure state machine: rbt_server_handle takes a message and collects what the server says in return. What holds
+ * always:
  *   - an update of (worker, clock) is applied to a block exactly once, in clock order per worker, whatever is repeated;
  *     an update of an earlier incarnation of a worker that has come back is refused;
  *   - under BSP (staleness 0) the updates of one clock are held until all are there, then applied in worker order;
@@ -13,7 +14,7 @@
 
 #include "node/topology.h"
 
-#define RBT_HELD_MAX 65536 /* pulls a server holds back at once; a peer that asks for more is refused */
+#define RBT_HELD_MAX (1u << 20) /* pulls a server holds back at once; a peer that asks for more is refused */
 
 /* A block of this server. Its number among them is its ordinal. */
 typedef struct rbt_server_cell {
@@ -49,9 +50,9 @@ typedef struct rbt_server {
     bool *retiring;                   /* per worker: leaves when its early pushes are applied */
     rbt_outbox *early;                /* BSP, per worker: pushes waiting for the others', and how many */
     uint32_t *early_count;
-    uint64_t **registered;               /* per worker: bit set over `cells` of what it reads */
-    RBT_ARRAY(rbt_held_pull) held;       /* in order of arrival */
-    uint64_t reported_slowest;           /* what the master was told last */
+    uint64_t **registered;         /* per worker: bit set over `cells` of what it reads */
+    RBT_ARRAY(rbt_held_pull) held; /* in order of arrival */
+    uint64_t reported_slowest;     /* what the master was told last */
     uint64_t reported_version;
     rbt_server_stats stats;
 } rbt_server;

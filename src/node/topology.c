@@ -1,8 +1,8 @@
 /* Laying out a job's tables; the contract is in topology.h. */
 #include "node/topology.h"
 
-rbt_err rbt_topology_init(rbt_topology *topology, const rbt_table_spec *specs, uint32_t tables, const rbt_rule_config *rule,
-                          rbt_error *error)
+rbt_err rbt_topology_init(rbt_topology *topology, const rbt_table_spec *specs, uint32_t tables,
+                          const rbt_rule_config *rule, rbt_error *error)
 {
     rbt_err err = RBT_OK;
 

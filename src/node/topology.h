@@ -1,7 +1,7 @@
 /* Who is in the job and what it agreed on: shared, read-only, by all nodes.
  *
- * Nodes are numbered: 0 is the master, 1 .. P the servers, then the workers, then the observers (readers without a clock:
- * the evaluator). */
+ * Nodes are numbered: 0 is the master, 1 .. P the servers, then the workers, then the observers (readers without a
+ * clock: the evaluator). */
 #ifndef RBT_NODE_TOPOLOGY_H
 #define RBT_NODE_TOPOLOGY_H
 
@@ -18,11 +18,11 @@ typedef struct rbt_topology {
     uint32_t servers;
     uint32_t observers;
     uint32_t process_workers; /* workers in one process: 0 .. n - 1 in the first, and so on; 0 counts as 1 */
-    uint64_t staleness;  /* 0 = BSP, RBT_UNBOUNDED = ASP */
-    bool eager;          /* servers push fresh blocks to readers when the slowest clock advances */
-    bool partition_sync; /* dyn: pulls name the master's stable version */
-    bool lost_is_gone;   /* a worker that dies does not come back */
-    float filter;        /* updates smaller than this are not sent */
+    uint64_t staleness;       /* 0 = BSP, RBT_UNBOUNDED = ASP */
+    bool eager;               /* servers push fresh blocks to readers when the slowest clock advances */
+    bool partition_sync;      /* dyn: pulls name the master's stable version */
+    bool lost_is_gone;        /* a worker that dies does not come back */
+    float filter;             /* updates smaller than this are not sent */
     uint32_t tables;
     rbt_layout *layout;    /* per table */
     rbt_rule_config *rule; /* per table; integer tables always sum */
@@ -76,8 +76,8 @@ typedef struct rbt_env {
 } rbt_env;
 
 /* Lays out the tables. `rule` is the rule of the f32 tables, without its per-table fields. */
-rbt_err rbt_topology_init(rbt_topology *topology, const rbt_table_spec *specs, uint32_t tables, const rbt_rule_config *rule,
-                          rbt_error *error);
+rbt_err rbt_topology_init(rbt_topology *topology, const rbt_table_spec *specs, uint32_t tables,
+                          const rbt_rule_config *rule, rbt_error *error);
 void rbt_topology_deinit(rbt_topology *topology);
 
 #endif

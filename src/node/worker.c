@@ -1,5 +1,5 @@
-/* The client's state machine; the contract is in worker.h. A reader who follows a pull reads rbt_client_want, ask_for and
- * handle_blocks; a push: rbt_client_increment, rbt_client_clock and handle_ack. */
+/* The client's state machine; the contract is in worker.h. A reader who follows a pull reads rbt_client_want, ask_for
+ * and handle_blocks; a push: rbt_client_increment, rbt_client_clock and handle_ack. */
 #include "node/worker.h"
 
 #include "base/error.h"
@@ -35,9 +35,13 @@ void rbt_client_init(rbt_client *client, const rbt_topology *topology, uint32_t 
     client->stable_clock = RBT_UNBOUNDED;
     client->last_request = (uint64_t)incarnation << 40; /* answers to a former life are not taken for ours */
     client->known = rbt_alloc(topology->servers, sizeof *client->known);
+    client->has_versions = rbt_alloc(topology->servers, sizeof *client->has_versions);
     client->cache = rbt_alloc(topology->tables, sizeof *client->cache);
     for (uint32_t t = 0; t < topology->tables; t++)
         rbt_cache_init(&client->cache[t], &topology->layout[t]);
+    for (uint32_t t = 0; t < topology->tables; t++)
+        for (uint32_t b = 0; has_versions(client, t) && b < topology->layout[t].blocks; b++)
+            client->has_versions[topology->layout[t].server[b]] = true;
     client->unacked = rbt_alloc(topology->servers, sizeof *client->unacked);
     client->unacked_count = rbt_alloc(topology->servers, sizeof *client->unacked_count);
     client->resume_told = rbt_alloc(topology->servers, sizeof *client->resume_told);
@@ -58,6 +62,7 @@ void rbt_client_deinit(rbt_client *client)
     rbt_free(client->unacked_count);
     rbt_free(client->resume_told);
     rbt_free(client->known);
+    rbt_free(client->has_versions);
     for (size_t i = 0; i < client->requests.count; i++)
         rbt_message_destroy(client->requests.at[i].pull);
     rbt_array_free(&client->requests);
@@ -78,8 +83,8 @@ static bool is_synchronised(const rbt_client *client, uint32_t table)
 }
 
 /* Is the copy good enough for a reader at `clock`? Without a bound (ASP) a copy is good for the clock it was read in; a
- * rule that takes gradients shows a worker its own updates only through the server; with partition sync all copies are of
- * one version. */
+ * rule that takes gradients shows a worker its own updates only through the server; with partition sync all copies are
+ * of one version. */
 static bool is_fresh(const rbt_client *client, rbt_span span, uint64_t clock, uint64_t need, bool bounded)
 {
     const rbt_copy *copy = copy_of(client, span);
@@ -100,7 +105,8 @@ static bool is_under_way(const rbt_copy *copy, uint64_t clock, uint64_t need)
 }
 
 /* Does any of these blocks that are not fresh have to be read at the stable version? */
-static bool needs_version(const rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need, bool bounded)
+static bool needs_version(const rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need,
+                          bool bounded)
 {
     for (size_t i = 0; i < n; i++)
         if (is_synchronised(client, spans[i].table) && !is_fresh(client, spans[i], clock, need, bounded))
@@ -129,7 +135,8 @@ static bool version_is_known(rbt_client *client, uint64_t clock, uint64_t need, 
 }
 
 /* Takes a copy over as this worker's own. */
-static void adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t slowest, uint64_t included, uint64_t version)
+static void adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t slowest, uint64_t included,
+                  uint64_t version)
 {
     rbt_copy *copy = copy_of(client, span);
     uint32_t server = client->topology->layout[span.table].server[span.block];
@@ -142,8 +149,8 @@ static void adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t sl
 }
 
 /* Looks into the process cache for what is not fresh in our own. */
-static void look_around(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need, bool bounded,
-                        rbt_process *process)
+static void look_around(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need,
+                        bool bounded, rbt_process *process)
 {
     if (process == NULL || client->is_observer || clock != client->clock)
         return;
@@ -168,7 +175,8 @@ static void look_around(rbt_client *client, const rbt_span *spans, size_t n, uin
 }
 
 /* Tells the process what a server has sent. */
-static void tell_process(const rbt_client *client, const rbt_message *answer, const rbt_part *part, rbt_process *process)
+static void tell_process(const rbt_client *client, const rbt_message *answer, const rbt_part *part,
+                         rbt_process *process)
 {
     if (process == NULL || client->is_observer || is_synchronised(client, part->table) ||
         answer->applied.count != process->cache.workers)
@@ -216,7 +224,8 @@ static void ask_for(rbt_client *client, const rbt_span *spans, size_t n, uint64_
     }
 }
 
-static bool all_fresh(const rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need, bool bounded)
+static bool all_fresh(const rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need,
+                      bool bounded)
 {
     for (size_t i = 0; i < n; i++)
         if (!is_fresh(client, spans[i], clock, need, bounded))
@@ -233,12 +242,14 @@ static bool want(rbt_client *client, const rbt_span *spans, size_t n, uint64_t c
         look_around(client, spans, n, clock, need, bounded, env->process);
         fresh = all_fresh(client, spans, n, clock, need, bounded);
     }
-    if (!fresh && (!needs_version(client, spans, n, clock, need, bounded) || version_is_known(client, clock, need, env)))
+    if (!fresh &&
+        (!needs_version(client, spans, n, clock, need, bounded) || version_is_known(client, clock, need, env)))
         ask_for(client, spans, n, clock, need, bounded, env);
     return fresh;
 }
 
-bool rbt_client_want(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t staleness, rbt_env *env)
+bool rbt_client_want(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t staleness,
+                     rbt_env *env)
 {
     return want(client, spans, n, clock, rbt_ssp_need(clock, staleness), staleness != RBT_UNBOUNDED, env);
 }
@@ -491,8 +502,9 @@ static void flush_block(rbt_client *client, rbt_span span, uint64_t slowest, rbt
     bool is_mine = !rule->rule->takes_gradients && copy->included <= client->clock;
     rbt_part part = {.table = span.table, .block = span.block};
 
-    part.snap = rbt_cache_flush(&client->cache[span.table], span.block,
-                                client->topology->layout[span.table].type == RBT_F32 ? client->topology->filter : 0, is_mine);
+    part.snap =
+        rbt_cache_flush(&client->cache[span.table], span.block,
+                        client->topology->layout[span.table].type == RBT_F32 ? client->topology->filter : 0, is_mine);
     if (versioned) {
         part.version = version_of(client, span, slowest);
         copy->next = rbt_dyn_next(part.version, slowest, client->clock, client->topology->staleness);
@@ -503,13 +515,13 @@ static void flush_block(rbt_client *client, rbt_span span, uint64_t slowest, rbt
         rbt_array_push(&push->parts, part);
 }
 
-/* What the slowest worker is known to have finished on every server. */
+/* What the slowest worker is known to have finished on every server that cares. */
 static uint64_t known_slowest(const rbt_client *client)
 {
     uint64_t least = RBT_UNBOUNDED;
 
     for (uint32_t s = 0; s < client->topology->servers; s++)
-        if (client->known[s] < least)
+        if (client->has_versions[s] && client->known[s] < least)
             least = client->known[s];
     return least;
 }

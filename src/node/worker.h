@@ -1,10 +1,10 @@
 /* A worker's client: the state machine between a program's reads and increments and the servers.
  *
  * The runtime calls rbt_client_handle for messages and, on behalf of the program, the other functions; none of them
- * waits. rbt_client_want says whether a read may go ahead and otherwise asks for what is missing; the runtime then lets the
- * worker sleep until messages have come and asks again. What holds always:
- *   - a read at clock c uses copies whose slowest clock is at least c - staleness (asserted on every read), and contains
- *     all of the worker's own updates;
+ * waits. rbt_client_want says whether a read may go ahead and otherwise asks for what is missing; the runtime then lets
+ * the worker sleep until messages have come and asks again. What holds always:
+ *   - a read at clock c uses copies whose slowest clock is at least c - staleness (asserted on every read), and
+ * contains all of the worker's own updates;
  *   - a push is kept until its server has acknowledged it, and sent again when the view changes;
  *   - a worker that was restarted goes on at the lowest clock all servers have of it.
  * docs/protocols.md, section 1. Proved by tests/unit/test_worker.c and by the swarm.
@@ -28,25 +28,26 @@ typedef struct rbt_client {
     bool is_observer;
     uint32_t incarnation;
     uint32_t view;
-    uint64_t clock; /* clocks finished */
-    bool stopping;  /* the master asked to end after this clock */
-    rbt_cache *cache;              /* per table */
-    rbt_outbox *unacked;           /* per server: copies of pushes not acknowledged yet, oldest first */
-    uint32_t *unacked_count;       /* per server */
+    uint64_t clock;          /* clocks finished */
+    bool stopping;           /* the master asked to end after this clock */
+    rbt_cache *cache;        /* per table */
+    rbt_outbox *unacked;     /* per server: copies of pushes not acknowledged yet, oldest first */
+    uint32_t *unacked_count; /* per server */
     uint64_t last_request;
     RBT_ARRAY(rbt_request) requests;
-    uint64_t *known;               /* per server: clocks its slowest worker is known to have finished */
-    uint64_t next_version;         /* dyn: the lowest version this worker may name next, as its servers work it out */
-    uint64_t stable_request;       /* partition sync: the question to the master under way, 0 when answered */
-    uint64_t stable_clock;         /* the clock and need it is for; RBT_UNBOUNDED: none yet */
+    bool *has_versions;            /* per server: it holds blocks whose rule has versions */
+    uint64_t *known;         /* per server: clocks its slowest worker is known to have finished */
+    uint64_t next_version;   /* dyn: the lowest version this worker may name next, as its servers work it out */
+    uint64_t stable_request; /* partition sync: the question to the master under way, 0 when answered */
+    uint64_t stable_clock;   /* the clock and need it is for; RBT_UNBOUNDED: none yet */
     uint64_t stable_need;
-    uint64_t read_version;         /* its answer: the version all copies must have, and the clock it was read in */
+    uint64_t read_version; /* its answer: the version all copies must have, and the clock it was read in */
     uint64_t read_clock;
-    uint64_t resume_request;       /* restarted: not ready before all servers have told which clocks they have */
+    uint64_t resume_request; /* restarted: not ready before all servers have told which clocks they have */
     uint32_t resume_missing;
-    bool *resume_told;             /* per server */
+    bool *resume_told; /* per server */
     bool ready;
-    uint64_t held_ns;              /* longest that an answer since the last rbt_client_want was held back for others */
+    uint64_t held_ns; /* longest that an answer since the last rbt_client_want was held back for others */
     uint64_t staleness_seen[RBT_STALENESS_BINS];
 } rbt_client;
 
@@ -66,7 +67,8 @@ void rbt_client_handle(rbt_client *client, rbt_message *message, rbt_env *env);
 
 /* May the program read these blocks (in clock `clock`) with this staleness? If not, asks for what is missing and is not
  * under way already. An observer names with `need` what the slowest must have finished instead. */
-bool rbt_client_want(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t staleness, rbt_env *env);
+bool rbt_client_want(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t staleness,
+                     rbt_env *env);
 bool rbt_client_observe(rbt_client *client, const rbt_span *spans, size_t n, uint64_t need, rbt_env *env);
 
 /* Counts a read of these blocks in the histogram of staleness. */

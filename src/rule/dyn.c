@@ -1,5 +1,5 @@
-/* dyn (DynSGD, Jiang et al. 2017, Algorithm 2): an update weighs 1 / (number of updates that share its version), and the
- * earlier ones are revised when a later one arrives: du = (u - U[v]) / d; w += du; U[v] += du.
+/* dyn (DynSGD, Jiang et al. 2017, Algorithm 2): an update weighs 1 / (number of updates that share its version), and
+ * the earlier ones are revised when a later one arrives: du = (u - U[v]) / d; w += du; U[v] += du.
  *
  * With partition_sync w is left alone until a version expires, so that a reader can be given "all versions below v" on
  * every block alike. Means are stored as the updates came, sparse below half full. Proved value by value on the paper's

@@ -8,8 +8,8 @@
  * and the server's V[m] is a lower bound of what worker m will name next. That makes dyn independent of when pulls are
  * answered, repeated or prefetched.
  *
- * Always: live versions of dyn <= staleness + 1 (asserted on every push); value = what was there at first + all versions
- * (checked by the simulator). Proved by tests/unit/test_rule.c.
+ * Always: live versions of dyn <= staleness + 1 (asserted on every push); value = what was there at first + all
+ * versions (checked by the simulator). Proved by tests/unit/test_rule.c.
  */
 #ifndef RBT_RULE_RULE_H
 #define RBT_RULE_RULE_H
@@ -40,7 +40,7 @@ typedef struct rbt_cell_version {
 typedef struct rbt_cell {
     rbt_snap *value;
     rbt_snap *squares;                    /* adagrad: sum of squared gradients */
-    RBT_ARRAY(rbt_cell_version) versions;      /* dyn: live ones, ascending by number */
+    RBT_ARRAY(rbt_cell_version) versions; /* dyn: live ones, ascending by number */
     rbt_floor next;                       /* dyn: V[m], the lowest version worker m can still name */
     uint64_t fastest;                     /* dyn: cmax, the highest number of clocks any worker has finished */
     uint64_t top;                         /* dyn: one past the highest version anyone has named; at least `fastest` */
@@ -49,10 +49,10 @@ typedef struct rbt_cell {
 /* An update as it comes from a worker. */
 typedef struct rbt_push {
     uint32_t worker;
-    uint64_t clock;    /* the clock it was computed in */
-    uint64_t version;  /* the version it belongs to */
-    uint64_t slowest;  /* what the worker knew of the slowest: bounds the version it can name next */
-    rbt_snap *update;  /* NULL: nothing changed in this block, but it counts */
+    uint64_t clock;   /* the clock it was computed in */
+    uint64_t version; /* the version it belongs to */
+    uint64_t slowest; /* what the worker knew of the slowest: bounds the version it can name next */
+    rbt_snap *update; /* NULL: nothing changed in this block, but it counts */
 } rbt_push;
 
 struct rbt_rule {

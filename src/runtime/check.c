@@ -20,7 +20,7 @@ typedef struct shadow_version {
 /* A block as it must be. */
 typedef struct shadow {
     uint32_t length;
-    double scale; /* the largest magnitude that went in, at least 1 */
+    double scale;                       /* the largest magnitude that went in, at least 1 */
     RBT_ARRAY(shadow_version) versions; /* one only, number 0, for rules without versions */
 } shadow;
 
@@ -191,8 +191,8 @@ static void expect(const rbt_checker *checker, const shadow *block, uint32_t tab
     }
 }
 
-static void compare(rbt_checker *checker, const rbt_server *server, uint32_t table, uint32_t number, const rbt_snap *snap,
-                    uint64_t below, const char *where)
+static void compare(rbt_checker *checker, const rbt_server *server, uint32_t table, uint32_t number,
+                    const rbt_snap *snap, uint64_t below, const char *where)
 {
     shadow *block = &checker->servers[server->id].blocks[server->ordinal[table][number]];
     double *expected = room_for(checker, block->length), *found = expected + block->length;
@@ -203,8 +203,8 @@ static void compare(rbt_checker *checker, const rbt_server *server, uint32_t tab
     spread(snap, found);
     for (uint32_t k = 0; k < block->length; k++)
         if (!(fabs(found[k] - expected[k]) <= TOLERANCE * (block->scale + fabs(expected[k])))) {
-            rbt_checker_report(checker, "server %u, table %u, block %u, element %u %s is %.9g, must be %.9g", server->id, table,
-                               number, k, where, found[k], expected[k]);
+            rbt_checker_report(checker, "server %u, table %u, block %u, element %u %s is %.9g, must be %.9g",
+                               server->id, table, number, k, where, found[k], expected[k]);
             return;
         }
 }
@@ -243,8 +243,8 @@ static void check_acceptance(rbt_checker *checker, const rbt_server *server)
     if (taken == worker->taken)
         return;
     if (taken != worker->taken + 1 || push->clock != worker->taken)
-        rbt_checker_report(checker, "server %u has %llu clocks of worker %u after its push of clock %llu, had %llu", server->id,
-                           (unsigned long long)taken, push->worker, (unsigned long long)push->clock,
+        rbt_checker_report(checker, "server %u has %llu clocks of worker %u after its push of clock %llu, had %llu",
+                           server->id, (unsigned long long)taken, push->worker, (unsigned long long)push->clock,
                            (unsigned long long)worker->taken);
     if (push->incarnation < server->incarnation[push->worker])
         rbt_checker_report(checker, "server %u took a push of a former life of worker %u", server->id, push->worker);
@@ -297,15 +297,18 @@ static void check_answer(rbt_checker *checker, const rbt_server *server, const r
         if (!server->clocks.gone[m] && server->clocks.value[m] < slowest)
             slowest = server->clocks.value[m];
     if (answer->slowest > slowest)
-        rbt_checker_report(checker, "server %u tells worker %u that the slowest has finished %llu clocks, it has finished %llu",
-                           server->id, answer->worker, (unsigned long long)answer->slowest, (unsigned long long)slowest);
+        rbt_checker_report(
+            checker, "server %u tells worker %u that the slowest has finished %llu clocks, it has finished %llu",
+            server->id, answer->worker, (unsigned long long)answer->slowest, (unsigned long long)slowest);
     for (size_t i = 0; i < answer->parts.count; i++) {
         const rbt_part *part = &answer->parts.at[i];
         bool whole = !checker->topology->rule[part->table].partition_sync;
 
-        /* Under BSP one event can apply several clocks' pushes and answer in between: only the last state is compared. */
+        /* Under BSP one event can apply several clocks' pushes and answer in between: only the last state is compared.
+         */
         if (answer->slowest == slowest)
-            compare(checker, server, part->table, part->block, part->snap, whole ? RBT_UNBOUNDED : part->version, "in an answer");
+            compare(checker, server, part->table, part->block, part->snap, whole ? RBT_UNBOUNDED : part->version,
+                    "in an answer");
     }
 }
 

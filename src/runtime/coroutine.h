@@ -1,8 +1,7 @@
 /* Coroutines: a worker of the simulator is a function that can be left in the middle and entered again.
  *
- * Built on ucontext; stacks are mapped with a guard page below, so that an overflow is a fault and not silent damage. The
- * sanitizers are told of every switch.
- * Proved by tests/unit/test_coroutine.c.
+ * Built on ucontext; stacks are mapped with a guard page below, so that an overflow is a fault and not silent damage.
+ * The sanitizers are told of every switch. Proved by tests/unit/test_coroutine.c.
  */
 #ifndef RBT_RUNTIME_COROUTINE_H
 #define RBT_RUNTIME_COROUTINE_H

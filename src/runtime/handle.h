@@ -21,7 +21,7 @@ struct rbt_worker {
     rbt_client client;
     rbt_run *run;
     const rbt_worker_ops *ops;
-    void *place; /* the runtime's own */
+    void *place;          /* the runtime's own */
     rbt_process *process; /* what it shares with the others of its process, or NULL */
     RBT_ARRAY(rbt_span) spans;
     uint64_t since_ns;         /* when the program got control back */
@@ -44,7 +44,8 @@ rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error
 
 /* The observer's read: a whole table once the slowest worker has finished `need` clocks (RBT_UNBOUNDED: once all have
  * left), and what it has finished by then. */
-rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest, rbt_error *error);
+rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest,
+                    rbt_error *error);
 
 /* The observer's word to the master: the objective after a clock. */
 void rbt_observer_report(rbt_worker *observer, uint64_t clock, double objective);

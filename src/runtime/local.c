@@ -1,8 +1,8 @@
 /* The local runtime: workers are threads of this process, everything else runs on their time.
  *
- * A message is a pointer put into the receiver's inbox. Servers and the master have no threads: whoever posts to one that
- * is idle runs it until its inbox is empty, on the spot; payloads are snapshots and are not copied. A worker's own inbox is
- * emptied by its own thread, which sleeps on a condition while it has to wait.
+ * A message is a pointer put into the receiver's inbox. Servers and the master have no threads: whoever posts to one
+ * that is idle runs it until its inbox is empty, on the spot; payloads are snapshots and are not copied. A worker's own
+ * inbox is emptied by its own thread, which sleeps on a condition while it has to wait.
  *
  * Order per pair of nodes: a node is run by one thread at a time, and what it says while it handles a message is posted
  * before it handles the next. No two locks are ever held: posting takes the receiver's lock alone, and a node that runs
@@ -20,11 +20,11 @@
 
 typedef struct rbt_place {
     pthread_mutex_t lock;
-    pthread_cond_t news; /* workers only */
-    rbt_outbox inbox;    /* under the lock, like `busy` */
-    bool busy;           /* a thread runs this node, or has promised to */
-    bool has_thread;     /* a worker's place: its thread empties the inbox */
-    struct rbt_place *next;  /* in the list of places one thread has promised to run */
+    pthread_cond_t news;    /* workers only */
+    rbt_outbox inbox;       /* under the lock, like `busy` */
+    bool busy;              /* a thread runs this node, or has promised to */
+    bool has_thread;        /* a worker's place: its thread empties the inbox */
+    struct rbt_place *next; /* in the list of places one thread has promised to run */
     rbt_node node;
 } rbt_place;
 
@@ -150,8 +150,9 @@ static void tell_patience(const rbt_worker *worker, uint64_t waited_s)
             slowest = m;
         }
     }
-    rbt_log_event(&run->log, RBT_LOG_INFO, "local", "worker %u (clock %llu) has waited %llu s for worker %u (clock %llu)",
-                  worker->client.worker, (unsigned long long)worker->client.clock, (unsigned long long)waited_s, slowest,
+    rbt_log_event(&run->log, RBT_LOG_INFO, "local",
+                  "worker %u (clock %llu) has waited %llu s for worker %u (clock %llu)", worker->client.worker,
+                  (unsigned long long)worker->client.clock, (unsigned long long)waited_s, slowest,
                   (unsigned long long)least);
 }
 
@@ -334,7 +335,8 @@ static void leave_unstarted(rbt_local *local, uint32_t id)
     rbt_client client;
     rbt_env env = {.log = &local->run->log};
 
-    rbt_fail(&error, RBT_E_LIMIT, "the system refused thread %u of %u; use fewer --workers", id + 1, local->run->topology->workers);
+    rbt_fail(&error, RBT_E_LIMIT, "the system refused thread %u of %u; use fewer --workers", id + 1,
+             local->run->topology->workers);
     fail_job(local, &error);
     rbt_client_init(&client, local->run->topology, id, 0);
     rbt_client_retire(&client, &env);

@@ -121,7 +121,8 @@ static rbt_err check_range(const rbt_worker *worker, rbt_table table, uint64_t r
     const rbt_layout *layout;
 
     if (table >= worker->run->topology->tables)
-        return rbt_fail(error, RBT_E_USAGE, "table %u does not exist; the job has %u", table, worker->run->topology->tables);
+        return rbt_fail(error, RBT_E_USAGE, "table %u does not exist; the job has %u", table,
+                        worker->run->topology->tables);
     layout = layout_of(worker, table);
     if (row >= layout->rows || col > layout->cols || n > layout->cols - col)
         return rbt_fail(error, RBT_E_USAGE, "row %llu, columns %llu to %llu lie outside table %u of %llu x %llu",
@@ -205,7 +206,8 @@ rbt_err rbt_get_row(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t 
 {
     rbt_err err = check_range(worker, table, row, 0, 0, error);
 
-    return err != RBT_OK ? err : rbt_get_range(worker, table, row, 0, layout_of(worker, table)->cols, staleness, out, error);
+    return err != RBT_OK ? err
+                         : rbt_get_range(worker, table, row, 0, layout_of(worker, table)->cols, staleness, out, error);
 }
 
 static rbt_err check_keys(const rbt_worker *worker, rbt_table table, uint64_t row, const uint64_t *cols, size_t n,
@@ -236,10 +238,9 @@ rbt_err rbt_get_keys(rbt_worker *worker, rbt_table table, uint64_t row, const ui
     if (err == RBT_OK) {
         note_read(worker);
         for (size_t i = 0; i < n; i++)
-            rbt_client_read(&worker->client,
-                            (rbt_span){.table = table, .block = rbt_layout_block(layout, row, cols[i])},
-                            rbt_layout_offset(layout, row, cols[i]), 1, staleness,
-                            (char *)out + i * rbt_type_size(layout->type));
+            rbt_client_read(
+                &worker->client, (rbt_span){.table = table, .block = rbt_layout_block(layout, row, cols[i])},
+                rbt_layout_offset(layout, row, cols[i]), 1, staleness, (char *)out + i * rbt_type_size(layout->type));
     }
     leave(worker, worker->client.held_ns);
     return err;
@@ -289,8 +290,8 @@ rbt_err rbt_inc_row(rbt_worker *worker, rbt_table table, uint64_t row, const voi
     return err != RBT_OK ? err : rbt_inc_range(worker, table, row, 0, layout_of(worker, table)->cols, deltas, error);
 }
 
-rbt_err rbt_inc_keys(rbt_worker *worker, rbt_table table, uint64_t row, const uint64_t *cols, size_t n, const void *deltas,
-                     rbt_error *error)
+rbt_err rbt_inc_keys(rbt_worker *worker, rbt_table table, uint64_t row, const uint64_t *cols, size_t n,
+                     const void *deltas, rbt_error *error)
 {
     rbt_err err = check_keys(worker, table, row, cols, n, error);
     size_t size;
@@ -306,18 +307,21 @@ rbt_err rbt_inc_keys(rbt_worker *worker, rbt_table table, uint64_t row, const ui
 rbt_err rbt_inc(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, double delta, rbt_error *error)
 {
     rbt_err err = check_range(worker, table, row, col, 1, error);
+    rbt_type type = err == RBT_OK ? layout_of(worker, table)->type : RBT_F32;
+    double limit = type == RBT_I32 ? 0x1p31 : 0x1p63;
     float f32 = (float)delta;
-    int32_t i32 = (int32_t)delta;
-    int64_t i64 = (int64_t)delta;
-    const void *value = &f32;
+    int32_t i32;
+    int64_t i64;
 
     if (err != RBT_OK)
         return err;
-    if (layout_of(worker, table)->type == RBT_I32)
-        value = &i32;
-    else if (layout_of(worker, table)->type == RBT_I64)
-        value = &i64;
-    return rbt_inc_range(worker, table, row, col, 1, value, error);
+    if (type == RBT_F32)
+        return rbt_inc_range(worker, table, row, col, 1, &f32, error);
+    if (!(delta >= -limit && delta < limit) || delta != (double)(int64_t)delta)
+        return rbt_fail(error, RBT_E_USAGE, "an increment of %g does not fit table %u of whole numbers", delta, table);
+    i32 = (int32_t)(type == RBT_I32 ? delta : 0);
+    i64 = (int64_t)delta;
+    return rbt_inc_range(worker, table, row, col, 1, type == RBT_I32 ? (void *)&i32 : (void *)&i64, error);
 }
 
 /* -------------------------------------------------------------------------------------------------- clocks */
@@ -448,7 +452,8 @@ rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error
 
 /* ------------------------------------------------------------------------------------------------ observer */
 
-rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest, rbt_error *error)
+rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest,
+                    rbt_error *error)
 {
     const rbt_layout *layout = layout_of(observer, table);
     size_t size = rbt_type_size(layout->type);

@@ -1,8 +1,8 @@
 /* What a runtime runs, and what it reports.
  *
- * A runtime supplies the world to the nodes: it delivers messages in order per pair of nodes, tells the time, lets workers
- * wait. `local` runs workers as threads of this process, `sim` as coroutines in virtual time; the programs, the clients
- * behind them, the servers and the master are the very same.
+ * A runtime supplies the world to the nodes: it delivers messages in order per pair of nodes, tells the time, lets
+ * workers wait. `local` runs workers as threads of this process, `sim` as coroutines in virtual time; the programs, the
+ * clients behind them, the servers and the master are the very same.
  *
  * Called by job/job.c. Proved by tests/sim and tests/unit/test_local.c: under BSP both give the same bits.
  */
@@ -41,8 +41,8 @@ typedef struct rbt_run {
     const atomic_bool *interrupted; /* set from outside: end after the current clock */
 
     /* while it runs */
-    rbt_published *published;       /* per worker */
-    _Atomic uint64_t bytes;         /* sent, as encoded; the observer's do not count */
+    rbt_published *published; /* per worker */
+    _Atomic uint64_t bytes;   /* sent, as encoded; the observer's do not count */
     _Atomic uint64_t messages;
     uint64_t started_ns;
 

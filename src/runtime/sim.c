@@ -37,7 +37,7 @@ typedef struct rbt_sim {
     rbt_actor *actors; /* workers, then observers */
     uint32_t actor_count;
     rbt_process *processes; /* NULL when every worker has a process to itself */
-    uint32_t active; /* of them, those whose program has not ended for good */
+    uint32_t active;        /* of them, those whose program has not ended for good */
     bool stop_requested;
     rbt_err err;
     rbt_error error;
@@ -179,8 +179,10 @@ static void actor_work(rbt_worker *worker, uint64_t samples, uint64_t nonzeros)
     factor = rbt_stragglers_factor(sim->run->stragglers, worker->client.worker, worker->client.clock);
     ns = cost->sample_ns * (double)samples + cost->nonzero_ns * (double)nonzeros;
     worker->slowed_ns += (uint64_t)(ns * (factor - 1));
-    rbt_sim_queue_put(&sim->queue, (rbt_sim_event){.time_ns = sim->now_ns + (uint64_t)(ns * factor), .kind = RBT_SIM_WAKE,
-                                                   .worker = worker->client.worker, .incarnation = actor->incarnation});
+    rbt_sim_queue_put(&sim->queue, (rbt_sim_event){.time_ns = sim->now_ns + (uint64_t)(ns * factor),
+                                                   .kind = RBT_SIM_WAKE,
+                                                   .worker = worker->client.worker,
+                                                   .incarnation = actor->incarnation});
     actor->state = ACTOR_WORKING;
     rbt_coroutine_yield(actor->coroutine);
 }
@@ -238,7 +240,8 @@ static void end_actor(rbt_actor *actor)
     while ((message = rbt_outbox_take(&actor->inbox)) != NULL)
         rbt_message_destroy(message);
     for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
-        actor->sim->run->staleness_histogram[i] += actor->worker.client.is_observer ? 0 : actor->worker.client.staleness_seen[i];
+        actor->sim->run->staleness_histogram[i] +=
+            actor->worker.client.is_observer ? 0 : actor->worker.client.staleness_seen[i];
     rbt_coroutine_destroy(actor->coroutine);
     actor->coroutine = NULL;
     rbt_worker_deinit(&actor->worker);
@@ -269,8 +272,10 @@ static void crash(rbt_sim *sim, uint32_t worker)
         return;
     }
     actor->incarnation++;
-    rbt_sim_queue_put(&sim->queue, (rbt_sim_event){.time_ns = sim->now_ns + RESTART_NS + rbt_rng_below(&rng, RESTART_NS),
-                                                   .kind = RBT_SIM_RESTART, .worker = worker});
+    rbt_sim_queue_put(&sim->queue,
+                      (rbt_sim_event){.time_ns = sim->now_ns + RESTART_NS + rbt_rng_below(&rng, RESTART_NS),
+                                      .kind = RBT_SIM_RESTART,
+                                      .worker = worker});
 }
 
 static void plan_crashes(rbt_sim *sim)
@@ -303,7 +308,8 @@ static void take_event(rbt_sim *sim, const rbt_sim_event *event)
         handle(sim, event->message);
         break;
     case RBT_SIM_WAKE:
-        if (sim->actors[event->worker].incarnation == event->incarnation && sim->actors[event->worker].state == ACTOR_WORKING)
+        if (sim->actors[event->worker].incarnation == event->incarnation &&
+            sim->actors[event->worker].state == ACTOR_WORKING)
             resume(&sim->actors[event->worker]);
         break;
     case RBT_SIM_CRASH:
@@ -329,7 +335,8 @@ static void report_no_progress(rbt_sim *sim)
 
         if (actor->state == ACTOR_ENDED || waiting++ >= 4 || used >= sizeof text)
             continue;
-        used += (size_t)snprintf(text + used, sizeof text - used, "; worker %u (clock %llu) waits for worker %u (clock %llu)", m,
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 "; worker %u (clock %llu) waits for worker %u (clock %llu)", m,
                                  (unsigned long long)actor->worker.client.clock, slowest,
                                  (unsigned long long)sim->nodes.servers[0].clocks.least);
     }

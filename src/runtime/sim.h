@@ -1,10 +1,10 @@
 /* The simulator: a whole cluster in one thread and in virtual time.
  *
- * Workers are coroutines that run the very code the other runtimes run; they compute real gradients, and time is charged
- * for them by a cost model. Messages travel over links with latency, jitter and bandwidth in both directions. Events
- * (a message reaches a host, is handled; a worker wakes, crashes, comes back) are ordered by time, then by a counter: a
- * run is a function of its seed. Faults hit the links and the workers, never the promises of the transport: messages of
- * one pair of nodes arrive in order and at least once, some of them more than once.
+ * Workers are coroutines that run the very code the other runtimes run; they compute real gradients, and time is
+ * charged for them by a cost model. Messages travel over links with latency, jitter and bandwidth in both directions.
+ * Events (a message reaches a host, is handled; a worker wakes, crashes, comes back) are ordered by time, then by a
+ * counter: a run is a function of its seed. Faults hit the links and the workers, never the promises of the transport:
+ * messages of one pair of nodes arrive in order and at least once, some of them more than once.
  *
  * Proved by tests/sim (same seed = same bytes; BSP = local) and by the swarm.
  */
@@ -20,9 +20,9 @@ typedef struct rbt_net {
 } rbt_net;
 
 typedef struct rbt_cost {
-    double sample_ns;  /* computing: per sample and per non-zero */
+    double sample_ns; /* computing: per sample and per non-zero */
     double nonzero_ns;
-    double byte_ns;    /* handling a message at the receiver: per byte and per message */
+    double byte_ns; /* handling a message at the receiver: per byte and per message */
     double message_ns;
 } rbt_cost;
 

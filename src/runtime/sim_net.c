@@ -62,7 +62,8 @@ static uint64_t fault_delay_ns(rbt_sim_net *net)
     const rbt_faults *faults = &net->options->faults;
     uint64_t delay = 0, timeout = RETRANSMIT_NS + 4 * net->options->net.latency_ns;
 
-    for (int tries = 0; faults->drop > 0 && tries < RETRANSMIT_TRIES && rbt_rng_f64(&net->faults) < faults->drop; tries++)
+    for (int tries = 0; faults->drop > 0 && tries < RETRANSMIT_TRIES && rbt_rng_f64(&net->faults) < faults->drop;
+         tries++)
         delay += timeout;
     if (faults->delay > 0 && rbt_rng_f64(&net->faults) < faults->delay)
         delay += rbt_rng_below(&net->faults, DELAY_LATENCIES * fault_unit_ns(net) + 1);

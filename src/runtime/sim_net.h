@@ -1,9 +1,9 @@
 /* The simulator's links: when does a message arrive?
  *
- * Every node is a host with one link in each direction; a message occupies the sender's link for bytes / bandwidth, travels
- * for the latency (and jitter), then occupies the receiver's link and its attention. Messages of one pair arrive in order.
- * Faults: a lost transmission is repeated after a time-out (and holds up those behind it), a partition holds messages back
- * until it ends, a duplicate arrives later and out of order. Proved by tests/unit/test_sim_net.c.
+ * Every node is a host with one link in each direction; a message occupies the sender's link for bytes / bandwidth,
+ * travels for the latency (and jitter), then occupies the receiver's link and its attention. Messages of one pair
+ * arrive in order. Faults: a lost transmission is repeated after a time-out (and holds up those behind it), a partition
+ * holds messages back until it ends, a duplicate arrives later and out of order. Proved by tests/unit/test_sim_net.c.
  */
 #ifndef RBT_RUNTIME_SIM_NET_H
 #define RBT_RUNTIME_SIM_NET_H

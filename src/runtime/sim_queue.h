@@ -1,5 +1,5 @@
-/* The simulator's events: a heap ordered by virtual time, then by a counter, so that the order never depends on anything
- * but the run itself. Proved by tests/unit/test_sim_queue.c. */
+/* The simulator's events: a heap ordered by virtual time, then by a counter, so that the order never depends on
+ * anything but the run itself. Proved by tests/unit/test_sim_queue.c. */
 #ifndef RBT_RUNTIME_SIM_QUEUE_H
 #define RBT_RUNTIME_SIM_QUEUE_H
 

@@ -30,7 +30,8 @@ typedef struct rbt_stragglers {
 #define RBT_SLOW_MAX 1e6 /* no worker is slower than this many times */
 
 /* `spec` may be NULL: nobody is slow. */
-rbt_err rbt_stragglers_init(rbt_stragglers *stragglers, const char *spec, uint32_t workers, uint64_t seed, rbt_error *error);
+rbt_err rbt_stragglers_init(rbt_stragglers *stragglers, const char *spec, uint32_t workers, uint64_t seed,
+                            rbt_error *error);
 void rbt_stragglers_deinit(rbt_stragglers *stragglers);
 
 /* How many times longer the worker takes for this clock; 1 when it is not slow. NULL: 1. */

@@ -24,10 +24,11 @@ static inline bool rbt_ssp_may_read(uint64_t need, uint64_t slowest)
 
 /* The version of dyn an update belongs to, worked out by the worker that made it (docs/protocols.md, section 2).
  *
- * `base` is the version of the copy it was computed from, `since` the worker's own clocks since that copy, `slowest` what
- * the copy says of the slowest worker. An update never opens a version more than `staleness` past the slowest clock: that
- * keeps the live versions to staleness + 1; and it never falls behind the worker's own clock. */
-static inline uint64_t rbt_dyn_version(uint64_t base, uint64_t since, uint64_t slowest, uint64_t clock, uint64_t staleness)
+ * `base` is the version of the copy it was computed from, `since` the worker's own clocks since that copy, `slowest`
+ * what the copy says of the slowest worker. An update never opens a version more than `staleness` past the slowest
+ * clock: that keeps the live versions to staleness + 1; and it never falls behind the worker's own clock. */
+static inline uint64_t rbt_dyn_version(uint64_t base, uint64_t since, uint64_t slowest, uint64_t clock,
+                                       uint64_t staleness)
 {
     uint64_t version = base + since;
     uint64_t limit = staleness < RBT_UNBOUNDED - slowest ? slowest + staleness : RBT_UNBOUNDED;
@@ -37,8 +38,8 @@ static inline uint64_t rbt_dyn_version(uint64_t base, uint64_t since, uint64_t s
     return version > clock ? version : clock;
 }
 
-/* The lowest version a worker can name after it named `version` in `clock`, knowing `slowest`: one more, unless the bound
- * holds it down; worked out alike by the worker and by its servers. */
+/* The lowest version a worker can name after it named `version` in `clock`, knowing `slowest`: one more, unless the
+ * bound holds it down; worked out alike by the worker and by its servers. */
 static inline uint64_t rbt_dyn_next(uint64_t version, uint64_t slowest, uint64_t clock, uint64_t staleness)
 {
     return rbt_dyn_version(version, 1, slowest, clock + 1, staleness);

@@ -148,7 +148,8 @@ static bool is_small(rbt_type type, uint64_t bits, float threshold)
     return type == RBT_F32 ? x == 0 || fabsf(x) < threshold : bits == 0;
 }
 
-/* The scattered increments as a sparse snapshot, sorted by place, without those that are zero or below the threshold. */
+/* The scattered increments as a sparse snapshot, sorted by place, without those that are zero or below the threshold.
+ */
 static rbt_snap *gather_scattered(rbt_copy *copy, const rbt_layout *layout, uint32_t block, float threshold)
 {
     uint64_t *places = rbt_alloc(copy->scattered.count, sizeof *places), place, bits;

@@ -26,11 +26,12 @@ static void cut(rbt_layout *layout, uint64_t blocks)
     layout->blocks = (uint32_t)(bands * layout->across < UINT32_MAX ? bands * layout->across : UINT32_MAX);
 }
 
-/* Would a server that has its number of blocks hold more than 1.25 times its share? A table cut both ways has not always
- * a multiple of the number of servers; more and smaller blocks help. */
+/* Would a server that has its number of blocks hold more than 1.25 times its share? A table cut both ways has not
+ * always a multiple of the number of servers; more and smaller blocks help. */
 static bool is_uneven(const rbt_layout *layout, uint64_t total)
 {
-    double held = (double)divide_up(layout->blocks, layout->servers) * (double)(layout->block_rows * layout->block_cols);
+    double held =
+        (double)divide_up(layout->blocks, layout->servers) * (double)(layout->block_rows * layout->block_cols);
 
     return layout->servers > 1 && held * layout->servers > 1.25 * (double)total;
 }
@@ -47,7 +48,8 @@ static void choose_blocks(rbt_layout *layout, uint64_t total)
         each = 1;
     if (total / layout->servers / each > most)
         each = divide_up(total, layout->servers * most);
-    for (cut(layout, each * layout->servers); layout->block_rows * layout->block_cols > most; each += divide_up(each, 8))
+    for (cut(layout, each * layout->servers); layout->block_rows * layout->block_cols > most;
+         each += divide_up(each, 8))
         cut(layout, each * layout->servers);
     while (is_uneven(layout, total) && total / layout->servers / (each + 1) >= RBT_BLOCK_ELEMENTS_MIN)
         cut(layout, ++each * layout->servers);
@@ -85,14 +87,17 @@ rbt_err rbt_layout_init(rbt_layout *layout, const rbt_table_spec *spec, uint32_t
 
     RBT_ASSERT(servers > 0);
     if (spec->rows == 0 || spec->cols == 0 || spec->cols > UINT64_MAX / 2 / spec->rows)
-        return rbt_fail(error, RBT_E_USAGE, "table '%s' of %llu x %llu elements: both must be at least 1 and the product below 2^63",
+        return rbt_fail(error, RBT_E_USAGE,
+                        "table '%s' of %llu x %llu elements: both must be at least 1 and the product below 2^63",
                         spec->name, (unsigned long long)spec->rows, (unsigned long long)spec->cols);
     total = spec->rows * spec->cols;
-    *layout = (rbt_layout){.rows = spec->rows, .cols = spec->cols, .type = spec->type, .sparse = spec->sparse, .servers = servers};
+    *layout = (rbt_layout){
+        .rows = spec->rows, .cols = spec->cols, .type = spec->type, .sparse = spec->sparse, .servers = servers};
     choose_blocks(layout, total);
     if (layout->blocks > RBT_BLOCKS_MAX)
-        return rbt_fail(error, RBT_E_LIMIT, "table '%s' of %llu x %llu elements needs more than %u blocks; make it sparse",
-                        spec->name, (unsigned long long)spec->rows, (unsigned long long)spec->cols, RBT_BLOCKS_MAX);
+        return rbt_fail(error, RBT_E_LIMIT,
+                        "table '%s' of %llu x %llu elements needs more than %u blocks; make it sparse", spec->name,
+                        (unsigned long long)spec->rows, (unsigned long long)spec->cols, RBT_BLOCKS_MAX);
     layout->server = rbt_alloc(layout->blocks, sizeof *layout->server);
     rbt_layout_place(layout, servers, salt);
     return RBT_OK;

@@ -1,23 +1,23 @@
 /* How a table is cut into blocks and where the blocks live.
  *
- * A block is a rectangle of rows and columns, at most 64 Ki elements: the unit of placement, versioning and sending. The
- * number of blocks is a multiple of the number of servers and blocks are of equal size, so that shares are equal too; where
- * rows and columns do not divide like that, blocks are made smaller until nobody holds more than 1.25 times its share.
- * Block -> server is range-hash: ranges of the index space (the blocks) are hashed to servers by highest score, and a
- * server that has its share passes the block on to the next best; so another number of servers moves few blocks. Proved by
- * tests/unit/test_layout.c.
+ * A block is a rectangle of rows and columns, at most 64 Ki elements: the unit of placement, versioning and sending.
+ * The number of blocks is a multiple of the number of servers and blocks are of equal size, so that shares are equal
+ * too; where rows and columns do not divide like that, blocks are made smaller until nobody holds more than 1.25 times
+ * its share. Block -> server is range-hash: ranges of the index space (the blocks) are hashed to servers by highest
+ * score, and a server that has its share passes the block on to the next best; so another number of servers moves few
+ * blocks. Proved by tests/unit/test_layout.c.
  */
 #ifndef RBT_TABLE_LAYOUT_H
 #define RBT_TABLE_LAYOUT_H
 
 #include "rubato.h"
 
-#define RBT_BLOCK_ELEMENTS        65536u        /* of a dense table, at the most */
-#define RBT_BLOCK_ELEMENTS_SPARSE (1u << 31)    /* a sparse block only has to be addressable */
-#define RBT_BLOCK_ELEMENTS_SMALL  1024u         /* smaller blocks than this are not worth having more of */
-#define RBT_BLOCK_ELEMENTS_MIN    16u           /* nor are smaller ones for the sake of equal shares */
-#define RBT_BLOCKS_PER_SERVER     4u            /* where the table is large enough: something to move */
-#define RBT_BLOCKS_MAX            (1u << 24)    /* blocks of one table */
+#define RBT_BLOCK_ELEMENTS        65536u     /* of a dense table, at the most */
+#define RBT_BLOCK_ELEMENTS_SPARSE (1u << 31) /* a sparse block only has to be addressable */
+#define RBT_BLOCK_ELEMENTS_SMALL  1024u      /* smaller blocks than this are not worth having more of */
+#define RBT_BLOCK_ELEMENTS_MIN    16u        /* nor are smaller ones for the sake of equal shares */
+#define RBT_BLOCKS_PER_SERVER     4u         /* where the table is large enough: something to move */
+#define RBT_BLOCKS_MAX            (1u << 24) /* blocks of one table */
 
 typedef struct rbt_layout {
     uint64_t rows;

@@ -7,7 +7,8 @@
 void rbt_process_cache_init(rbt_process_cache *cache, const rbt_layout *layouts, uint32_t tables, uint32_t first_worker,
                             uint32_t workers)
 {
-    *cache = (rbt_process_cache){.tables = tables, .layouts = layouts, .first_worker = first_worker, .workers = workers};
+    *cache =
+        (rbt_process_cache){.tables = tables, .layouts = layouts, .first_worker = first_worker, .workers = workers};
     cache->copies = rbt_alloc(tables, sizeof *cache->copies);
     for (uint32_t t = 0; t < tables; t++)
         cache->copies[t] = rbt_alloc(layouts[t].blocks, sizeof **cache->copies);
@@ -25,8 +26,8 @@ void rbt_process_cache_deinit(rbt_process_cache *cache)
     rbt_free(cache->copies);
 }
 
-bool rbt_process_cache_find(const rbt_process_cache *cache, uint32_t table, uint32_t block, uint32_t worker, uint64_t clock,
-                            uint64_t need, rbt_shared_copy *found, uint64_t *included)
+bool rbt_process_cache_find(const rbt_process_cache *cache, uint32_t table, uint32_t block, uint32_t worker,
+                            uint64_t clock, uint64_t need, rbt_shared_copy *found, uint64_t *included)
 {
     const rbt_shared_copy *copy = &cache->copies[table][block];
 

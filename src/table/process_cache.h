@@ -1,10 +1,10 @@
 /* The process cache: the newest copy of every block that any worker of a process has seen.
  *
  * A worker whose own copy is too old looks here before it asks the server (SSPTable's second level; the worker's own
- * copies in cache.h are the first). A copy is good for a worker if it meets the staleness bound and contains all of that
- * worker's own updates; for that every copy carries, for each worker of the process, how many of its clocks are in it.
- * Copies are snapshots: sharing one costs a reference. Not locked: whoever shares it between threads locks around the
- * calls (node/topology.h, rbt_process). Proved by tests/unit/test_process_cache.c and by the swarm.
+ * copies in cache.h are the first). A copy is good for a worker if it meets the staleness bound and contains all of
+ * that worker's own updates; for that every copy carries, for each worker of the process, how many of its clocks are in
+ * it. Copies are snapshots: sharing one costs a reference. Not locked: whoever shares it between threads locks around
+ * the calls (node/topology.h, rbt_process). Proved by tests/unit/test_process_cache.c and by the swarm.
  */
 #ifndef RBT_TABLE_PROCESS_CACHE_H
 #define RBT_TABLE_PROCESS_CACHE_H
@@ -33,10 +33,11 @@ void rbt_process_cache_deinit(rbt_process_cache *cache);
 
 /* A copy that is good for a worker at `clock` which needs `need` of the slowest, or false. `found` gets a reference to
  * base; `applied` is not set. */
-bool rbt_process_cache_find(const rbt_process_cache *cache, uint32_t table, uint32_t block, uint32_t worker, uint64_t clock,
-                            uint64_t need, rbt_shared_copy *found, uint64_t *included);
+bool rbt_process_cache_find(const rbt_process_cache *cache, uint32_t table, uint32_t block, uint32_t worker,
+                            uint64_t clock, uint64_t need, rbt_shared_copy *found, uint64_t *included);
 
-/* A worker has received this copy; it is kept when it is not older than what is there. `applied` has one entry per worker. */
+/* A worker has received this copy; it is kept when it is not older than what is there. `applied` has one entry per
+ * worker. */
 void rbt_process_cache_offer(rbt_process_cache *cache, uint32_t table, uint32_t block, rbt_snap *base, uint64_t slowest,
                              uint64_t version, const uint64_t *applied);
 

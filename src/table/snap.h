@@ -38,14 +38,15 @@ rbt_snap *rbt_snap_create_sparse(rbt_type type, uint32_t length, uint32_t count)
 rbt_snap *rbt_snap_ref(rbt_snap *snap);
 void rbt_snap_unref(rbt_snap *snap); /* NULL is fine */
 
-/* A new snapshot of `length` values without those that are zero or smaller than `threshold` (f32 only): sparse when less
- * than half is left, else dense. */
+/* A new snapshot of `length` values without those that are zero or smaller than `threshold` (f32 only): sparse when
+ * less than half is left, else dense. */
 rbt_snap *rbt_snap_pack(rbt_type type, uint32_t length, const void *values, float threshold);
 
 /* Makes *snap one that only the caller holds, dense. */
 void rbt_snap_writable(rbt_snap **snap);
 
-/* *to += factor * from, whatever their forms; integer types take only factor 1. A *to that others hold is copied first. */
+/* *to += factor * from, whatever their forms; integer types take only factor 1. A *to that others hold is copied first.
+ */
 void rbt_snap_add(rbt_snap **to, const rbt_snap *from, float factor);
 
 /* A new snapshot with (a - b) / divisor over the elements stored in either; f32 only. `b` may be NULL (zero). */

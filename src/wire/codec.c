@@ -47,16 +47,16 @@ static const struct field {
     unsigned bit;
     size_t offset;
 } fields[] = {
-    {CLOCK, offsetof(rbt_message, clock)},       {NEED, offsetof(rbt_message, need)},
-    {SLOWEST, offsetof(rbt_message, slowest)},   {INCLUDED, offsetof(rbt_message, included)},
-    {VERSION, offsetof(rbt_message, version)},   {REQUEST, offsetof(rbt_message, request)},
-    {HELD, offsetof(rbt_message, held_ns)},      {NUMBER, offsetof(rbt_message, number)},
+    {CLOCK, offsetof(rbt_message, clock)},     {NEED, offsetof(rbt_message, need)},
+    {SLOWEST, offsetof(rbt_message, slowest)}, {INCLUDED, offsetof(rbt_message, included)},
+    {VERSION, offsetof(rbt_message, version)}, {REQUEST, offsetof(rbt_message, request)},
+    {HELD, offsetof(rbt_message, held_ns)},    {NUMBER, offsetof(rbt_message, number)},
 };
 
-#define FIELDS      (sizeof fields / sizeof fields[0])
-#define HEAD_BYTES  16 /* type, version, 2 spare, from, to, view */
-#define PART_BYTES  20 /* table, block, version, then 4 of form: absent, dense or sparse, and type */
-#define SNAP_BYTES  8  /* length, count */
+#define FIELDS     (sizeof fields / sizeof fields[0])
+#define HEAD_BYTES 16 /* type, version, 2 spare, from, to, view */
+#define PART_BYTES 20 /* table, block, version, then 4 of form: absent, dense or sparse, and type */
+#define SNAP_BYTES 8  /* length, count */
 
 enum { FORM_ABSENT, FORM_DENSE, FORM_SPARSE };
 
@@ -166,7 +166,8 @@ typedef struct reader {
 
 static rbt_err refuse(const reader *r, const char *what)
 {
-    return rbt_fail(r->error, RBT_E_PROTOCOL, "message of %zu bytes, at byte %zu: %s; the peer is damaged or speaks another version",
+    return rbt_fail(r->error, RBT_E_PROTOCOL,
+                    "message of %zu bytes, at byte %zu: %s; the peer is damaged or speaks another version",
                     (size_t)(r->end - r->start), (size_t)(r->at - r->start), what);
 }
 

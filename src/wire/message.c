@@ -54,11 +54,11 @@ void rbt_message_destroy(rbt_message *message)
 const char *rbt_message_name(rbt_message_type type)
 {
     static const char *const names[RBT_MSG_TYPES] = {
-        [RBT_MSG_PUSH] = "push",       [RBT_MSG_ACK] = "ack",       [RBT_MSG_PULL] = "pull",
-        [RBT_MSG_BLOCKS] = "blocks",   [RBT_MSG_RETIRE] = "retire", [RBT_MSG_HELLO] = "hello",
-        [RBT_MSG_VIEW] = "view",       [RBT_MSG_RESUME] = "resume", [RBT_MSG_RESUMED] = "resumed",
-        [RBT_MSG_REPORT] = "report",   [RBT_MSG_ASK] = "ask",       [RBT_MSG_STABLE] = "stable",
-        [RBT_MSG_METRIC] = "metric",   [RBT_MSG_STOP] = "stop",     [RBT_MSG_LOST] = "lost",
+        [RBT_MSG_PUSH] = "push",     [RBT_MSG_ACK] = "ack",       [RBT_MSG_PULL] = "pull",
+        [RBT_MSG_BLOCKS] = "blocks", [RBT_MSG_RETIRE] = "retire", [RBT_MSG_HELLO] = "hello",
+        [RBT_MSG_VIEW] = "view",     [RBT_MSG_RESUME] = "resume", [RBT_MSG_RESUMED] = "resumed",
+        [RBT_MSG_REPORT] = "report", [RBT_MSG_ASK] = "ask",       [RBT_MSG_STABLE] = "stable",
+        [RBT_MSG_METRIC] = "metric", [RBT_MSG_STOP] = "stop",     [RBT_MSG_LOST] = "lost",
     };
 
     return type > 0 && type < RBT_MSG_TYPES ? names[type] : "unknown";

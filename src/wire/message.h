@@ -3,8 +3,8 @@
  * A message is made by its sender, handed over as a pointer (no copy: blocks travel as snapshots), and destroyed by
  * whoever handled it. Every message also has an encoded form (codec.h), the one a socket would carry.
  *
- * One struct serves all types; which fields a type uses is a table in codec.c. Node numbers: the master is 0, servers are
- * 1 .. P, workers follow, observers (which read, but have no clock) come last: see node/topology.h.
+ * One struct serves all types; which fields a type uses is a table in codec.c. Node numbers: the master is 0, servers
+ * are 1 .. P, workers follow, observers (which read, but have no clock) come last: see node/topology.h.
  */
 #ifndef RBT_WIRE_MESSAGE_H
 #define RBT_WIRE_MESSAGE_H

@@ -25,10 +25,11 @@ void data_write(const char *path, size_t rows, size_t cols, size_t nnz, uint64_t
     rbt_data_deinit(&data);
 }
 
-/* Hands every "option=value" of the line to `set`. */
-static void each_option(const char *line, void (*set)(void *to, const char *name, const char *value), void *to)
+/* Sets every "option=value" of the line. */
+static void set_options(rbt_job *job, const char *line)
 {
     char text[LINE_BYTES], *rest = text;
+    rbt_error error = {0};
 
     assert_true(strlen(line) < sizeof text);
     snprintf(text, sizeof text, "%s", line);
@@ -37,24 +38,9 @@ static void each_option(const char *line, void (*set)(void *to, const char *name
 
         assert_non_null(equals);
         *equals = '\0';
-        set(to, word, equals + 1);
+        if (rbt_job_set(job, word, equals + 1, &error) != RBT_OK)
+            fail_msg("%s = %s: %s", word, equals + 1, error.text);
     }
-}
-
-static void set_job(void *to, const char *name, const char *value)
-{
-    rbt_error error = {0};
-
-    if (rbt_job_set(to, name, value, &error) != RBT_OK)
-        fail_msg("%s = %s: %s", name, value, error.text);
-}
-
-static void set_options(void *to, const char *name, const char *value)
-{
-    rbt_error error = {0};
-
-    if (rbt_options_set(to, name, value, &error) != RBT_OK)
-        fail_msg("%s = %s: %s", name, value, error.text);
 }
 
 static job_outcome run_line(const char *line)
@@ -63,7 +49,7 @@ static job_outcome run_line(const char *line)
     rbt_job *job = rbt_job_create("lr");
     const float *w;
 
-    each_option(line, set_job, job);
+    set_options(job, line);
     o.err = rbt_job_run(job, NULL, NULL, &o.error);
     w = rbt_job_parameters(job, &o.n);
     if (w != NULL) {
@@ -109,18 +95,6 @@ uint64_t job_hash(const char *format, ...)
     hash = o.result.param_hash;
     outcome_deinit(&o);
     return hash;
-}
-
-rbt_options job_options(const char *line)
-{
-    rbt_error error = {0};
-    rbt_options options;
-
-    rbt_options_init(&options);
-    each_option(line, set_options, &options);
-    if (rbt_options_check(&options, &error) != RBT_OK)
-        fail_msg("%s: %s", line, error.text);
-    return options;
 }
 
 void setup_init(job_setup *setup, const rbt_topology *topology, const rbt_rule *rule, const rbt_table_spec *specs,

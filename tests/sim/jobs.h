@@ -33,10 +33,8 @@ void outcome_deinit(job_outcome *outcome);
 /* The same for a job that must end well and of which only the parameters' hash matters. */
 uint64_t job_hash(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The options of such a line as the job sees them; to be released with rbt_options_deinit. */
-rbt_options job_options(const char *line);
-
-/* In a table program: a check that failed ends the job with an error. (cmocka's assertions may not leave a worker's stack.) */
+/* In a table program: a check that failed ends the job with an error. (cmocka's assertions may not leave a worker's
+ * stack.) */
 #define program_check(condition, error)                                                                                \
     do {                                                                                                               \
         if (!(condition))                                                                                              \

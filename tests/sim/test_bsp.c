@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "data/shard.h"
 
-#define ROWS    240
+#define ROWS         240
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static const char *const RULES[] = {"con", "sum", "dyn partition-sync=off", "dyn partition-sync=on", "adagrad"};
@@ -27,6 +27,7 @@ static const char *const WAYS[] = {
     "runtime=local encode=true straggler=worker=0,slow=2",
     "runtime=sim",
     "runtime=sim encode=true eval-every=0",
+    "runtime=sim per-process=3",
     "runtime=sim " STRAGGLERS,
     "runtime=sim " FAULTS,
     "runtime=sim encode=true verify=true " STRAGGLERS FAULTS,
@@ -38,7 +39,8 @@ static void all_ways_give(uint64_t expected, const char *rule, uint32_t workers,
     for (uint32_t p = 1; p <= servers; p++)
         for (size_t way = 0; way < COUNT(WAYS); way++)
             if (job_hash(JOB "%s", rule, workers, p, seed, WAYS[way]) != expected)
-                fail_msg("rule %s, %u workers, %u servers, seed %u: '%s' gives other bits", rule, workers, p, seed, WAYS[way]);
+                fail_msg("rule %s, %u workers, %u servers, seed %u: '%s' gives other bits", rule, workers, p, seed,
+                         WAYS[way]);
 }
 
 static void bsp_is_the_same_on_local_and_sim_for_1_2_4_8_workers_and_1_to_4_servers(void **state)
@@ -51,6 +53,31 @@ static void bsp_is_the_same_on_local_and_sim_for_1_2_4_8_workers_and_1_to_4_serv
 
                 all_ways_give(expected, RULES[rule], WORKERS[w], 4, seed);
             }
+}
+
+/* 245 rows, 4 workers, one batch of 61 rows a clock: the first worker has 62 rows and twice as many clocks. */
+static void workers_that_run_dry_leave_the_same_bits_everywhere(void **state)
+{
+    (void)state;
+    data_write("uneven.svm", 245, 57, 6, 4);
+    for (size_t rule = 0; rule < COUNT(RULES); rule++) {
+        uint64_t expected = 0;
+
+        for (uint32_t servers = 1; servers <= 3; servers++)
+            for (size_t way = 0; way < COUNT(WAYS); way++) {
+                job_outcome o =
+                    job_run("data=uneven.svm sync=bsp rule=%s workers=4 servers=%u batch=61 batches-per-clock=1 "
+                            "epochs=3 %s",
+                            RULES[rule], servers, WAYS[way]);
+
+                if (o.err != RBT_OK)
+                    fail_msg("%s: %s", WAYS[way], o.error.text);
+                assert_int_equal(o.result.updates, 6 + 3 * 3);
+                expected = expected == 0 ? o.result.param_hash : expected;
+                assert_int_equal(o.result.param_hash, expected);
+                outcome_deinit(&o);
+            }
+    }
 }
 
 static void bsp_repeats_itself_on_threads(void **state)
@@ -89,7 +116,8 @@ static void assert_close(const float *a, const float *b, size_t n)
 
 static void workers_averaged_on_whole_shards_equal_one_worker_on_all_rows(void **state)
 {
-    job_outcome one = job_run("data=data.svm sync=bsp rule=con workers=1 runtime=sim clocks=10 batch=100%% lr=2 l2=0.01");
+    job_outcome one =
+        job_run("data=data.svm sync=bsp rule=con workers=1 runtime=sim clocks=10 batch=100%% lr=2 l2=0.01");
 
     (void)state;
     for (uint32_t workers = 2; workers <= 8; workers *= 2) { /* 240 rows: shards of equal size */
@@ -139,9 +167,10 @@ static void workers_averaged_on_batches_equal_one_worker_with_their_union(void *
 {
     (void)state;
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        job_outcome many = job_run("data=data.svm sync=bsp rule=con workers=%u servers=3 runtime=sim clocks=12 batch=10 "
-                                   "batches-per-clock=1 lr=2 l2=0.01",
-                                   workers);
+        job_outcome many =
+            job_run("data=data.svm sync=bsp rule=con workers=%u servers=3 runtime=sim clocks=12 batch=10 "
+                    "batches-per-clock=1 lr=2 l2=0.01",
+                    workers);
         float *one = malloc(many.n * sizeof *one);
 
         assert_int_equal(many.err, RBT_OK);
@@ -163,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bsp_is_the_same_on_local_and_sim_for_1_2_4_8_workers_and_1_to_4_servers),
+        cmocka_unit_test(workers_that_run_dry_leave_the_same_bits_everywhere),
         cmocka_unit_test(bsp_repeats_itself_on_threads),
         cmocka_unit_test(another_seed_or_another_number_of_workers_is_another_result),
         cmocka_unit_test(workers_averaged_on_whole_shards_equal_one_worker_on_all_rows),

@@ -91,8 +91,8 @@ static double rate_of(const recipe *plain, uint64_t clock)
     return rate;
 }
 
-/* w -= rate * (mean gradient + l2 * w), batch after batch; a clock's steps together, without the small ones, are what is
- * added to the parameters when the clock ends. */
+/* w -= rate * (mean gradient + l2 * w), batch after batch; a clock's steps together, without the small ones, are what
+ * is added to the parameters when the clock ends. */
 static uint64_t descend(const recipe *plain, uint64_t seed)
 {
     problem p;
@@ -181,6 +181,8 @@ static void compare(const char *rule, double filter, float factor, uint64_t (*lo
         recipe setting = SETTINGS[i];
         uint64_t expected;
 
+        if (loop == adagrad && (setting.root > 0 || setting.power > 0))
+            continue; /* it shrinks its own steps */
         setting.filter = filter;
         setting.factor = factor;
         expected = loop(&setting, 5);
@@ -240,7 +242,8 @@ static void another_seed_is_another_result(void **state)
     (void)state;
     setting.factor = 1;
     assert_int_not_equal(descend(&setting, 5), descend(&setting, 6));
-    assert_int_equal(job_hash("data=data.svm workers=1 sync=bsp rule=sum seed=6 %s", setting.line), descend(&setting, 6));
+    assert_int_equal(job_hash("data=data.svm workers=1 sync=bsp rule=sum seed=6 %s", setting.line),
+                     descend(&setting, 6));
 }
 
 static int write_data(void **state)

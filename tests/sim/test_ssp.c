@@ -1,6 +1,7 @@
 /* Proves SSP, BSP and ASP with whole jobs in the simulator: a table of counters, in which every worker counts its own
- * clocks, shows what each read contains. No read misses an update older than its bound, every worker reads its own writes,
- * clocks being computed differ by at most s, whoever is slow, runs dry or dies; and the cache spares questions. */
+ * clocks, shows what each read contains. No read misses an update older than its bound, every worker reads its own
+ * writes, clocks being computed differ by at most s, whoever is slow, runs dry or dies; and the cache spares questions.
+ */
 #include "sim/jobs.h"
 
 #include <stdio.h>
@@ -15,7 +16,8 @@ typedef struct counting {
     job_setup setup;
     uint64_t staleness;
     uint64_t clocks[WORKERS];
-    int64_t total[WORKERS]; /* as the observer found them in the end */
+    int64_t total[WORKERS];   /* as the observer found them in the end */
+    bool works_first;         /* computes before it reads, not after */
     uint64_t most_seen_ahead; /* clocks of others beyond what the bound demands: best effort */
 } counting;
 
@@ -24,8 +26,11 @@ static rbt_err count_clock(rbt_worker *worker, counting *c, rbt_error *error)
     uint32_t me = rbt_worker_id(worker);
     uint64_t clock = rbt_worker_clock(worker);
     int64_t seen[WORKERS];
-    rbt_err err = rbt_get_row(worker, 0, 0, c->staleness, seen, error);
+    rbt_err err;
 
+    if (c->works_first)
+        rbt_worker_did(worker, 5000, 0);
+    err = rbt_get_row(worker, 0, 0, c->staleness, seen, error);
     if (err != RBT_OK)
         return err;
     for (uint32_t m = 0; m < WORKERS; m++) {
@@ -70,7 +75,8 @@ static rbt_err look(rbt_worker *observer, void *argument, rbt_error *error)
 
 static void counting_init(counting *c, uint64_t staleness, uint32_t servers, bool eager)
 {
-    rbt_topology topology = {.workers = WORKERS, .servers = servers, .observers = 1, .staleness = staleness, .eager = eager};
+    rbt_topology topology = {
+        .workers = WORKERS, .servers = servers, .observers = 1, .staleness = staleness, .eager = eager};
     rbt_table_spec spec = {.name = "counters", .rows = 1, .cols = WORKERS, .type = RBT_I64};
 
     memset(c, 0, sizeof *c);
@@ -109,6 +115,7 @@ static void no_read_misses_an_update_older_than_its_bound(void **state)
                     counting c;
 
                     counting_init(&c, bounds[i], servers, eager && bounds[i] > 0);
+                    c.setup.topology.process_workers = servers; /* alone, in pairs, in threes */
                     counting_run(&c, slow[k]);
                     assert_true(bounds[i] == RBT_UNBOUNDED || c.setup.run.max_gap <= bounds[i]);
                     if (bounds[i] == 0)
@@ -144,7 +151,8 @@ static void every_clock_counts_once_whatever_the_network_does(void **state)
         c.setup.sim.seed = seed;
         c.setup.run.encode = seed % 2;
         c.setup.sim.net.jitter_ns = 300000;
-        c.setup.sim.faults = (rbt_faults){.drop = 0.1, .duplicate = 0.3, .delay = 0.2, .partitions = 3, .within_ns = 9000000};
+        c.setup.sim.faults =
+            (rbt_faults){.drop = 0.1, .duplicate = 0.3, .delay = 0.2, .partitions = 3, .within_ns = 9000000};
         counting_run(&c, "lognormal=1");
         repeated += c.setup.run.repeated;
         setup_deinit(&c.setup);
@@ -205,6 +213,55 @@ static void a_larger_bound_means_fewer_questions(void **state)
     assert_true(messages[2] >= 2 * WORKERS * CLOCKS); /* pushes and their acknowledgements */
 }
 
+static void workers_of_one_process_share_what_one_of_them_has_pulled(void **state)
+{
+    uint64_t messages[2];
+
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        counting c;
+
+        counting_init(&c, 2, 1, false);
+        c.setup.topology.process_workers = i == 0 ? 1 : WORKERS;
+        c.works_first = true; /* so that its last push is in what the others pull meanwhile */
+        counting_run(&c, "lognormal=0.5");
+        messages[i] = atomic_load(&c.setup.run.messages);
+        setup_deinit(&c.setup);
+    }
+    assert_true(messages[1] < messages[0]);
+}
+
+/* Worker 1 only writes: nothing but the limit on unacknowledged clocks holds it. */
+static rbt_err write_only(rbt_worker *worker, void *argument, rbt_error *error)
+{
+    counting *c = argument;
+    rbt_err err = RBT_OK;
+
+    while (err == RBT_OK && rbt_worker_clock(worker) < 300) {
+        uint64_t other = atomic_load(&c->setup.run.published[0].clock);
+
+        program_check(rbt_worker_clock(worker) <= other + RBT_UNACKED_MAX + 1, error);
+        rbt_worker_did(worker, rbt_worker_id(worker) == 0 ? 100000 : 1, 0);
+        err = rbt_inc(worker, 0, 0, rbt_worker_id(worker), 1, error);
+        if (err == RBT_OK)
+            err = rbt_clock(worker, error);
+    }
+    return err;
+}
+
+static void a_bsp_worker_that_never_reads_is_held_by_the_limit_on_unacknowledged_clocks(void **state)
+{
+    counting c;
+
+    (void)state;
+    counting_init(&c, 0, 2, false);
+    c.setup.run.program.work = write_only;
+    for (uint32_t m = 0; m < WORKERS; m++)
+        c.clocks[m] = 300;
+    counting_run(&c, NULL);
+    setup_deinit(&c.setup);
+}
+
 static void a_slow_worker_costs_bsp_its_whole_slowness_and_asp_nothing(void **state)
 {
     uint64_t took[2], alone = 0;
@@ -234,6 +291,8 @@ int main(void)
         cmocka_unit_test(every_clock_counts_once_whoever_crashes_and_comes_back),
         cmocka_unit_test(the_others_go_on_when_a_worker_is_lost_for_good),
         cmocka_unit_test(a_larger_bound_means_fewer_questions),
+        cmocka_unit_test(workers_of_one_process_share_what_one_of_them_has_pulled),
+        cmocka_unit_test(a_bsp_worker_that_never_reads_is_held_by_the_limit_on_unacknowledged_clocks),
         cmocka_unit_test(a_slow_worker_costs_bsp_its_whole_slowness_and_asp_nothing),
     };
 

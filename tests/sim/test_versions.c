@@ -1,6 +1,6 @@
-/* Proves what DynSGD promises of its versions (docs/protocols.md, section 2): at most staleness + 1 of them are alive in real
- * runs, their memory stays within (s + 1) / P of the parameters, and partition-synchronised pulls never mix versions of
- * different servers, which the same test shows to happen as soon as the stable version is ignored. */
+/* Proves what DynSGD promises of its versions (docs/protocols.md, section 2): at most staleness + 1 of them are alive
+ * in real runs, their memory stays within (s + 1) / P of the parameters, and partition-synchronised pulls never mix
+ * versions of different servers, which the same test shows to happen as soon as the stable version is ignored. */
 #include "sim/jobs.h"
 #include "unit/world.h"
 
@@ -21,9 +21,10 @@ static job_outcome run_dyn(const char *more, uint64_t staleness, uint32_t worker
 
 static void live_versions_never_exceed_staleness_plus_one(void **state)
 {
-    static const char *const ways[] = {"runtime=sim straggler=frac=0.25,slow=9", "runtime=sim straggler=p=0.1,slow=20",
-                                       "runtime=sim straggler=lognormal=1 faults=drop=0.05,dup=0.1,delay=0.1,crash=2,within=5ms",
-                                       "runtime=local straggler=worker=0,slow=3"};
+    static const char *const ways[] = {
+        "runtime=sim straggler=frac=0.25,slow=9", "runtime=sim straggler=p=0.1,slow=20",
+        "runtime=sim straggler=lognormal=1 faults=drop=0.05,dup=0.1,delay=0.1,crash=2,within=5ms",
+        "runtime=local straggler=worker=0,slow=3"};
     static const uint64_t bounds[] = {0, 1, 3, 10};
     uint64_t most = 0;
 
@@ -69,8 +70,8 @@ static void other_rules_keep_no_versions(void **state)
 
 enum how { SYNCHRONISED, UNSYNCHRONISED, STABLE_IGNORED };
 
-/* Worker 0 has pushed three clocks; all of them have reached the server of block 0, only the first that of block 1. Then
- * worker 1 reads both. Returns what it got. */
+/* Worker 0 has pushed three clocks; all of them have reached the server of block 0, only the first that of block 1.
+ * Then worker 1 reads both. Returns what it got. */
 static void race(enum how how, float got[2])
 {
     rbt_topology topology = {.workers = 2, .servers = 2, .staleness = 4, .partition_sync = how != UNSYNCHRONISED};
@@ -87,7 +88,8 @@ static void race(enum how how, float got[2])
         world_deliver(&w, node_of_worker(&w, 0), RBT_MASTER);
         world_deliver(&w, RBT_MASTER, ANY);
         world_want(&w, 0, 4);
-        while ((message = world_take(&w, node_of_worker(&w, 0), lagging, RBT_MSG_PULL)) != NULL) { /* answered at once */
+        while ((message = world_take(&w, node_of_worker(&w, 0), lagging, RBT_MSG_PULL)) !=
+               NULL) { /* answered at once */
             message->clock = 0;
             world_handle(&w, message);
         }
@@ -148,7 +150,8 @@ static void a_reader_never_loses_its_own_updates_to_the_stable_version(void **st
     world w;
 
     (void)state;
-    world_init(&w, (rbt_topology){.workers = 1, .servers = 2, .staleness = 4, .partition_sync = true}, &rbt_rule_dyn, 64);
+    world_init(&w, (rbt_topology){.workers = 1, .servers = 2, .staleness = 4, .partition_sync = true}, &rbt_rule_dyn,
+               64);
     for (uint64_t clock = 0; clock < 3; clock++)
         world_work(&w, 0, 4, 1);
     world_deliver(&w, node_of_worker(&w, 0), ANY);

@@ -240,6 +240,19 @@ static void list(const rbt_options *o, char *text, size_t room)
         used += (size_t)snprintf(text + used, room - used, "%s = %s\n", name, value);
 }
 
+static void partition_sync_off_is_listed_while_the_rule_is_auto(void **state)
+{
+    char listed[4096];
+    rbt_options o;
+
+    (void)state;
+    rbt_options_init(&o);
+    set(&o, "partition-sync", "off");
+    list(&o, listed, sizeof listed);
+    assert_non_null(strstr(listed, "partition-sync = off"));
+    rbt_options_deinit(&o);
+}
+
 static void what_is_listed_describes_the_same_job(void **state)
 {
     static const char *const PROTOCOLS[] = {"bsp", "asp/sum", "ssp:7/con", "ssp:inf/dyn", "bsp/adagrad", "ssp"};
@@ -418,6 +431,7 @@ int main(void)
         cmocka_unit_test(a_misspelt_option_is_answered_with_the_nearest),
         cmocka_unit_test(senseless_combinations_are_refused_with_the_reason),
         cmocka_unit_test(auto_values_follow_the_protocol),
+        cmocka_unit_test(partition_sync_off_is_listed_while_the_rule_is_auto),
         cmocka_unit_test(what_is_listed_describes_the_same_job),
         cmocka_unit_test(protocols_set_sync_staleness_and_rule),
         cmocka_unit_test(a_job_file_sets_options),

@@ -1,11 +1,12 @@
-/* Proves src/node/worker.c in a cluster driven by hand: when a worker asks, when its cache will do, that it always reads
- * its own writes, that pushes are kept until acknowledged and sent again under a new view, how it comes back after a
- * crash, and what bounds it. */
+/* Proves src/node/worker.c in a cluster driven by hand: when a worker asks, when its cache will do, that it always
+ * reads its own writes, that pushes are kept until acknowledged and sent again under a new view, how it comes back
+ * after a crash, and what bounds it. */
 #include "unit/world.h"
 
 static void begin(world *w, uint32_t workers, uint32_t servers, uint64_t staleness, const rbt_rule *rule)
 {
-    world_init(w, (rbt_topology){.workers = workers, .servers = servers, .observers = 1, .staleness = staleness}, rule, 64);
+    world_init(w, (rbt_topology){.workers = workers, .servers = servers, .observers = 1, .staleness = staleness}, rule,
+               64);
 }
 
 static size_t pulls(const world *w)
@@ -110,7 +111,7 @@ static void a_worker_reads_its_own_writes_at_every_stage(void **state)
     world_clock(&w, 0);
     world_deliver(&w, ANY, ANY);
     assert_true(world_read(&w, 0, 0, 5) == 2); /* applied */
-    assert_false(world_want(&w, 0, 0)); /* a stricter read must ask */
+    assert_false(world_want(&w, 0, 0));        /* a stricter read must ask */
     world_deinit(&w);
 }
 

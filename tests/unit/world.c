@@ -208,7 +208,8 @@ rbt_message *push_by_hand(const world *w, uint32_t worker, uint64_t clock, uint3
     return push;
 }
 
-rbt_message *pull_by_hand(const world *w, uint32_t worker, uint64_t clock, uint64_t need, uint32_t server, uint64_t request)
+rbt_message *pull_by_hand(const world *w, uint32_t worker, uint64_t clock, uint64_t need, uint32_t server,
+                          uint64_t request)
 {
     rbt_message *pull = rbt_message_create(RBT_MSG_PULL, node_of_worker(w, worker), rbt_node_of_server(server));
 

@@ -1,5 +1,6 @@
-/* A cluster driven by hand: a master, servers and clients, and a wire on which what they say lies until the test delivers
- * it, loses it, repeats it or changes it. One table of f32. Used by the tests of src/node and of the checker. */
+/* A cluster driven by hand: a master, servers and clients, and a wire on which what they say lies until the test
+ * delivers it, loses it, repeats it or changes it. One table of f32. Used by the tests of src/node and of the checker.
+ */
 #ifndef RBT_TESTS_UNIT_WORLD_H
 #define RBT_TESTS_UNIT_WORLD_H
 
@@ -26,8 +27,8 @@ typedef struct world {
     uint64_t now_ns;
 } world;
 
-/* `like` says how many nodes there are and how they keep time; the table has `cols` columns, one block on each server when
- * they are few. */
+/* `like` says how many nodes there are and how they keep time; the table has `cols` columns, one block on each server
+ * when they are few. */
 void world_init(world *world, rbt_topology like, const rbt_rule *rule, uint32_t cols);
 void world_deinit(world *world);
 
