@@ -52,7 +52,8 @@ static int help(void)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-9s %s\n", COMMANDS[i].name, COMMANDS[i].about);
     printf("\nrubato COMMAND --help lists a command's options; rubato --version tells the version.\n"
-           "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 target not reached, 5 broken guarantee, 6 no progress, 130 interrupted.\n");
+           "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 target not reached, 5 broken guarantee, 6 no progress, 130 "
+           "interrupted.\n");
     return 0;
 }
 

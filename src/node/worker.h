@@ -3,8 +3,8 @@
  * The runtime calls rbt_client_handle for messages and, on behalf of the program, the other functions; none of them
  * waits. rbt_client_want says whether a read may go ahead and otherwise asks for what is missing; the runtime then lets
  * the worker sleep until messages have come and asks again. What holds always:
- *   - a read at clock c uses copies whose slowest clock is at least c - staleness (asserted on every read), and
- * contains all of the worker's own updates;
+ *   - a read at clock c uses copies whose slowest clock is at least c - staleness (asserted on every read), and contains
+ *     all of the worker's own updates;
  *   - a push is kept until its server has acknowledged it, and sent again when the view changes;
  *   - a worker that was restarted goes on at the lowest clock all servers have of it.
  * docs/protocols.md, section 1. Proved by tests/unit/test_worker.c and by the swarm.
@@ -18,7 +18,7 @@
 /* A pull under way, kept so that it can be sent again. */
 typedef struct rbt_request {
     uint64_t id;
-    rbt_message *pull; /* NULL while the master is asked for the version */
+    rbt_message *pull;
 } rbt_request;
 
 typedef struct rbt_client {
@@ -35,7 +35,7 @@ typedef struct rbt_client {
     uint32_t *unacked_count; /* per server */
     uint64_t last_request;
     RBT_ARRAY(rbt_request) requests;
-    bool *has_versions;            /* per server: it holds blocks whose rule has versions */
+    bool *has_versions;      /* per server: it holds blocks whose rule has versions */
     uint64_t *known;         /* per server: clocks its slowest worker is known to have finished */
     uint64_t next_version;   /* dyn: the lowest version this worker may name next, as its servers work it out */
     uint64_t stable_request; /* partition sync: the question to the master under way, 0 when answered */

@@ -8,7 +8,7 @@ seeds=500
 
 expect 0 swarm --seeds $seeds
 prints "$seeds seeds from 1 on: every guarantee held"
-[ ! -s "$err" ] || fail 'a swarm that passed complains'
+! grep -v 'ASan does' "$err" | grep -q . || fail 'a swarm that passed complains' # a sanitizer may remark on coroutines
 
 # other seeds than the first ones, and what each of them was
 expect 0 swarm --seed 100001 --seeds 20 --verbose
