@@ -139,7 +139,7 @@ typedef uint32_t rbt_table; /* a table's number: 0, 1, ... in order of creation 
 
 typedef struct rbt_worker rbt_worker;
 
-/* A table program: a function that every worker runs, against tables that were listed when the job was described.
+/* A table program: a function that every worker runs, against tables that were created on its job (section 5).
  * It may read and increment as often as it likes between two clocks. */
 typedef struct rbt_program {
     const char *name;
@@ -191,6 +191,8 @@ RBT_API void rbt_worker_did(rbt_worker *worker, uint64_t samples, uint64_t nonze
  *     rbt_job_set(job, "data", "train.svm", &error);
  *     rbt_job_set(job, "workers", "8", &error);
  *     rbt_job_run(job, NULL, NULL, &error);
+ *
+ * The name of a built-in model makes a job that trains it on data; NULL makes one for a table program (below).
  */
 typedef struct rbt_job rbt_job;
 
@@ -295,6 +297,21 @@ RBT_API void rbt_job_interrupt(rbt_job *job);
 /* After a run: the result, the parameters, what they were made for. NULL before. */
 RBT_API const rbt_result *rbt_job_result(const rbt_job *job);
 RBT_API const float *rbt_job_parameters(const rbt_job *job, size_t *n);
+
+/* A table program as a job: created with rbt_job_create(NULL), given tables and options (workers, servers, sync, ...), and
+ * run once. Increments add up (rule sum) unless another rule is set. When all workers have ended, the tables can be read.
+ *
+ *     rbt_job *job = rbt_job_create(NULL);
+ *     rbt_table_create(job, &(rbt_table_spec){.name = "counts", .rows = 1, .cols = 1000, .type = RBT_I64}, &counts, &error);
+ *     rbt_job_set(job, "workers", "8", &error);
+ *     rbt_job_run_program(job, &(rbt_program){.name = "count", .work = count, .argument = &counts}, NULL, NULL, &error);
+ *     rbt_table_read(job, counts, 0, 0, 1000, values, &error);
+ */
+RBT_API rbt_err rbt_table_create(rbt_job *job, const rbt_table_spec *spec, rbt_table *table, rbt_error *error);
+RBT_API rbt_err rbt_job_run_program(rbt_job *job, const rbt_program *program, rbt_event_handler *handler, void *context,
+                                    rbt_error *error);
+RBT_API rbt_err rbt_table_read(const rbt_job *job, rbt_table table, uint64_t row, uint64_t col, uint64_t n, void *out,
+                               rbt_error *error);
 
 /* A trained model: the model's functions, its shape and its parameters. Files are checksummed and written atomically.
  */

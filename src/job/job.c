@@ -1,32 +1,11 @@
 /* A job from its options to its result (rubato.h, section 5): loads, lays out, runs on the chosen runtime, reports. */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "job/evaluate.h"
+#include "job/job_state.h"
 #include "model/metrics.h"
-#include "runtime/sim.h"
-
-typedef struct option_text {
-    const char *name;
-    char *value;
-} option_text;
-
-struct rbt_job {
-    rbt_options options;
-    bool checked;
-    RBT_ARRAY(option_text) texts; /* of the options, made on demand */
-    atomic_bool interrupted;
-    rbt_event_handler *handler;
-    void *context;
-    pthread_mutex_t handler_lock; /* workers log from their own threads */
-    bool has_result;
-    rbt_result result;
-    rbt_worker_report *reports;
-    rbt_trained trained;
-};
 
 /* What a run needs besides the job itself; lives only while it runs. */
 typedef struct job_run {
@@ -35,10 +14,7 @@ typedef struct job_run {
     rbt_shards shards;
     rbt_training training;
     rbt_evaluation evaluation;
-    rbt_topology topology;
-    rbt_stragglers stragglers;
-    rbt_sim_options sim;
-    rbt_run run;
+    rbt_setup setup;
 } job_run;
 
 /* ------------------------------------------------------------------------------------- creating, describing */
@@ -50,7 +26,7 @@ rbt_job *rbt_job_create(const char *model)
     rbt_options_init(&job->options);
     pthread_mutex_init(&job->handler_lock, NULL);
     rbt_free(job->options.model);
-    job->options.model = rbt_strdup(model);
+    job->options.model = model != NULL ? rbt_strdup(model) : NULL;
     return job;
 }
 
@@ -66,6 +42,7 @@ void rbt_job_destroy(rbt_job *job)
     if (job == NULL)
         return;
     forget_texts(job);
+    rbt_job_forget_tables(job);
     rbt_options_deinit(&job->options);
     rbt_free(job->reports);
     rbt_free(job->trained.w);
@@ -83,7 +60,7 @@ bool rbt_job_option(const rbt_job *job, size_t i, const char **name, const char 
 {
     rbt_job *mine = (rbt_job *)job; /* the texts are a cache */
     char text[RBT_OPTION_ROOM];
-    option_text one;
+    rbt_option_text one;
 
     while (mine->texts.count <= i) {
         if (!rbt_options_at(&job->options, mine->texts.count, &one.name, text, sizeof text))
@@ -121,7 +98,7 @@ rbt_err rbt_job_save(const rbt_job *job, const char *path, rbt_error *error)
 
 /* --------------------------------------------------------------------------------------------------- events */
 
-static void emit(rbt_job *job, const rbt_event *event)
+void rbt_job_emit(rbt_job *job, const rbt_event *event)
 {
     if (job->handler == NULL)
         return;
@@ -136,26 +113,31 @@ static void on_log(void *context, rbt_log_level level, const char *source, const
 
     (void)level;
     (void)source;
-    emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = sentence});
+    rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = sentence});
+}
+
+rbt_log rbt_job_log(rbt_job *job)
+{
+    return (rbt_log){.write = on_log, .context = job, .least = RBT_LOG_INFO};
 }
 
 static void on_progress(void *context, const rbt_progress *progress)
 {
     rbt_job *job = context;
 
-    emit(job, &(rbt_event){.kind = RBT_EVENT_CLOCK, .job = job, .progress = progress});
+    rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_CLOCK, .job = job, .progress = progress});
 }
 
 static void on_valid(void *context, uint64_t clock, double seconds, double loss, double accuracy)
 {
     rbt_job *job = context;
 
-    emit(job, &(rbt_event){.kind = RBT_EVENT_EVAL,
-                           .job = job,
-                           .eval_clock = clock,
-                           .eval_seconds = seconds,
-                           .eval_loss = loss,
-                           .eval_accuracy = accuracy});
+    rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_EVAL,
+                                   .job = job,
+                                   .eval_clock = clock,
+                                   .eval_seconds = seconds,
+                                   .eval_loss = loss,
+                                   .eval_accuracy = accuracy});
 }
 
 /* -------------------------------------------------------------------------------------------------- setting up */
@@ -165,8 +147,10 @@ static rbt_err settle_options(rbt_job *job, rbt_error *error)
     rbt_options *options = &job->options;
     rbt_err err = rbt_options_check(options, error);
 
-    if (err == RBT_OK && options->data == NULL)
-        err = rbt_fail(error, RBT_E_USAGE, "no data: give --data PATH");
+    if (err == RBT_OK && (options->model == NULL || options->data == NULL))
+        err = rbt_fail(error, RBT_E_USAGE,
+                       options->model == NULL ? "no model: a job without one runs a table program"
+                                              : "no data: give --data PATH");
     forget_texts(job);
     return err;
 }
@@ -197,55 +181,25 @@ static rbt_err load(const rbt_job *job, job_run *r, rbt_error *error)
     return err;
 }
 
-static const rbt_rule *rule_of(rbt_rule_kind kind)
-{
-    switch (kind) {
-    case RBT_RULE_SUM:
-        return &rbt_rule_sum;
-    case RBT_RULE_CON:
-        return &rbt_rule_con;
-    case RBT_RULE_ADAGRAD:
-        return &rbt_rule_adagrad;
-    case RBT_RULE_DYN:
-    case RBT_RULE_AUTO:
-        break;
-    }
-    return &rbt_rule_dyn;
-}
-
 static rbt_err lay_out(const rbt_options *options, job_run *r, rbt_error *error)
 {
-    rbt_topology *topology = &r->topology;
     rbt_table_spec specs[] = {
         [RBT_TABLE_PARAMETERS] = {.name = "parameters", .rows = 1, .cols = r->training.n, .type = RBT_F32},
         [RBT_TABLE_PROBE] = {.name = "probe", .rows = 1, .cols = options->workers, .type = RBT_I64},
     };
-    rbt_rule_config rule = {.rule = rule_of(options->rule),
-                            .workers = options->workers,
-                            .staleness = options->staleness,
-                            .factor = (float)(options->global_rate > 0 ? options->global_rate : 1.0 / options->workers),
-                            .rate = (float)options->lr,
-                            .partition_sync = options->partition_sync == RBT_ON};
+    rbt_err err = rbt_setup_lay_out(&r->setup, options, specs, options->verify ? 2 : 1, error);
 
-    r->training.takes_gradients = rule.rule->takes_gradients;
-    topology->workers = options->workers;
-    topology->servers = options->servers;
-    topology->observers = 1;
-    topology->process_workers = options->runtime == RBT_RUNTIME_LOCAL ? options->workers : options->per_process;
-    topology->staleness = options->staleness;
-    topology->eager = options->eager == RBT_ON;
-    topology->partition_sync = rule.partition_sync;
-    topology->filter = (float)options->filter;
-    return rbt_topology_init(topology, specs, options->verify ? 2 : 1, &rule, error);
+    if (err == RBT_OK)
+        r->training.takes_gradients = r->setup.topology.rule[RBT_TABLE_PARAMETERS].rule->takes_gradients;
+    return err;
 }
 
 static rbt_err set_up(rbt_job *job, job_run *r, rbt_error *error)
 {
     const rbt_options *options = &job->options;
-    rbt_err err = rbt_stragglers_init(&r->stragglers, options->straggler, options->workers, options->seed, error);
+    rbt_run *run = &r->setup.run;
+    rbt_err err = rbt_setup_init(&r->setup, options, error);
 
-    if (err == RBT_OK)
-        err = rbt_sim_options_parse(&r->sim, options->net, options->cost, options->faults, error);
     if (err == RBT_OK)
         err = load(job, r, error);
     if (err == RBT_OK)
@@ -254,37 +208,31 @@ static rbt_err set_up(rbt_job *job, job_run *r, rbt_error *error)
         err = rbt_evaluation_init(&r->evaluation, &r->training, error);
     if (err != RBT_OK)
         return err;
-    r->sim.seed = options->seed;
     r->evaluation.valid = options->valid != NULL ? &r->valid : NULL;
     r->evaluation.on_progress = on_progress;
     r->evaluation.on_valid = on_valid;
     r->evaluation.context = job;
-    rbt_run_init(&r->run, &r->topology);
-    r->run.program = (rbt_program){.name = options->model, .work = rbt_training_work, .argument = &r->training};
-    r->run.observe = (rbt_program){.name = "evaluator", .work = rbt_evaluation_work, .argument = &r->evaluation};
-    r->run.stragglers = &r->stragglers;
-    r->run.encode = options->encode;
-    r->run.has_target = options->has_target;
-    r->run.target = options->target_loss;
-    r->run.log = (rbt_log){.write = on_log, .context = job, .least = RBT_LOG_INFO};
-    r->run.interrupted = &job->interrupted;
+    run->program = (rbt_program){.name = options->model, .work = rbt_training_work, .argument = &r->training};
+    run->observe = (rbt_program){.name = "evaluator", .work = rbt_evaluation_work, .argument = &r->evaluation};
+    run->has_target = options->has_target;
+    run->target = options->target_loss;
+    run->log = rbt_job_log(job);
+    run->interrupted = &job->interrupted;
     return RBT_OK;
 }
 
 static void tear_down(job_run *r)
 {
-    rbt_run_deinit(&r->run);
+    rbt_setup_deinit(&r->setup);
     rbt_evaluation_deinit(&r->evaluation);
-    rbt_topology_deinit(&r->topology);
     rbt_shards_destroy(&r->shards);
     rbt_data_deinit(&r->valid);
     rbt_data_deinit(&r->data);
-    rbt_stragglers_deinit(&r->stragglers);
 }
 
 /* ------------------------------------------------------------------------------------------------- the result */
 
-static void report_workers(rbt_job *job, const job_run *r)
+static void count_workers(rbt_job *job, const rbt_run *run)
 {
     rbt_result *result = &job->result;
     double wait = 0, total = 0;
@@ -294,7 +242,7 @@ static void report_workers(rbt_job *job, const job_run *r)
     result->worker = job->reports = rbt_alloc(result->workers, sizeof *job->reports);
     for (size_t m = 0; m < result->workers; m++) {
         rbt_worker_report *report = &job->reports[m];
-        const rbt_published *p = &r->run.published[m];
+        const rbt_published *p = &run->published[m];
 
         report->compute_seconds = (double)atomic_load(&p->compute_ns) / 1e9;
         report->wait_seconds = (double)atomic_load(&p->wait_ns) / 1e9;
@@ -302,46 +250,62 @@ static void report_workers(rbt_job *job, const job_run *r)
         report->slowed_seconds = (double)atomic_load(&p->slowed_ns) / 1e9;
         report->clocks = atomic_load(&p->clock);
         report->samples = atomic_load(&p->samples);
-        report->rows = r->shards.shard[m].n;
-        report->nonzeros = r->shards.shard[m].nnz;
         wait += report->wait_seconds;
         total += report->compute_seconds + report->wait_seconds + report->communication_seconds;
+        result->updates += report->clocks;
+        result->clocks = report->clocks > result->clocks ? report->clocks : result->clocks;
     }
     result->wait_fraction = total > 0 ? wait / total : 0;
 }
 
+void rbt_job_count(rbt_job *job, const rbt_setup *setup)
+{
+    const rbt_run *run = &setup->run;
+    rbt_result *result = &job->result;
+
+    *result = (rbt_result){
+        .seconds = (double)run->elapsed_ns / 1e9, .seed = job->options.seed, .servers = job->options.servers};
+    result->threads = job->options.runtime == RBT_RUNTIME_LOCAL ? job->options.workers : 1;
+    result->interrupted = atomic_load(&job->interrupted);
+    result->bytes_sent = atomic_load(&run->bytes);
+    result->messages = atomic_load(&run->messages);
+    result->events = run->events;
+    result->max_gap = run->max_gap;
+    result->peak_versions = run->peak_versions;
+    result->version_bytes = run->version_bytes;
+    for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
+        result->staleness_histogram[i] = run->staleness_histogram[i];
+    count_workers(job, run);
+    result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
+}
+
+/* What a model's job reports beyond that; up to the target, if it was reached. */
 static void fill_result(rbt_job *job, job_run *r, double load_seconds)
 {
-    const rbt_options *options = &job->options;
     const rbt_progress *last = &r->evaluation.last;
     rbt_result *result = &job->result;
-    bool reached = r->evaluation.reached;
 
-    *result = (rbt_result){.loss = r->evaluation.loss, .load_seconds = load_seconds, .seed = options->seed};
-    result->seconds = reached ? last->seconds : (double)r->run.elapsed_ns / 1e9;
-    result->updates = last->updates;
-    result->clocks = reached ? last->clock_min : last->clock_max;
-    result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
-    result->bytes_sent = atomic_load(&r->run.bytes);
-    result->messages = atomic_load(&r->run.messages);
-    result->max_gap = r->run.max_gap;
-    for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
-        result->staleness_histogram[i] = r->run.staleness_histogram[i];
-    result->peak_versions = r->run.peak_versions;
-    result->version_bytes = r->run.version_bytes;
-    result->parameter_bytes = r->training.n * sizeof(float);
+    rbt_job_count(job, &r->setup);
+    result->loss = r->evaluation.loss;
+    result->load_seconds = load_seconds;
+    result->has_target = job->options.has_target;
+    result->reached = r->evaluation.reached;
+    if (result->reached) {
+        result->seconds = last->seconds;
+        result->updates = last->updates;
+        result->clocks = last->clock_min;
+        result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
+    }
     result->samples_per_second = result->seconds > 0 ? (double)last->samples / result->seconds : 0;
+    result->parameter_bytes = r->training.n * sizeof(float);
     rbt_evaluation_spread(&r->evaluation, &result->minobj, &result->varobj);
-    result->has_target = options->has_target;
-    result->reached = reached;
-    result->interrupted = atomic_load(&job->interrupted);
     result->param_hash = rbt_hash(r->evaluation.w, r->training.n * sizeof(float), 0);
-    result->has_table_sum = options->verify;
+    result->has_table_sum = job->options.verify;
     result->table_sum = r->evaluation.table_sum;
-    result->events = r->run.events;
-    result->threads = options->runtime == RBT_RUNTIME_LOCAL ? options->workers : 1;
-    result->servers = options->servers;
-    report_workers(job, r);
+    for (size_t m = 0; m < result->workers; m++) {
+        job->reports[m].rows = r->shards.shard[m].n;
+        job->reports[m].nonzeros = r->shards.shard[m].nnz;
+    }
     rbt_free(job->trained.w);
     job->trained =
         (rbt_trained){.model = r->training.model, .shape = r->training.shape, .n = r->training.n, .w = r->evaluation.w};
@@ -389,13 +353,12 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
     load_seconds =
         job->options.runtime == RBT_RUNTIME_SIM ? 0 : now_seconds() - started; /* sim: the same bytes each run */
     if (err == RBT_OK) {
-        emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
-        err =
-            job->options.runtime == RBT_RUNTIME_SIM ? rbt_sim_run(&r.run, &r.sim, error) : rbt_local_run(&r.run, error);
+        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
+        err = rbt_setup_run(&r.setup, &job->options, error);
     }
     if (err == RBT_OK) {
         fill_result(job, &r, load_seconds);
-        emit(job, &(rbt_event){.kind = RBT_EVENT_DONE, .job = job, .result = &job->result});
+        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_DONE, .job = job, .result = &job->result});
         err = judge(job, error);
     }
     tear_down(&r);

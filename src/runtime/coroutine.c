@@ -66,7 +66,7 @@ static void entry(unsigned high, unsigned low)
     coroutine->body(coroutine->argument);
     coroutine->ended = true;
     rbt_coroutine_yield(coroutine); /* never comes back */
-    RBT_ASSERT(!"an ended coroutine was resumed");
+    rbt_panic(__FILE__, __LINE__, "an ended coroutine was resumed");
 }
 
 rbt_coroutine *rbt_coroutine_create(void (*body)(void *argument), void *argument)

@@ -42,6 +42,9 @@ void rbt_worker_deinit(rbt_worker *worker);
 /* Runs the program from its first clock (or where a former life stopped) to the end, and leaves the job. */
 rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error *error);
 
+/* The observer waits until it has all blocks of a table, as rbt_observe; they are in its client's cache. */
+rbt_err rbt_observe_wait(rbt_worker *observer, rbt_table table, uint64_t need, uint64_t *slowest, rbt_error *error);
+
 /* The observer's read: a whole table once the slowest worker has finished `need` clocks (RBT_UNBOUNDED: once all have
  * left), and what it has finished by then. */
 rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest,

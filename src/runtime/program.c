@@ -452,11 +452,9 @@ rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error
 
 /* ------------------------------------------------------------------------------------------------ observer */
 
-rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest,
-                    rbt_error *error)
+rbt_err rbt_observe_wait(rbt_worker *observer, rbt_table table, uint64_t need, uint64_t *slowest, rbt_error *error)
 {
     const rbt_layout *layout = layout_of(observer, table);
-    size_t size = rbt_type_size(layout->type);
 
     observer->spans.count = 0;
     for (uint32_t b = 0; b < layout->blocks; b++)
@@ -477,11 +475,21 @@ rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *
     for (uint32_t b = 0; b < layout->blocks; b++)
         if (observer->client.cache[table].copies[b].slowest < *slowest)
             *slowest = observer->client.cache[table].copies[b].slowest;
-    for (uint64_t row = 0; row < layout->rows; row++)
+    return RBT_OK;
+}
+
+rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest,
+                    rbt_error *error)
+{
+    const rbt_layout *layout = layout_of(observer, table);
+    size_t size = rbt_type_size(layout->type);
+    rbt_err err = rbt_observe_wait(observer, table, need, slowest, error);
+
+    for (uint64_t row = 0; err == RBT_OK && row < layout->rows; row++)
         for (piece p = {0}; next_piece(layout, table, row, 0, layout->cols, &p);)
             rbt_client_read(&observer->client, p.span, p.offset, p.n, RBT_UNBOUNDED,
                             (char *)out + (row * layout->cols + p.done) * size);
-    return RBT_OK;
+    return err;
 }
 
 void rbt_observer_report(rbt_worker *observer, uint64_t clock, double objective)

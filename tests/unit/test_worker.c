@@ -246,18 +246,20 @@ static void an_older_eager_push_does_not_replace_a_newer_copy(void **state)
     world w;
 
     (void)state;
-    begin_eager(&w);
-    world_work(&w, 1, 1, 10);
+    world_init(&w, (rbt_topology){.workers = 2, .servers = 1, .staleness = 3, .eager = true}, &rbt_rule_sum, 8);
+    world_work(&w, 0, 3, 1);
+    world_work(&w, 0, 3, 1);
+    world_deliver(&w, ANY, ANY); /* worker 0 has finished two clocks and stays there */
+    world_work(&w, 1, 3, 10);
     world_deliver(&w, node_of_worker(&w, 1), 1);
     late = world_take(&w, 1, node_of_worker(&w, 0), RBT_MSG_BLOCKS);
-    assert_non_null(late);
-    world_work(&w, 0, 1, 1);
-    world_work(&w, 1, 1, 10);
+    assert_int_equal(late->slowest, 1);
+    assert_int_equal(late->included, 2); /* nothing of its own is missing, it is only old */
+    world_work(&w, 1, 3, 10);
     world_deliver(&w, ANY, ANY);
-    assert_int_equal(w.clients[0].cache[0].copies[0].slowest, 2);
     world_handle(&w, late);
     assert_int_equal(w.clients[0].cache[0].copies[0].slowest, 2);
-    assert_true(world_read(&w, 0, 0, 1) == 22);
+    assert_true(world_read(&w, 0, 0, 3) == 22);
     world_deinit(&w);
 }
 
@@ -390,8 +392,8 @@ static void a_restarted_worker_goes_on_at_the_lowest_clock_its_servers_have(void
     world_deliver(&w, node_of_worker(&w, 0), RBT_MASTER);
     world_deliver(&w, RBT_MASTER, ANY);
     assert_int_equal(world_count(&w, node_of_worker(&w, 0), ANY, RBT_MSG_RESUME), 2);
-    world_deliver(&w, ANY, 1);
-    world_deliver(&w, 1, ANY);
+    world_deliver(&w, ANY, 2);
+    world_deliver(&w, 2, ANY);
     assert_false(w.clients[0].ready); /* not before all have told */
     world_deliver(&w, ANY, ANY);
     assert_true(w.clients[0].ready);

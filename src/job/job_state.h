@@ -1,0 +1,44 @@
+/* A job as src/job knows it; outside it is opaque. */
+#ifndef RBT_JOB_JOB_STATE_H
+#define RBT_JOB_JOB_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "job/options.h"
+#include "job/setup.h"
+
+typedef struct rbt_option_text {
+    const char *name;
+    char *value;
+} rbt_option_text;
+
+struct rbt_job {
+    rbt_options options;
+    RBT_ARRAY(rbt_option_text) texts; /* of the options, made on demand */
+    atomic_bool interrupted;
+    rbt_event_handler *handler;
+    void *context;
+    pthread_mutex_t handler_lock; /* workers log from their own threads */
+    bool has_result;
+    rbt_result result;
+    rbt_worker_report *reports;
+    rbt_trained trained;              /* a model's job: what came out */
+    RBT_ARRAY(rbt_table_spec) tables; /* a table program's job: what was asked for ... */
+    RBT_ARRAY(rbt_layout) layouts;    /* ... and what came out: per table how it was cut, */
+    RBT_ARRAY(rbt_snap **) contents;  /* and its blocks */
+};
+
+/* Hands an event to the job's listener, one at a time. */
+void rbt_job_emit(rbt_job *job, const rbt_event *event);
+
+/* The log of a run of this job: everything becomes a NOTE. */
+rbt_log rbt_job_log(rbt_job *job);
+
+/* Fills in what every kind of job reports: times, messages, versions, per worker. */
+void rbt_job_count(rbt_job *job, const rbt_setup *setup);
+
+/* Frees what a table program left. */
+void rbt_job_forget_tables(rbt_job *job);
+
+#endif

@@ -1,0 +1,70 @@
+/* From options to something that runs; the contract is in setup.h. */
+#include "job/setup.h"
+
+rbt_err rbt_setup_init(rbt_setup *setup, const rbt_options *options, rbt_error *error)
+{
+    rbt_err err = rbt_stragglers_init(&setup->stragglers, options->straggler, options->workers, options->seed, error);
+
+    if (err == RBT_OK)
+        err = rbt_sim_options_parse(&setup->sim, options->net, options->cost, options->faults, error);
+    setup->sim.seed = options->seed;
+    return err;
+}
+
+static const rbt_rule *rule_of(rbt_rule_kind kind)
+{
+    switch (kind) {
+    case RBT_RULE_SUM:
+        return &rbt_rule_sum;
+    case RBT_RULE_CON:
+        return &rbt_rule_con;
+    case RBT_RULE_ADAGRAD:
+        return &rbt_rule_adagrad;
+    case RBT_RULE_DYN:
+    case RBT_RULE_AUTO:
+        break;
+    }
+    return &rbt_rule_dyn;
+}
+
+rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rbt_table_spec *specs, uint32_t tables,
+                          rbt_error *error)
+{
+    rbt_topology *topology = &setup->topology;
+    rbt_rule_config rule = {.rule = rule_of(options->rule),
+                            .workers = options->workers,
+                            .staleness = options->staleness,
+                            .factor = (float)(options->global_rate > 0 ? options->global_rate : 1.0 / options->workers),
+                            .rate = (float)options->lr,
+                            .partition_sync = options->partition_sync == RBT_ON};
+    rbt_err err;
+
+    topology->workers = options->workers;
+    topology->servers = options->servers;
+    topology->observers = 1;
+    topology->process_workers = options->runtime == RBT_RUNTIME_LOCAL ? options->workers : options->per_process;
+    topology->staleness = options->staleness;
+    topology->eager = options->eager == RBT_ON;
+    topology->partition_sync = rule.partition_sync;
+    topology->filter = (float)options->filter;
+    err = rbt_topology_init(topology, specs, tables, &rule, error);
+    if (err != RBT_OK)
+        return err;
+    rbt_run_init(&setup->run, topology);
+    setup->run.stragglers = &setup->stragglers;
+    setup->run.encode = options->encode;
+    return RBT_OK;
+}
+
+rbt_err rbt_setup_run(rbt_setup *setup, const rbt_options *options, rbt_error *error)
+{
+    return options->runtime == RBT_RUNTIME_SIM ? rbt_sim_run(&setup->run, &setup->sim, error)
+                                               : rbt_local_run(&setup->run, error);
+}
+
+void rbt_setup_deinit(rbt_setup *setup)
+{
+    rbt_run_deinit(&setup->run);
+    rbt_topology_deinit(&setup->topology);
+    rbt_stragglers_deinit(&setup->stragglers);
+}

@@ -1,0 +1,141 @@
+/* Jobs that run a table program (rubato.h, sections 4 and 5): tables are created on the job, the program runs on every
+ * worker, and when all have left the tables' final contents can be read. Proved by tests/unit/test_table_job.c. */
+#include "base/error.h"
+#include "job/job_state.h"
+#include "runtime/handle.h"
+
+rbt_err rbt_table_create(rbt_job *job, const rbt_table_spec *spec, rbt_table *table, rbt_error *error)
+{
+    rbt_table_spec copy = *spec;
+    rbt_layout trial;
+    rbt_err err;
+
+    if (job->has_result || job->options.model != NULL)
+        return rbt_fail(error, RBT_E_USAGE, "table '%s' cannot be created: %s", spec->name,
+                        job->has_result ? "the job has been run"
+                                        : "the job trains a model; create the job without one");
+    err = rbt_layout_init(&trial, spec, 1, 0, error); /* refuses a shape that cannot be laid out */
+    if (err != RBT_OK)
+        return err;
+    rbt_layout_deinit(&trial);
+    copy.name = rbt_strdup(spec->name);
+    *table = (rbt_table)job->tables.count;
+    rbt_array_push(&job->tables, copy);
+    return RBT_OK;
+}
+
+void rbt_job_forget_tables(rbt_job *job)
+{
+    for (size_t t = 0; t < job->contents.count; t++) {
+        for (uint32_t b = 0; b < job->layouts.at[t].blocks; b++)
+            rbt_snap_unref(job->contents.at[t][b]);
+        rbt_free(job->contents.at[t]);
+        rbt_layout_deinit(&job->layouts.at[t]);
+    }
+    for (size_t t = 0; t < job->tables.count; t++)
+        rbt_free((char *)job->tables.at[t].name);
+    rbt_array_free(&job->contents);
+    rbt_array_free(&job->layouts);
+    rbt_array_free(&job->tables);
+}
+
+/* The observer's program: when all workers have left, keeps every block. */
+static rbt_err collect(rbt_worker *observer, void *argument, rbt_error *error)
+{
+    rbt_job *job = argument;
+    rbt_err err = RBT_OK;
+
+    for (rbt_table t = 0; err == RBT_OK && t < job->tables.count; t++) {
+        const rbt_copy *copies = observer->client.cache[t].copies;
+        rbt_snap **blocks;
+        uint64_t slowest;
+
+        err = rbt_observe_wait(observer, t, RBT_UNBOUNDED, &slowest, error);
+        if (err != RBT_OK)
+            break;
+        blocks = rbt_alloc(observer->run->topology->layout[t].blocks, sizeof(rbt_snap *));
+        for (uint32_t b = 0; b < observer->run->topology->layout[t].blocks; b++)
+            blocks[b] = rbt_snap_ref(copies[b].base);
+        rbt_array_push(&job->contents, blocks);
+    }
+    return err;
+}
+
+static rbt_err run_program(rbt_job *job, rbt_setup *setup, const rbt_program *program, rbt_error *error)
+{
+    rbt_err err = rbt_setup_init(setup, &job->options, error);
+
+    if (err == RBT_OK)
+        err = rbt_setup_lay_out(setup, &job->options, job->tables.at, (uint32_t)job->tables.count, error);
+    if (err != RBT_OK)
+        return err;
+    setup->run.program = *program;
+    setup->run.observe = (rbt_program){.name = "collector", .work = collect, .argument = job};
+    setup->run.log = rbt_job_log(job);
+    setup->run.interrupted = &job->interrupted;
+    rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
+    err = rbt_setup_run(setup, &job->options, error);
+    for (size_t t = 0; t < job->contents.count; t++) { /* the layouts outlive the run: they say where a row lies */
+        rbt_array_push(&job->layouts, setup->topology.layout[t]);
+        setup->topology.layout[t].server = NULL;
+    }
+    return err;
+}
+
+rbt_err rbt_job_run_program(rbt_job *job, const rbt_program *program, rbt_event_handler *handler, void *context,
+                            rbt_error *error)
+{
+    rbt_setup setup = {0};
+    rbt_error discarded;
+    rbt_err err;
+
+    if (error == NULL)
+        error = &discarded;
+    if (job->options.model != NULL || job->tables.count == 0 || job->has_result)
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "a table program needs a job of its own, created without a model, with at least one table, not run before");
+    job->handler = handler;
+    job->context = context;
+    if (job->options.rule == RBT_RULE_AUTO)
+        job->options.rule = RBT_RULE_SUM; /* a program's increments add up unless it says otherwise */
+    err = rbt_options_check(&job->options, error);
+    if (err == RBT_OK)
+        err = run_program(job, &setup, program, error);
+    if (err == RBT_OK) {
+        rbt_job_count(job, &setup);
+        job->has_result = true;
+        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_DONE, .job = job, .result = &job->result});
+        if (job->result.interrupted)
+            err = rbt_fail(error, RBT_E_INTERRUPTED, "interrupted after %llu updates",
+                           (unsigned long long)job->result.updates);
+    }
+    rbt_setup_deinit(&setup);
+    return err;
+}
+
+rbt_err rbt_table_read(const rbt_job *job, rbt_table table, uint64_t row, uint64_t col, uint64_t n, void *out,
+                       rbt_error *error)
+{
+    const rbt_layout *layout;
+    uint64_t done = 0;
+
+    if (!job->has_result || table >= job->contents.count)
+        return rbt_fail(error, RBT_E_USAGE, "table %u cannot be read: %s", table,
+                        job->has_result ? "there is no such table" : "the job has not been run");
+    layout = &job->layouts.at[table];
+    if (row >= layout->rows || col > layout->cols || n > layout->cols - col)
+        return rbt_fail(error, RBT_E_USAGE, "row %llu, columns %llu to %llu lie outside table %u of %llu x %llu",
+                        (unsigned long long)row, (unsigned long long)col, (unsigned long long)(col + n), table,
+                        (unsigned long long)layout->rows, (unsigned long long)layout->cols);
+    while (done < n) {
+        uint64_t run = rbt_layout_run(layout, col + done);
+        uint32_t some = (uint32_t)(run < n - done ? run : n - done);
+
+        rbt_snap_read(job->contents.at[table][rbt_layout_block(layout, row, col + done)],
+                      rbt_layout_offset(layout, row, col + done), some,
+                      (char *)out + done * rbt_type_size(layout->type));
+        done += some;
+    }
+    return RBT_OK;
+}
