@@ -120,7 +120,7 @@ static scale y_scale(const rbt_chart *chart, const rbt_series *series, size_t n)
     double margin = 0.05 * (s.high - s.low);
     if (margin <= 0)
         margin = fmax(fabs(s.high) * 0.05, 1e-9);
-    s.low -= margin;
+    s.low -= chart->has_target ? 2 * margin : margin; /* the target's name stands below its line, clear of the curves */
     s.high += margin;
     return s;
 }

@@ -36,7 +36,7 @@ static const char STYLE[] =
     ".two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(480px,100%),1fr));gap:20px;margin:0 0 20px}"
     ".two .card{margin:0}\n"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}"
-    "th,td{padding:7px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}"
+    "th,td{padding:7px 8px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}"
     "th{font-weight:600;color:var(--soft);font-size:13px}th:first-child,td:first-child{text-align:left}"
     "tr:last-child td{border-bottom:0}td:first-child{font-weight:600}.kv "
     "td:nth-child(2){text-align:left;font-weight:400}\n"

@@ -401,6 +401,8 @@ static void eager_pushes_go_to_registered_readers_when_the_slowest_advances(void
     world_init(&w, topology, &rbt_rule_sum, 4);
     pull(&w, 0, 0, 0, 1); /* worker 0 reads here, worker 1 does not, worker 2 waits */
     assert_true(answered(&w, 0) == 0);
+    pull(&w, 2, 0, 0, 1);
+    assert_true(answered(&w, 2) == 0);
     pull(&w, 2, 0, 1, 2);
     push(&w, 0, 0, 1);
     push(&w, 1, 0, 1);
