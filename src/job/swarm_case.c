@@ -28,6 +28,7 @@ typedef struct swarm_case {
     uint64_t clocks[WORKERS_MAX]; /* uneven: some workers run dry early */
     bool reads_all;               /* or only a random range */
     bool prefetches;
+    bool skips_reads; /* now and then: the bound must hold all the same */
     rbt_topology topology;
     rbt_stragglers stragglers;
     rbt_sim_options sim;
@@ -94,21 +95,36 @@ static void make_update(const swarm_case *c, uint32_t worker, uint64_t clock, fl
     }
 }
 
+/* Reads both tables, or a part, and checks what it finds. */
+static rbt_err read_tables(rbt_worker *worker, const swarm_case *c, rbt_rng *rng, float *values, int64_t *counters,
+                           rbt_error *error)
+{
+    uint32_t me = rbt_worker_id(worker);
+    uint64_t clock = rbt_worker_clock(worker);
+    uint64_t first = c->reads_all ? 0 : rbt_rng_below(rng, c->cols);
+    uint64_t n = c->reads_all ? c->cols : 1 + rbt_rng_below(rng, c->cols - first);
+    rbt_err err = rbt_get_range(worker, VALUES, 0, first, n, RBT_STALENESS_OF_JOB, values, error);
+
+    if (err == RBT_OK)
+        err = rbt_get_row(worker, COUNTERS, 0, RBT_STALENESS_OF_JOB, counters, error);
+    if (err == RBT_OK) {
+        check_counters(c, me, clock, counters);
+        check_gap(c, me, clock);
+    }
+    return err;
+}
+
 static rbt_err work_clock(rbt_worker *worker, const swarm_case *c, float *values, int64_t *counters, rbt_error *error)
 {
     uint32_t me = rbt_worker_id(worker);
     uint64_t clock = rbt_worker_clock(worker);
     rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_BATCH, me * 1000 + clock);
-    uint64_t first = c->reads_all ? 0 : rbt_rng_below(&rng, c->cols);
-    uint64_t n = c->reads_all ? c->cols : 1 + rbt_rng_below(&rng, c->cols - first);
-    rbt_err err = rbt_get_range(worker, VALUES, 0, first, n, RBT_STALENESS_OF_JOB, values, error);
+    rbt_err err = RBT_OK;
 
-    if (err == RBT_OK)
-        err = rbt_get_row(worker, COUNTERS, 0, RBT_STALENESS_OF_JOB, counters, error);
+    if (!c->skips_reads || rbt_rng_below(&rng, 3) == 0)
+        err = read_tables(worker, c, &rng, values, counters, error);
     if (err != RBT_OK)
         return err;
-    check_counters(c, me, clock, counters);
-    check_gap(c, me, clock);
     rbt_worker_did(worker, 1 + rbt_rng_below(&rng, 2000), 0);
     make_update(c, me, clock, values);
     if (rbt_rng_below(&rng, 8) != 0)
@@ -117,7 +133,11 @@ static rbt_err work_clock(rbt_worker *worker, const swarm_case *c, float *values
         err = rbt_inc(worker, COUNTERS, 0, me, 1, error);
     if (err == RBT_OK && c->prefetches)
         err = rbt_prefetch(worker, VALUES, 0, 0, c->cols, RBT_STALENESS_OF_JOB, error);
-    return err == RBT_OK ? rbt_clock(worker, error) : err;
+    if (err == RBT_OK)
+        err = rbt_clock(worker, error);
+    if (err == RBT_OK)
+        check_gap(c, me, clock);
+    return err;
 }
 
 static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
@@ -210,6 +230,7 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     c->cols = 1 + (uint32_t)rbt_rng_below(&rng, 120);
     c->reads_all = rule.partition_sync || rbt_rng_below(&rng, 2);
     c->prefetches = rbt_rng_below(&rng, 3) == 0;
+    c->skips_reads = rbt_rng_below(&rng, 4) == 0;
     for (uint32_t m = 0; m < topology->workers; m++)
         c->clocks[m] = rbt_rng_below(&rng, 4) == 0 ? rbt_rng_below(&rng, CLOCKS_MAX) : CLOCKS_MAX;
     specs[VALUES].cols = c->cols;
@@ -231,15 +252,16 @@ static void summarise(const swarm_case *c, const rbt_run *run, char *summary, si
     if (t->staleness != no_bound)
         snprintf(staleness, sizeof staleness, "%" PRIu64, t->staleness);
     snprintf(summary, room,
-             "seed %" PRIu64 ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s, straggler %s, drop "
+             "seed %" PRIu64
+             ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s%s, straggler %s, drop "
              "%.3f dup %.3f delay %.3f, "
              "%u partitions, %u crashes%s: %" PRIu64 " events, %" PRIu64 " repeated pushes, %.3f s",
              c->seed, t->workers, t->process_workers, t->servers, staleness, t->rule[VALUES].rule->name,
              t->partition_sync ? " synchronised" : "", t->eager ? " eager" : "", c->prefetches ? " prefetch" : "",
-             c->cols, c->reads_all ? "" : " in part", c->straggler_text[0] ? c->straggler_text : "none",
-             c->sim.faults.drop, c->sim.faults.duplicate, c->sim.faults.delay, c->sim.faults.partitions,
-             c->sim.faults.crashes, t->lost_is_gone ? " for good" : "", run->events, run->repeated,
-             (double)run->elapsed_ns / 1e9);
+             c->cols, c->reads_all ? "" : " in part", c->skips_reads ? " now and then" : "",
+             c->straggler_text[0] ? c->straggler_text : "none", c->sim.faults.drop, c->sim.faults.duplicate,
+             c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes, t->lost_is_gone ? " for good" : "",
+             run->events, run->repeated, (double)run->elapsed_ns / 1e9);
 }
 
 rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *error)

@@ -510,6 +510,7 @@ static void handle_resume(rbt_server *server, const rbt_message *message, rbt_en
     resumed->worker = worker;
     resumed->incarnation = message->incarnation;
     resumed->request = message->request;
+    resumed->slowest = server->clocks.least;
     resumed->clock = server->clocks.value[worker] + server->early_count[worker];
     resumed->version = resumed->clock; /* the lowest version it may name now: its clock, or what it named itself */
     for (size_t i = 0; i < server->cells.count; i++)

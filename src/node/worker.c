@@ -416,6 +416,8 @@ static void begin_again(rbt_client *client)
     for (uint32_t t = 0; t < client->topology->tables; t++)
         for (uint32_t b = 0; b < client->topology->layout[t].blocks; b++)
             client->cache[t].copies[b].included = client->clock;
+    client->read_version = client->next_version;
+    client->read_clock = client->clock;
     client->ready = true;
 }
 
@@ -427,6 +429,7 @@ static void handle_resumed(rbt_client *client, const rbt_message *message)
         server >= client->topology->servers || client->resume_told[server])
         return;
     client->resume_told[server] = true;
+    client->known[server] = message->slowest; /* at least what the former life knew */
     if (message->clock < client->clock)
         client->clock = message->clock;
     if (message->version > client->next_version)
@@ -471,6 +474,21 @@ void rbt_client_handle(rbt_client *client, rbt_message *message, rbt_env *env)
 void rbt_client_increment(rbt_client *client, rbt_span span, uint32_t offset, uint32_t n, const void *deltas)
 {
     rbt_cache_increment(&client->cache[span.table], span.block, offset, n, deltas);
+}
+
+bool rbt_client_must_hear(const rbt_client *client, uint32_t server, rbt_span *span)
+{
+    const rbt_topology *topology = client->topology;
+
+    if (client->known[server] >= rbt_ssp_need(client->clock, topology->staleness))
+        return false;
+    for (uint32_t t = 0; t < topology->tables; t++)
+        for (uint32_t b = 0; b < topology->layout[t].blocks; b++)
+            if (topology->layout[t].server[b] == server) {
+                *span = (rbt_span){.table = t, .block = b};
+                return true;
+            }
+    return false; /* it has no blocks */
 }
 
 bool rbt_client_may_clock(const rbt_client *client)

@@ -79,6 +79,9 @@ void rbt_client_read(rbt_client *client, rbt_span span, uint32_t offset, uint32_
 
 void rbt_client_increment(rbt_client *client, rbt_span span, uint32_t offset, uint32_t n, const void *deltas);
 
+/* Does the worker not know yet whether this server lets it be in its clock? Then which block to ask for. */
+bool rbt_client_must_hear(const rbt_client *client, uint32_t server, rbt_span *span);
+
 /* May the clock end? Not while too much is unacknowledged. Then ends it: the increments go out. */
 bool rbt_client_may_clock(const rbt_client *client);
 void rbt_client_clock(rbt_client *client, rbt_env *env);

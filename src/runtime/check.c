@@ -42,8 +42,18 @@ typedef struct shadow_server {
     shadow_worker *workers;
 } shadow_server;
 
+/* A pull that has reached its server: what the answer must meet. */
+typedef struct shadow_pull {
+    uint32_t server;
+    uint32_t worker;
+    uint64_t request;
+    uint64_t need;
+    uint64_t clock;
+} shadow_pull;
+
 struct rbt_checker {
     const rbt_topology *topology;
+    RBT_ARRAY(shadow_pull) pulls;
     shadow_server *servers;
     rbt_message *handled; /* a copy of the message being handled, when it is a push */
     double *expected;     /* room for one block */
@@ -82,6 +92,7 @@ void rbt_checker_destroy(rbt_checker *checker)
         rbt_free(server->blocks);
         rbt_free(server->workers);
     }
+    rbt_array_free(&checker->pulls);
     rbt_free(checker->servers);
     rbt_free(checker->expected);
     rbt_message_destroy(checker->handled);
@@ -230,6 +241,15 @@ void rbt_checker_before(rbt_checker *checker, const rbt_server *server, const rb
     init_server(checker, server);
     rbt_message_destroy(checker->handled);
     checker->handled = message->type == RBT_MSG_PUSH ? rbt_message_copy(message) : NULL;
+    if (message->type == RBT_MSG_PULL) {
+        shadow_pull pull = {.server = server->id,
+                            .worker = message->worker,
+                            .request = message->request,
+                            .need = message->need,
+                            .clock = message->clock};
+
+        rbt_array_push(&checker->pulls, pull);
+    }
 }
 
 /* Has the server accepted the push it just handled? It must be the worker's next one, and from its present life. */
@@ -289,6 +309,29 @@ static void check_cells(rbt_checker *checker, const rbt_server *server)
     }
 }
 
+/* An answer must meet what was asked, for whoever asked: the bound, and the asker's own clocks. */
+static void check_asked(rbt_checker *checker, const rbt_server *server, const rbt_message *answer)
+{
+    bool is_worker = answer->worker < checker->topology->workers;
+
+    for (size_t i = 0; i < checker->pulls.count; i++) {
+        shadow_pull pull = checker->pulls.at[i];
+
+        if (pull.server != server->id || pull.worker != answer->worker || pull.request != answer->request)
+            continue;
+        if (answer->slowest < pull.need || (is_worker && answer->included < pull.clock))
+            rbt_checker_report(
+                checker,
+                "server %u answers worker %u with slowest %llu and %llu of its clocks, asked were %llu and %llu",
+                server->id, answer->worker, (unsigned long long)answer->slowest, (unsigned long long)answer->included,
+                (unsigned long long)pull.need, (unsigned long long)pull.clock);
+        checker->pulls.at[i] = checker->pulls.at[--checker->pulls.count];
+        return;
+    }
+    rbt_checker_report(checker, "server %u answers worker %u, which did not ask (request %llu)", server->id,
+                       answer->worker, (unsigned long long)answer->request);
+}
+
 static void check_answer(rbt_checker *checker, const rbt_server *server, const rbt_message *answer)
 {
     uint64_t slowest = RBT_UNBOUNDED;
@@ -300,6 +343,8 @@ static void check_answer(rbt_checker *checker, const rbt_server *server, const r
         rbt_checker_report(
             checker, "server %u tells worker %u that the slowest has finished %llu clocks, it has finished %llu",
             server->id, answer->worker, (unsigned long long)answer->slowest, (unsigned long long)slowest);
+    if (answer->request != 0)
+        check_asked(checker, server, answer);
     for (size_t i = 0; i < answer->parts.count; i++) {
         const rbt_part *part = &answer->parts.at[i];
         bool whole = !checker->topology->rule[part->table].partition_sync;

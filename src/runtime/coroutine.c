@@ -78,7 +78,11 @@ rbt_coroutine *rbt_coroutine_create(void (*body)(void *argument), void *argument
     coroutine->argument = argument;
     coroutine->memory = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (coroutine->memory == MAP_FAILED || mprotect(coroutine->memory, GUARD_BYTES, PROT_NONE) != 0) {
+    if (coroutine->memory != MAP_FAILED && mprotect(coroutine->memory, GUARD_BYTES, PROT_NONE) != 0) {
+        munmap(coroutine->memory, GUARD_BYTES + STACK_BYTES);
+        coroutine->memory = MAP_FAILED;
+    }
+    if (coroutine->memory == MAP_FAILED) {
         rbt_free(coroutine);
         return NULL;
     }

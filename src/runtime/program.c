@@ -346,28 +346,20 @@ static void slow_down(rbt_worker *worker)
     enter(worker);
 }
 
-/* An update for a rule with versions must not run ahead of the bound on any server: hear from each first. */
+/* A worker that has not read in this clock has not shown that it may be in it: the bound is on clocks, not on reads. So
+ * it hears from every server of which it does not know enough before the clock ends; who reads has heard already. */
 static rbt_err hear_from_servers(rbt_worker *worker, rbt_error *error)
 {
     const rbt_topology *topology = worker->run->topology;
 
     worker->spans.count = 0;
-    for (uint32_t s = 0; s < topology->servers; s++)
-        for (uint32_t t = 0; t < topology->tables; t++) {
-            uint32_t b = 0;
+    for (uint32_t s = 0; s < topology->servers; s++) {
+        rbt_span span;
 
-            if (topology->rule[t].rule->expire == NULL)
-                continue;
-            while (b < topology->layout[t].blocks && topology->layout[t].server[b] != s)
-                b++;
-            if (b < topology->layout[t].blocks) {
-                rbt_array_push(&worker->spans, ((rbt_span){.table = t, .block = b}));
-                break;
-            }
-        }
-    if (worker->spans.count == 0 || topology->staleness == RBT_UNBOUNDED)
-        return RBT_OK;
-    return wait_for_spans(worker, worker->client.clock, topology->staleness, error);
+        if (rbt_client_must_hear(&worker->client, s, &span))
+            rbt_array_push(&worker->spans, span);
+    }
+    return worker->spans.count > 0 ? wait_for_spans(worker, worker->client.clock, topology->staleness, error) : RBT_OK;
 }
 
 static void publish(rbt_worker *worker)

@@ -222,6 +222,7 @@ static void start_actor(rbt_sim *sim, uint32_t i)
 
         rbt_fail(&error, RBT_E_MEMORY, "no memory for the stack of worker %u of %u", i, sim->run->topology->workers);
         fail_sim(sim, &error);
+        rbt_worker_deinit(&actor->worker);
         actor->state = ACTOR_ENDED;
         sim->active--;
         return;
