@@ -28,7 +28,7 @@ static const carries carried[RBT_MSG_TYPES] = {
     [RBT_MSG_HELLO] = {.worker = 1},
     [RBT_MSG_VIEW] = {.members = 1},
     [RBT_MSG_RESUME] = {.worker = 1, .request = 1},
-    [RBT_MSG_RESUMED] = {.worker = 1, .clock = 1, .version = 1, .request = 1},
+    [RBT_MSG_RESUMED] = {.worker = 1, .clock = 1, .slowest = 1, .version = 1, .request = 1},
     [RBT_MSG_REPORT] = {.slowest = 1, .version = 1},
     [RBT_MSG_ASK] = {.worker = 1, .clock = 1, .need = 1, .request = 1},
     [RBT_MSG_STABLE] = {.worker = 1, .version = 1, .request = 1, .held = 1},
