@@ -139,6 +139,8 @@ typedef uint32_t rbt_table; /* a table's number: 0, 1, ... in order of creation 
 
 typedef struct rbt_worker rbt_worker;
 
+/* In the simulator a worker has 1 MiB of stack: large buffers belong on the heap. */
+
 /* A table program: a function that every worker runs, against tables that were created on its job (section 5).
  * It may read and increment as often as it likes between two clocks. */
 typedef struct rbt_program {

@@ -24,11 +24,12 @@ void rbt_evaluation_deinit(rbt_evaluation *evaluation)
     rbt_free(evaluation->w);
 }
 
-/* Adds up what the workers have published. */
-static rbt_progress progress_of(rbt_worker *observer)
+/* How the job stands: clocks and updates as they are in the parameters just read, the rest as the workers publish it. */
+static rbt_progress progress_of(rbt_worker *observer, uint64_t slowest)
 {
     const rbt_run *run = observer->run;
-    rbt_progress progress = {.clock_min = RBT_UNBOUNDED};
+    rbt_progress progress = {.clock_min = RBT_UNBOUNDED,
+                             .updates = rbt_observed_updates(observer, RBT_TABLE_PARAMETERS)};
     uint64_t wait = 0, total = 0, staleness = 0, reads = 0;
 
     for (uint32_t m = 0; m < run->topology->workers; m++) {
@@ -36,7 +37,6 @@ static rbt_progress progress_of(rbt_worker *observer)
         uint64_t clock = atomic_load_explicit(&p->clock, memory_order_relaxed);
         uint64_t waited = atomic_load_explicit(&p->wait_ns, memory_order_relaxed);
 
-        progress.updates += clock;
         progress.clock_min = clock < progress.clock_min ? clock : progress.clock_min;
         progress.clock_max = clock > progress.clock_max ? clock : progress.clock_max;
         progress.samples += atomic_load_explicit(&p->samples, memory_order_relaxed);
@@ -46,6 +46,8 @@ static rbt_progress progress_of(rbt_worker *observer)
         staleness += atomic_load_explicit(&p->staleness_sum, memory_order_relaxed);
         reads += atomic_load_explicit(&p->reads, memory_order_relaxed);
     }
+    if (slowest < progress.clock_min)
+        progress.clock_min = slowest;
     progress.seconds = (double)rbt_worker_elapsed_ns(observer) / 1e9;
     progress.samples_per_second = progress.seconds > 0 ? (double)progress.samples / progress.seconds : 0;
     progress.wait_fraction = total > 0 ? (double)wait / (double)total : 0;
@@ -122,7 +124,7 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
         err = rbt_observe(observer, RBT_TABLE_PARAMETERS, need, evaluation->w, &slowest, error);
         if (err != RBT_OK)
             break;
-        progress = progress_of(observer);
+        progress = progress_of(observer, slowest);
         if (evaluation->evaluations == 0 || progress.updates > evaluation->last.updates) /* else nothing has changed */
             err = evaluate(observer, evaluation, slowest, &progress, first, error);
         evaluation->reached = err == RBT_OK && options->has_target && evaluation->loss <= options->target_loss;

@@ -91,8 +91,8 @@ const float *rbt_job_parameters(const rbt_job *job, size_t *n)
 
 rbt_err rbt_job_save(const rbt_job *job, const char *path, rbt_error *error)
 {
-    if (!job->has_result)
-        return rbt_fail(error, RBT_E_USAGE, "there is nothing to save to %s: the job has not been run", path);
+    if (!job->has_result || job->trained.model == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "there is nothing to save to %s: the job has not trained a model", path);
     return rbt_trained_save(&job->trained, path, error);
 }
 

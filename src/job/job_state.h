@@ -20,6 +20,7 @@ struct rbt_job {
     rbt_event_handler *handler;
     void *context;
     pthread_mutex_t handler_lock; /* workers log from their own threads */
+    bool started;                 /* a job is run once */
     bool has_result;
     rbt_result result;
     rbt_worker_report *reports;

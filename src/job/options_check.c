@@ -16,6 +16,7 @@
 #include "base/mem.h"
 
 #define EPOCHS_DEFAULT   10
+#define EPOCHS_LIMIT     1e9
 #define FILTER_OF_DYN    1e-6
 #define FILE_LINES_LIMIT 10000
 
@@ -45,8 +46,9 @@ static rbt_err check_values(const rbt_options *o, rbt_error *error)
         return rbt_fail(error, RBT_E_USAGE, "--lr %g is out of range; give a number greater than 0", o->lr);
     if (!(isfinite(o->l2) && o->l2 >= 0))
         return rbt_fail(error, RBT_E_USAGE, "--l2 %g is out of range; give a number of at least 0", o->l2);
-    if (!(isfinite(o->epochs) && o->epochs >= 0))
-        return rbt_fail(error, RBT_E_USAGE, "--epochs %g is out of range; give a number greater than 0", o->epochs);
+    if (!(o->epochs >= 0 && o->epochs <= EPOCHS_LIMIT))
+        return rbt_fail(error, RBT_E_USAGE, "--epochs %g is out of range; give a number greater than 0, at most %g",
+                        o->epochs, EPOCHS_LIMIT);
     if (!(isfinite(o->global_rate) && o->global_rate >= 0))
         return rbt_fail(error, RBT_E_USAGE, "--global-rate %g is out of range; give a number greater than 0",
                         o->global_rate);

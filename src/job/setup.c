@@ -1,6 +1,10 @@
 /* From options to something that runs; the contract is in setup.h. */
 #include "job/setup.h"
 
+#include <stdlib.h>
+
+#include "base/error.h"
+
 rbt_err rbt_setup_init(rbt_setup *setup, const rbt_options *options, rbt_error *error)
 {
     rbt_err err = rbt_stragglers_init(&setup->stragglers, options->straggler, options->workers, options->seed, error);
@@ -27,6 +31,23 @@ static const rbt_rule *rule_of(rbt_rule_kind kind)
     return &rbt_rule_dyn;
 }
 
+/* Is there room for the tables at all? The system is asked, nothing is touched; better now than in the middle. */
+static rbt_err check_memory(const rbt_table_spec *specs, uint32_t tables, rbt_error *error)
+{
+    for (uint32_t t = 0; t < tables; t++) {
+        double bytes = (double)specs[t].rows * (double)specs[t].cols * (double)rbt_type_size(specs[t].type);
+        void *room = specs[t].sparse ? NULL : bytes < 1e18 ? malloc((size_t)bytes + 1) : NULL;
+
+        if (room == NULL && !specs[t].sparse)
+            return rbt_fail(
+                error, RBT_E_MEMORY,
+                "not enough memory for table '%s' of %llu x %llu elements (%.0f MB); make it sparse or smaller",
+                specs[t].name, (unsigned long long)specs[t].rows, (unsigned long long)specs[t].cols, bytes / 1e6);
+        free(room);
+    }
+    return RBT_OK;
+}
+
 rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rbt_table_spec *specs, uint32_t tables,
                           rbt_error *error)
 {
@@ -37,8 +58,10 @@ rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rb
                             .factor = (float)(options->global_rate > 0 ? options->global_rate : 1.0 / options->workers),
                             .rate = (float)options->lr,
                             .partition_sync = options->partition_sync == RBT_ON};
-    rbt_err err;
+    rbt_err err = check_memory(specs, tables, error);
 
+    if (err != RBT_OK)
+        return err;
     topology->workers = options->workers;
     topology->servers = options->servers;
     topology->observers = 1;

@@ -33,8 +33,8 @@ static void run_child(child_report *report, uint64_t first, uint64_t end, uint64
 {
     for (uint64_t seed = first; seed < end && report->err == RBT_OK; seed += step) {
         report->seed = seed;
-        report->err = rbt_swarm_case(seed, report->summary[report->lines], SUMMARY_BYTES, &report->error);
         report->lines++;
+        report->err = rbt_swarm_case(seed, report->summary[report->lines - 1], SUMMARY_BYTES, &report->error);
     }
     _exit(0);
 }

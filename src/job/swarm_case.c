@@ -20,6 +20,7 @@ enum { VALUES, COUNTERS, TABLES };
 
 #define CLOCKS_MAX  20
 #define WORKERS_MAX 8
+#define EVENTS_MAX  1000000 /* a run takes a few thousand; more is going round in circles */
 
 /* What a seed draws. */
 typedef struct swarm_case {
@@ -212,7 +213,8 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     rbt_rule_config rule = {.factor = 0.5f, .rate = 0.25f};
     rbt_table_spec specs[TABLES] = {[VALUES] = {.name = "values", .rows = 1, .type = RBT_F32},
                                     [COUNTERS] = {.name = "counters", .rows = 1, .type = RBT_I64}};
-    uint64_t kind = rbt_rng_below(&rng, 6);
+    uint64_t kind = rbt_rng_below(&rng, 6),
+             clocks = rbt_rng_below(&rng, 4) == 0 ? 1 + rbt_rng_below(&rng, 3) : CLOCKS_MAX;
     rbt_err err;
 
     topology->workers = 1 + (uint32_t)rbt_rng_below(&rng, WORKERS_MAX);
@@ -232,13 +234,14 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     c->prefetches = rbt_rng_below(&rng, 3) == 0;
     c->skips_reads = rbt_rng_below(&rng, 4) == 0;
     for (uint32_t m = 0; m < topology->workers; m++)
-        c->clocks[m] = rbt_rng_below(&rng, 4) == 0 ? rbt_rng_below(&rng, CLOCKS_MAX) : CLOCKS_MAX;
+        c->clocks[m] = rbt_rng_below(&rng, 4) == 0 ? rbt_rng_below(&rng, CLOCKS_MAX) : clocks;
     specs[VALUES].cols = c->cols;
     specs[VALUES].sparse = !rule.rule->takes_gradients && rbt_rng_below(&rng, 4) == 0;
     specs[COUNTERS].cols = topology->workers;
     draw_faults(c, &rng);
     draw_stragglers(c, &rng);
     c->sim.seed = c->seed;
+    c->sim.most_events = EVENTS_MAX;
     err = rbt_stragglers_init(&c->stragglers, c->straggler_text[0] ? c->straggler_text : NULL, topology->workers,
                               c->seed, error);
     return err == RBT_OK ? rbt_topology_init(topology, specs, TABLES, &rule, error) : err;
@@ -279,6 +282,7 @@ rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *err
     run.observe = (rbt_program){.name = "swarm", .work = observe, .argument = &c};
     run.stragglers = &c.stragglers;
     run.encode = seed % 4 == 0;
+    summarise(&c, &run, summary, room); /* should it crash */
     err = rbt_sim_run(&run, &c.sim, error);
     if (err == RBT_OK && rbt_checker_broken(c.checker) != NULL)
         err = rbt_fail(error, RBT_E_BROKEN, "at the end: %s", rbt_checker_broken(c.checker));

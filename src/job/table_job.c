@@ -10,10 +10,11 @@ rbt_err rbt_table_create(rbt_job *job, const rbt_table_spec *spec, rbt_table *ta
     rbt_layout trial;
     rbt_err err;
 
-    if (job->has_result || job->options.model != NULL)
+    if (spec->name == NULL || spec->type > RBT_I64)
+        return rbt_fail(error, RBT_E_USAGE, "a table needs a name and one of the types RBT_F32, RBT_I32, RBT_I64");
+    if (job->started || job->options.model != NULL)
         return rbt_fail(error, RBT_E_USAGE, "table '%s' cannot be created: %s", spec->name,
-                        job->has_result ? "the job has been run"
-                                        : "the job trains a model; create the job without one");
+                        job->started ? "the job has been run" : "the job trains a model; create the job without one");
     err = rbt_layout_init(&trial, spec, 1, 0, error); /* refuses a shape that cannot be laid out */
     if (err != RBT_OK)
         return err;
@@ -91,10 +92,11 @@ rbt_err rbt_job_run_program(rbt_job *job, const rbt_program *program, rbt_event_
 
     if (error == NULL)
         error = &discarded;
-    if (job->options.model != NULL || job->tables.count == 0 || job->has_result)
+    if (job->options.model != NULL || job->tables.count == 0 || job->started)
         return rbt_fail(
             error, RBT_E_USAGE,
             "a table program needs a job of its own, created without a model, with at least one table, not run before");
+    job->started = true;
     job->handler = handler;
     job->context = context;
     if (job->options.rule == RBT_RULE_AUTO)

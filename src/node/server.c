@@ -142,7 +142,7 @@ static rbt_message *begin_blocks(rbt_server *server, rbt_env *env, uint32_t work
 
     answer->worker = worker;
     answer->slowest = server->clocks.least;
-    answer->included = is_worker(server, worker) ? server->clocks.value[worker] : 0;
+    answer->included = is_worker(server, worker) ? server->clocks.value[worker] : server->stats.updates;
     if (is_worker(server, worker) && server->topology->process_workers > 1) { /* for the others of its process */
         uint32_t first = rbt_process_first(server->topology, worker);
 
@@ -311,11 +311,13 @@ static bool apply_push(rbt_server *server, rbt_message *message, rbt_env *env)
         count_versions(server, cell, bytes);
     }
     server->stats.updates++;
-    if (slowest != RBT_UNBOUNDED && message->clock > slowest && message->clock - slowest > server->stats.max_gap)
+    if (server->cells.count > 0 && slowest != RBT_UNBOUNDED && message->clock > slowest &&
+        message->clock - slowest > server->stats.max_gap)
         server->stats.max_gap = message->clock - slowest;
     ack = say(server, env, RBT_MSG_ACK, message->from);
     ack->worker = worker;
-    ack->incarnation = message->incarnation;
+    ack->incarnation =
+        server->incarnation[worker]; /* a push of a former life may have waited: the present one hears of it */
     ack->clock = message->clock;
     rose = rbt_floor_raise(&server->clocks, worker, message->clock + 1);
     rbt_message_destroy(message);
@@ -414,7 +416,8 @@ static void handle_push(rbt_server *server, rbt_message *message, rbt_env *env)
     if (message->clock < expected)
         message->clock = expected;
 #endif
-    if (message->clock > expected || server->clocks.gone[worker] || !push_is_sound(server, message)) {
+    if (message->clock > expected || server->clocks.gone[worker] || server->early_count[worker] >= RBT_UNACKED_MAX ||
+        !push_is_sound(server, message)) {
         server->stats.refused++;
         rbt_log_event(env->log, RBT_LOG_WARNING, "server",
                       "server %u refused a push of worker %u for clock %llu (expected %llu)", server->id, worker,

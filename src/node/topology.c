@@ -1,6 +1,8 @@
 /* Laying out a job's tables; the contract is in topology.h. */
 #include "node/topology.h"
 
+#include "base/error.h"
+
 rbt_err rbt_topology_init(rbt_topology *topology, const rbt_table_spec *specs, uint32_t tables,
                           const rbt_rule_config *rule, rbt_error *error)
 {
@@ -14,7 +16,13 @@ rbt_err rbt_topology_init(rbt_topology *topology, const rbt_table_spec *specs, u
             topology->rule[t].rule = &rbt_rule_sum;
             topology->rule[t].partition_sync = false;
         }
-        err = rbt_layout_init(&topology->layout[t], &specs[t], topology->servers, t, error);
+        if (specs[t].sparse && topology->rule[t].rule->takes_gradients)
+            err = rbt_fail(
+                error, RBT_E_USAGE,
+                "table '%s' is sparse, and rule %s keeps a number for every element; make it dense or use another rule",
+                specs[t].name, topology->rule[t].rule->name);
+        else
+            err = rbt_layout_init(&topology->layout[t], &specs[t], topology->servers, t, error);
         if (err == RBT_OK)
             topology->tables = t + 1;
     }

@@ -30,7 +30,8 @@ bool rbt_cell_accepts(const rbt_cell *cell, const rbt_rule_config *config, const
         return false;
     if (config->rule->expire == NULL)
         return true;
-    if (push->version < cell->next.value[push->worker] || push->version < push->clock)
+    if (push->version < cell->next.value[push->worker] || push->version < push->clock ||
+        rbt_dyn_next(push->version, push->slowest, push->clock, config->staleness) < cell->next.value[push->worker])
         return false;
     /* A version further ahead than the bound allows would grow the memory without end. */
     return config->staleness == RBT_UNBOUNDED || cell->next.least == RBT_UNBOUNDED ||

@@ -2,7 +2,7 @@
  *
  * A server keeps one rbt_cell per block: the value, and whatever the rule remembers. A rule is three functions after
  * DynSGD, map (update -> version), update (apply it to that version) and expire (a version nobody will push to again
- * goes), plus read; sum, con and adagrad have a single version and use only update. rbt_cell_push is the one way in.
+ * goes); sum, con and adagrad have a single version and use only update. rbt_cell_push is the one way in.
  *
  * Versions: a worker says which version its update belongs to (it knows which copy it computed from; rbt_dyn_version),
  * and the server's V[m] is a lower bound of what worker m will name next. That makes dyn independent of when pulls are

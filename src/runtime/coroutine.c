@@ -32,9 +32,9 @@
 
 #define GUARD_BYTES 4096u
 #if defined(RBT_ASAN) || defined(RBT_TSAN)
-#define STACK_BYTES (512u * 1024) /* instrumented frames are larger */
+#define STACK_BYTES (2048u * 1024) /* instrumented frames are larger */
 #else
-#define STACK_BYTES (128u * 1024)
+#define STACK_BYTES (1024u * 1024) /* reserved, not taken: only what is used costs memory */
 #endif
 
 struct rbt_coroutine {

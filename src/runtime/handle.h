@@ -45,6 +45,9 @@ rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error
 /* The observer waits until it has all blocks of a table, as rbt_observe; they are in its client's cache. */
 rbt_err rbt_observe_wait(rbt_worker *observer, rbt_table table, uint64_t need, uint64_t *slowest, rbt_error *error);
 
+/* How many updates are in what the observer has of a table. */
+uint64_t rbt_observed_updates(const rbt_worker *observer, rbt_table table);
+
 /* The observer's read: a whole table once the slowest worker has finished `need` clocks (RBT_UNBOUNDED: once all have
  * left), and what it has finished by then. */
 rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest,

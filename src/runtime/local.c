@@ -16,7 +16,8 @@
 #include "runtime/handle.h"
 #include "runtime/transport.h"
 
-#define PATIENCE_S 5 /* a worker that has waited this long says for whom */
+#define PATIENCE_S 5          /* a worker that has waited this long says for whom */
+#define NAP_NS     100000000u /* a straggler sleeps in pieces of this */
 
 typedef struct rbt_place {
     pthread_mutex_t lock;
@@ -216,11 +217,17 @@ static uint64_t worker_now_ns(rbt_worker *worker)
 
 static void worker_sleep_ns(rbt_worker *worker, uint64_t ns)
 {
-    struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+    uint64_t until = now_ns() + ns;
 
-    (void)worker;
-    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR)
-        ;
+    /* In pieces, so that a job that was interrupted does not have to wait for its slowest straggler's sleep. */
+    for (uint64_t now = now_ns(); now < until; now = now_ns()) {
+        uint64_t piece = until - now < NAP_NS ? until - now : NAP_NS;
+        struct timespec t = {.tv_sec = (time_t)(piece / 1000000000u), .tv_nsec = (long)(piece % 1000000000u)};
+
+        if (worker->run->interrupted != NULL && atomic_load(worker->run->interrupted))
+            return;
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+    }
 }
 
 static const rbt_worker_ops local_ops = {

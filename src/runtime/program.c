@@ -470,6 +470,16 @@ rbt_err rbt_observe_wait(rbt_worker *observer, rbt_table table, uint64_t need, u
     return RBT_OK;
 }
 
+uint64_t rbt_observed_updates(const rbt_worker *observer, rbt_table table)
+{
+    uint64_t least = RBT_UNBOUNDED;
+
+    for (uint32_t b = 0; b < layout_of(observer, table)->blocks; b++)
+        if (observer->client.cache[table].copies[b].included < least)
+            least = observer->client.cache[table].copies[b].included;
+    return least;
+}
+
 rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest,
                     rbt_error *error)
 {

@@ -55,7 +55,7 @@ static void fail_sim(rbt_sim *sim, const rbt_error *error)
 
 static void handle(rbt_sim *sim, rbt_message *message);
 
-/* Sends one message on its way; the observer's are handled on the spot, at no cost. */
+/* Sends one message on its way; the observer's arrive at once and at no cost. */
 static void send_message(rbt_sim *sim, rbt_message *message)
 {
     size_t bytes;
@@ -64,7 +64,7 @@ static void send_message(rbt_sim *sim, rbt_message *message)
 
     message = rbt_transport_pass(sim->run, message, &bytes);
     event.message = message;
-    event.bytes = (uint32_t)bytes;
+    event.bytes = bytes;
     if (rbt_is_observed(sim->run, message)) {
         event.kind = RBT_SIM_HANDLE;
         event.time_ns = sim->now_ns;
@@ -343,8 +343,9 @@ static void report_no_progress(rbt_sim *sim)
     }
     if (waiting == 0 && sim->err != RBT_OK)
         return;
-    rbt_fail(&error, RBT_E_NO_PROGRESS, "no progress at %.6f s: %u workers wait and nothing is under way%s",
-             (double)sim->now_ns / 1e9, waiting, text);
+    rbt_fail(&error, RBT_E_NO_PROGRESS, "no progress at %.6f s, after %llu events: %u workers wait and %s%s",
+             (double)sim->now_ns / 1e9, (unsigned long long)sim->run->events, waiting,
+             sim->queue.heap.count > 0 ? "go round in circles" : "nothing is under way", text);
     fail_sim(sim, &error);
 }
 
@@ -363,6 +364,8 @@ static void loop(rbt_sim *sim)
             fail_sim(sim, &error);
             return;
         }
+        if (sim->options->most_events > 0 && sim->run->events >= sim->options->most_events)
+            break;
         if (!sim->nodes.master.stopping &&
             (sim->stop_requested || (sim->run->interrupted != NULL && atomic_load(sim->run->interrupted))))
             tell_master(sim, RBT_MSG_STOP, 0, 0);

@@ -41,6 +41,7 @@ typedef struct rbt_sim_options {
     rbt_cost cost;
     rbt_faults faults;
     struct rbt_checker *checker; /* NULL: none */
+    uint64_t most_events;        /* more is no progress; 0: no limit */
 } rbt_sim_options;
 
 /* Fills the options from text like "bw=1Gbit,lat=200us,jitter=50us" (spec.c); NULL texts mean the defaults:

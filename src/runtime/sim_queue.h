@@ -20,7 +20,7 @@ typedef struct rbt_sim_event {
     rbt_sim_kind kind;
     uint32_t worker;      /* WAKE, CRASH, RESTART */
     uint32_t incarnation; /* of the worker it is meant for; another one never hears of it */
-    uint32_t bytes;       /* ARRIVE */
+    size_t bytes;         /* ARRIVE */
     rbt_message *message; /* ARRIVE, HANDLE */
 } rbt_sim_event;
 

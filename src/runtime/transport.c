@@ -54,6 +54,14 @@ void rbt_processes_destroy(rbt_process *processes, const rbt_topology *topology)
 
 void rbt_nodes_handle(rbt_nodes *nodes, rbt_node to, rbt_message *message, rbt_env *env)
 {
+    const rbt_topology *topology = nodes->master.topology;
+
+    /* Answers go to the sender: it must be somebody, and speak for itself. */
+    if (message->from >= rbt_topology_nodes(topology) ||
+        (message->from > topology->servers && message->from != rbt_node_of_worker(topology, message->worker))) {
+        rbt_message_destroy(message);
+        return;
+    }
     if (to == RBT_MASTER)
         rbt_master_handle(&nodes->master, message, env);
     else

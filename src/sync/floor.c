@@ -34,9 +34,11 @@ static bool leave_least(rbt_floor *floor)
 
 bool rbt_floor_raise(rbt_floor *floor, uint32_t i, uint64_t value)
 {
-    uint64_t old = floor->value[i];
+    uint64_t old;
 
-    RBT_ASSERT(i < floor->count && value >= old);
+    RBT_ASSERT(i < floor->count);
+    old = floor->value[i];
+    RBT_ASSERT(value >= old);
     floor->value[i] = value;
     if (value > floor->most)
         floor->most = value;

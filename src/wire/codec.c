@@ -219,7 +219,7 @@ static rbt_err get_snap(reader *r, const uint8_t form[4], rbt_snap **out)
         return err;
     if (length > RBT_WIRE_LENGTH_MAX || count > length)
         return refuse(r, "a block is longer than its limit");
-    if (form[0] == FORM_DENSE && (count != length || count > RBT_WIRE_DENSE_MAX))
+    if (form[0] == FORM_DENSE && count != length)
         return refuse(r, "a dense block does not store all it stands for");
     snap = form[0] == FORM_DENSE ? rbt_snap_create((rbt_type)form[1], length)
                                  : rbt_snap_create_sparse((rbt_type)form[1], length, count);

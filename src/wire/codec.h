@@ -13,7 +13,6 @@
 #define RBT_WIRE_VERSION     1u
 #define RBT_WIRE_PARTS_MAX   (1u << 20) /* blocks in one message */
 #define RBT_WIRE_LENGTH_MAX  (1u << 31) /* elements a block may stand for */
-#define RBT_WIRE_DENSE_MAX   65536u     /* elements a dense block may carry: RBT_BLOCK_ELEMENTS */
 #define RBT_WIRE_MEMBERS_MAX 100000u    /* workers in a job */
 
 /* How many bytes the message takes; cheap, nothing is encoded. */

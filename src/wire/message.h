@@ -59,7 +59,7 @@ typedef struct rbt_message {
     uint64_t clock;    /* PUSH, ACK: of the update; others: the worker's clock */
     uint64_t need;     /* PULL, ASK: what the slowest must have finished */
     uint64_t slowest;  /* BLOCKS, RESUMED, REPORT: what it has finished; PUSH: what the worker knew of it */
-    uint64_t included; /* BLOCKS: this many of the receiver's own clocks are in the values */
+    uint64_t included; /* BLOCKS: this many of the receiver's own clocks are in the values; of all, for an observer */
     uint64_t version;  /* PULL, REPORT, STABLE: of partition-synchronised dyn */
     uint64_t request;  /* PULL, BLOCKS, ASK, STABLE, RESUME, RESUMED: which question this belongs to */
     uint64_t held_ns;  /* BLOCKS, STABLE: how long the answer was held back for others */

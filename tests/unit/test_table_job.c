@@ -115,6 +115,7 @@ static void what_is_out_of_place_is_refused(void **state)
     rbt_error error;
     rbt_job *job = counting_job("sim", "bsp", &t), *model = rbt_job_create("lr");
     rbt_table_spec empty = {.name = "empty", .rows = 0, .cols = 5}, fine = {.name = "fine", .rows = 1, .cols = 5};
+    rbt_table_spec nameless = {.rows = 1, .cols = 5}, typeless = {.name = "t", .rows = 1, .cols = 5, .type = (rbt_type)7};
     int64_t value;
     rbt_table table;
 
@@ -122,6 +123,9 @@ static void what_is_out_of_place_is_refused(void **state)
     assert_int_equal(rbt_table_create(job, &empty, &table, &error), RBT_E_USAGE);
     assert_non_null(strstr(error.text, "'empty'"));
     assert_int_equal(rbt_table_create(model, &fine, &table, &error), RBT_E_USAGE);
+    assert_int_equal(rbt_table_create(job, &nameless, &table, &error), RBT_E_USAGE);
+    assert_int_equal(rbt_table_create(job, &typeless, &table, &error), RBT_E_USAGE);
+    assert_int_equal(rbt_job_save(job, "m.rbt", &error), RBT_E_USAGE);
     assert_int_equal(rbt_job_run(job, NULL, NULL, &error), RBT_E_USAGE); /* no model */
     assert_int_equal(rbt_table_read(job, t.counts, 0, 0, 1, &value, &error), RBT_E_USAGE);
     assert_non_null(strstr(error.text, "not been run"));
@@ -151,6 +155,8 @@ static void a_program_that_strays_ends_the_job_with_its_error(void **state)
 
         assert_int_equal(rbt_job_run_program(job, &program, NULL, NULL, &error), RBT_E_USAGE);
         assert_non_null(strstr(error.text, "outside table 0"));
+        assert_int_equal(rbt_job_run_program(job, &program, NULL, NULL, &error), RBT_E_USAGE); /* once only */
+        assert_non_null(strstr(error.text, "not run before"));
         rbt_job_destroy(job);
     }
 }
