@@ -158,6 +158,20 @@ static void updates_of_another_shape_are_not_accepted(void **state)
     rbt_cell_deinit(&cell);
 }
 
+/* A worker that lies about the slowest would lower what it can name next: refused, before anything asserts. */
+static void a_push_that_goes_back_on_what_it_can_name_is_not_accepted(void **state)
+{
+    const rbt_rule_config config = {.rule = &rbt_rule_dyn, .workers = 1, .staleness = 3};
+    rbt_cell cell;
+
+    (void)state;
+    rbt_cell_init(&cell, &config, RBT_F32, N, false);
+    push(&cell, &config, (rbt_push){.version = 3, .slowest = 3});
+    assert_false(rbt_cell_accepts(&cell, &config, &(rbt_push){.clock = 1, .version = 4, .slowest = 0}));
+    assert_true(rbt_cell_accepts(&cell, &config, &(rbt_push){.clock = 1, .version = 4, .slowest = 3}));
+    rbt_cell_deinit(&cell);
+}
+
 /* ------------------------------------------------------------------------------------ the worked example */
 
 /* The updates of the example: multiples of 12, so that halves, thirds and quarters of them are exact. */
@@ -566,6 +580,7 @@ int main(void)
         cmocka_unit_test(adagrad_divides_by_the_root_of_the_squares),
         cmocka_unit_test(a_readers_reference_survives_later_pushes),
         cmocka_unit_test(updates_of_another_shape_are_not_accepted),
+        cmocka_unit_test(a_push_that_goes_back_on_what_it_can_name_is_not_accepted),
         cmocka_unit_test(dynsgd_example_value_by_value),
         cmocka_unit_test(dynsgd_example_keeps_version_0_for_one_who_is_still_to_come),
         cmocka_unit_test(partition_sync_reads_exactly_the_versions_below_the_one_named),
