@@ -121,15 +121,15 @@ rbt_err rbt_table_read(const rbt_job *job, rbt_table table, uint64_t row, uint64
 {
     const rbt_layout *layout;
     uint64_t done = 0;
+    rbt_err err;
 
     if (!job->has_result || table >= job->contents.count)
         return rbt_fail(error, RBT_E_USAGE, "table %u cannot be read: %s", table,
                         job->has_result ? "there is no such table" : "the job has not been run");
     layout = &job->layouts.at[table];
-    if (row >= layout->rows || col > layout->cols || n > layout->cols - col)
-        return rbt_fail(error, RBT_E_USAGE, "row %llu, columns %llu to %llu lie outside table %u of %llu x %llu",
-                        (unsigned long long)row, (unsigned long long)col, (unsigned long long)(col + n), table,
-                        (unsigned long long)layout->rows, (unsigned long long)layout->cols);
+    err = rbt_layout_check(layout, table, row, col, n, error);
+    if (err != RBT_OK)
+        return err;
     while (done < n) {
         uint64_t run = rbt_layout_run(layout, col + done);
         uint32_t some = (uint32_t)(run < n - done ? run : n - done);

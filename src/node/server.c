@@ -293,12 +293,21 @@ static bool push_is_sound(const rbt_server *server, const rbt_message *message)
     return named == versioned;
 }
 
+/* Tells the worker, in its present life: a push of a former one may have waited here for the others'. */
+static void acknowledge(rbt_server *server, const rbt_message *push, rbt_env *env)
+{
+    rbt_message *ack = say(server, env, RBT_MSG_ACK, push->from);
+
+    ack->worker = push->worker;
+    ack->incarnation = server->incarnation[push->worker];
+    ack->clock = push->clock;
+}
+
 /* Applies a push whose time has come; true when the slowest clock rose. */
 static bool apply_push(rbt_server *server, rbt_message *message, rbt_env *env)
 {
     uint32_t worker = message->worker;
     uint64_t slowest = server->clocks.least;
-    rbt_message *ack;
     bool rose;
 
     for (size_t i = 0; i < message->parts.count; i++) {
@@ -314,11 +323,7 @@ static bool apply_push(rbt_server *server, rbt_message *message, rbt_env *env)
     if (server->cells.count > 0 && slowest != RBT_UNBOUNDED && message->clock > slowest &&
         message->clock - slowest > server->stats.max_gap)
         server->stats.max_gap = message->clock - slowest;
-    ack = say(server, env, RBT_MSG_ACK, message->from);
-    ack->worker = worker;
-    ack->incarnation =
-        server->incarnation[worker]; /* a push of a former life may have waited: the present one hears of it */
-    ack->clock = message->clock;
+    acknowledge(server, message, env);
     rose = rbt_floor_raise(&server->clocks, worker, message->clock + 1);
     rbt_message_destroy(message);
     return rose;
@@ -403,13 +408,8 @@ static void handle_push(rbt_server *server, rbt_message *message, rbt_env *env)
 #ifndef RBT_MUTANT_DUPLICATE
     if (message->clock < expected) { /* applied, or waiting for its turn: say so again and forget it */
         server->stats.repeated++;
-        if (message->clock < server->clocks.value[worker]) {
-            rbt_message *ack = say(server, env, RBT_MSG_ACK, message->from);
-
-            ack->worker = worker;
-            ack->incarnation = message->incarnation;
-            ack->clock = message->clock;
-        }
+        if (message->clock < server->clocks.value[worker])
+            acknowledge(server, message, env);
         goto drop;
     }
 #else /* applied again: the swarm must notice */

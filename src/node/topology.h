@@ -64,6 +64,7 @@ typedef struct rbt_process {
     rbt_process_cache cache;
     void (*lock)(struct rbt_process *process); /* NULL: one thread runs them all */
     void (*unlock)(struct rbt_process *process);
+    void *guard; /* what they lock */
 } rbt_process;
 
 /* What a node is given while it handles one message: the time, a place for what it says, somebody to log to; a worker's

@@ -29,15 +29,10 @@ typedef struct rbt_place {
     rbt_node node;
 } rbt_place;
 
-/* All workers are threads of one process, and share its cache under this lock. */
-typedef struct rbt_local_process {
-    rbt_process shared;
-    pthread_mutex_t mutex;
-} rbt_local_process;
-
 typedef struct rbt_local {
     rbt_run *run;
-    rbt_local_process *process; /* NULL with one worker */
+    rbt_process *process; /* all workers are threads of one, and share its cache; NULL with one worker */
+    pthread_mutex_t process_lock;
     rbt_nodes nodes;
     rbt_place *places; /* per node */
     pthread_mutex_t error_lock;
@@ -253,7 +248,7 @@ static void run_worker(rbt_local *local, uint32_t id, const rbt_program *program
 
     rbt_worker_init(&worker, local->run, id, 0, &local_ops, local);
     if (local->process != NULL && id < local->run->topology->workers)
-        worker.process = &local->process->shared;
+        worker.process = local->process;
     if (rbt_worker_run(&worker, program, &error) != RBT_OK)
         fail_job(local, &error);
     for (size_t i = 0; staleness_seen != NULL && i < RBT_STALENESS_BINS; i++)
@@ -261,37 +256,25 @@ static void run_worker(rbt_local *local, uint32_t id, const rbt_program *program
     rbt_worker_deinit(&worker);
 }
 
-static void lock_process(rbt_process *shared)
+static void lock_process(rbt_process *process)
 {
-    pthread_mutex_lock(&((rbt_local_process *)shared)->mutex);
+    pthread_mutex_lock(process->guard);
 }
 
-static void unlock_process(rbt_process *shared)
+static void unlock_process(rbt_process *process)
 {
-    pthread_mutex_unlock(&((rbt_local_process *)shared)->mutex);
+    pthread_mutex_unlock(process->guard);
 }
 
 static void init_process(rbt_local *local)
 {
-    const rbt_topology *topology = local->run->topology;
-
-    if (topology->process_workers <= 1)
-        return;
-    RBT_ASSERT(topology->process_workers >= topology->workers);
-    local->process = rbt_alloc(1, sizeof *local->process);
-    rbt_process_cache_init(&local->process->shared.cache, topology->layout, topology->tables, 0, topology->workers);
-    pthread_mutex_init(&local->process->mutex, NULL);
-    local->process->shared.lock = lock_process;
-    local->process->shared.unlock = unlock_process;
-}
-
-static void deinit_process(rbt_local *local)
-{
+    local->process = rbt_processes_create(local->run->topology);
     if (local->process == NULL)
         return;
-    rbt_process_cache_deinit(&local->process->shared.cache);
-    pthread_mutex_destroy(&local->process->mutex);
-    rbt_free(local->process);
+    RBT_ASSERT(local->run->topology->process_workers >= local->run->topology->workers);
+    local->process->guard = &local->process_lock;
+    local->process->lock = lock_process;
+    local->process->unlock = unlock_process;
 }
 
 static void *thread_main(void *argument)
@@ -353,7 +336,7 @@ static void leave_unstarted(rbt_local *local, uint32_t id)
 
 rbt_err rbt_local_run(rbt_run *run, rbt_error *error)
 {
-    rbt_local local = {.run = run, .error_lock = PTHREAD_MUTEX_INITIALIZER};
+    rbt_local local = {.run = run, .error_lock = PTHREAD_MUTEX_INITIALIZER, .process_lock = PTHREAD_MUTEX_INITIALIZER};
     uint32_t workers = run->topology->workers;
     worker_thread *threads = rbt_alloc(workers, sizeof *threads);
 
@@ -378,7 +361,8 @@ rbt_err rbt_local_run(rbt_run *run, rbt_error *error)
     for (uint32_t m = 0; m < workers; m++)
         for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
             run->staleness_histogram[i] += threads[m].staleness_seen[i];
-    deinit_process(&local);
+    rbt_processes_destroy(local.process, run->topology);
+    pthread_mutex_destroy(&local.process_lock);
     deinit_places(&local);
     rbt_nodes_deinit(&local.nodes, run);
     rbt_free(threads);

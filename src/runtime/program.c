@@ -118,17 +118,10 @@ static const rbt_layout *layout_of(const rbt_worker *worker, rbt_table table)
 static rbt_err check_range(const rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n,
                            rbt_error *error)
 {
-    const rbt_layout *layout;
-
     if (table >= worker->run->topology->tables)
         return rbt_fail(error, RBT_E_USAGE, "table %u does not exist; the job has %u", table,
                         worker->run->topology->tables);
-    layout = layout_of(worker, table);
-    if (row >= layout->rows || col > layout->cols || n > layout->cols - col)
-        return rbt_fail(error, RBT_E_USAGE, "row %llu, columns %llu to %llu lie outside table %u of %llu x %llu",
-                        (unsigned long long)row, (unsigned long long)col, (unsigned long long)(col + n), table,
-                        (unsigned long long)layout->rows, (unsigned long long)layout->cols);
-    return RBT_OK;
+    return rbt_layout_check(layout_of(worker, table), table, row, col, n, error);
 }
 
 static void add_span(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col)

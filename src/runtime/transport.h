@@ -13,7 +13,7 @@ typedef struct rbt_nodes {
 void rbt_nodes_init(rbt_nodes *nodes, const rbt_run *run);
 void rbt_nodes_deinit(rbt_nodes *nodes, rbt_run *run); /* what the servers counted goes to the run */
 
-/* What each process of several workers shares, for a runtime without threads; NULL when every worker has its own. */
+/* What each process of several workers shares (a runtime with threads adds the lock); NULL when every worker has its own. */
 rbt_process *rbt_processes_create(const rbt_topology *topology);
 void rbt_processes_destroy(rbt_process *processes, const rbt_topology *topology);
 

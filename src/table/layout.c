@@ -48,9 +48,9 @@ static void choose_blocks(rbt_layout *layout, uint64_t total)
         each = 1;
     if (total / layout->servers / each > most)
         each = divide_up(total, layout->servers * most);
-    for (cut(layout, each * layout->servers); layout->block_rows * layout->block_cols > most;
-         each += divide_up(each, 8))
-        cut(layout, each * layout->servers);
+    cut(layout, each * layout->servers);
+    while (layout->block_rows * layout->block_cols > most)
+        cut(layout, (each += divide_up(each, 8)) * layout->servers);
     while (is_uneven(layout, total) && total / layout->servers / (each + 1) >= RBT_BLOCK_ELEMENTS_MIN)
         cut(layout, ++each * layout->servers);
 }
@@ -107,6 +107,16 @@ void rbt_layout_deinit(rbt_layout *layout)
 {
     rbt_free(layout->server);
     layout->server = NULL;
+}
+
+rbt_err rbt_layout_check(const rbt_layout *layout, uint32_t table, uint64_t row, uint64_t col, uint64_t n,
+                         rbt_error *error)
+{
+    if (row < layout->rows && col <= layout->cols && n <= layout->cols - col)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE, "row %llu, columns %llu to %llu lie outside table %u of %llu x %llu",
+                    (unsigned long long)row, (unsigned long long)col, (unsigned long long)(col + n), table,
+                    (unsigned long long)layout->rows, (unsigned long long)layout->cols);
 }
 
 uint32_t rbt_layout_block(const rbt_layout *layout, uint64_t row, uint64_t col)

@@ -39,6 +39,10 @@ void rbt_layout_deinit(rbt_layout *layout);
 /* Places the same blocks on another number of servers. */
 void rbt_layout_place(rbt_layout *layout, uint32_t servers, uint64_t salt);
 
+/* Does the table (of this number, for the message) have these elements? */
+rbt_err rbt_layout_check(const rbt_layout *layout, uint32_t table, uint64_t row, uint64_t col, uint64_t n,
+                         rbt_error *error);
+
 /* The block that holds an element, the element's place in it, and how many columns from there on are in the block. */
 uint32_t rbt_layout_block(const rbt_layout *layout, uint64_t row, uint64_t col);
 uint32_t rbt_layout_offset(const rbt_layout *layout, uint64_t row, uint64_t col);
