@@ -41,6 +41,7 @@ static batch_plan plan_of(const rbt_training *training, uint32_t worker)
     double batch = options->batch_percent ? (double)rows * options->batch / 100 : options->batch;
     batch_plan plan = {.batch = batch >= (double)rows ? rows : (size_t)(batch + 0.5)};
 
+    RBT_ASSERT(rows > 0); /* no shard is empty */
     if (plan.batch == 0)
         plan.batch = 1;
     plan.batches = (rows + plan.batch - 1) / plan.batch;

@@ -207,7 +207,7 @@ static rbt_err decode_header(const unsigned char *at, const char *name, rbt_trai
 rbt_err rbt_trained_decode(const void *bytes, size_t n, const char *name, rbt_trained *trained, rbt_error *error)
 {
     const unsigned char *at = bytes;
-    rbt_trained t;
+    rbt_trained t = {0};
     rbt_err err = check_frame(at, n, name, error);
     if (err == RBT_OK)
         err = decode_header(at, name, &t, error);

@@ -115,7 +115,7 @@ rbt_err rbt_layout_check(const rbt_layout *layout, uint32_t table, uint64_t row,
     if (row < layout->rows && col <= layout->cols && n <= layout->cols - col)
         return RBT_OK;
     return rbt_fail(error, RBT_E_USAGE, "row %llu, columns %llu to %llu lie outside table %u of %llu x %llu",
-                    (unsigned long long)row, (unsigned long long)col, (unsigned long long)(col + n), table,
+                    (unsigned long long)row, (unsigned long long)col, (unsigned long long)col + n, table,
                     (unsigned long long)layout->rows, (unsigned long long)layout->cols);
 }
 

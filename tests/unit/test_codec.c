@@ -306,7 +306,7 @@ static void damage_is_an_error_or_another_sound_message(void **state)
             size_t at = (size_t)rbt_rng_below(&rng, n);
 
             bytes[at] = (uint8_t)(rbt_rng_below(&rng, 2) == 0 ? (uint8_t)rbt_rng_u64(&rng)
-                                                    : (uint8_t)(bytes[at] ^ (1u << rbt_rng_below(&rng, 8))));
+                                                              : (uint8_t)(bytes[at] ^ (1u << rbt_rng_below(&rng, 8))));
         }
         refused += !decode_safely(bytes, n);
         rbt_message_destroy(m);

@@ -115,7 +115,8 @@ static void what_is_out_of_place_is_refused(void **state)
     rbt_error error;
     rbt_job *job = counting_job("sim", "bsp", &t), *model = rbt_job_create("lr");
     rbt_table_spec empty = {.name = "empty", .rows = 0, .cols = 5}, fine = {.name = "fine", .rows = 1, .cols = 5};
-    rbt_table_spec nameless = {.rows = 1, .cols = 5}, typeless = {.name = "t", .rows = 1, .cols = 5, .type = (rbt_type)7};
+    rbt_table_spec nameless = {.rows = 1, .cols = 5},
+                   typeless = {.name = "t", .rows = 1, .cols = 5, .type = (rbt_type)7};
     int64_t value;
     rbt_table table;
 
