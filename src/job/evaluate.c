@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "model/metrics.h"
 #include "runtime/handle.h"
+#include "sync/staleness.h"
 
 #define BLOW_UP 1e4 /* an objective this many times that of parameters all zero has blown up */
 
@@ -128,9 +129,8 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
         if (evaluation->evaluations == 0 || progress.updates > evaluation->last.updates) /* else nothing has changed */
             err = evaluate(observer, evaluation, slowest, &progress, first, error);
         evaluation->reached = err == RBT_OK && options->has_target && evaluation->loss <= options->target_loss;
-        need = options->eval_every == 0 || slowest >= RBT_UNBOUNDED - options->eval_every
-                   ? RBT_UNBOUNDED
-                   : slowest + options->eval_every;
+        if (options->eval_every > 0 && slowest != RBT_UNBOUNDED)
+            need = rbt_rounds(progress.updates, observer->run->topology->workers, slowest) + options->eval_every;
     }
     if (err == RBT_OK && options->verify)
         err = check_conservation(observer, evaluation, error);

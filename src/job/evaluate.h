@@ -1,6 +1,6 @@
-/* The evaluator: the observer's program. It reads the parameters as the slowest clock advances, works out the
- * objective, tells the master (who alone decides to stop) and whoever listens to the job. In the simulator it costs no
- * virtual time.
+/* The evaluator: the observer's program. It reads the parameters round by round (a round is as many updates as there are
+ * workers), works out the objective, tells the master (who alone decides to stop) and whoever listens to the job. In the
+ * simulator it costs no virtual time.
  *
  * Proved by tests/sim and tests/cli. */
 #ifndef RBT_JOB_EVALUATE_H

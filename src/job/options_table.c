@@ -46,7 +46,7 @@ static const rbt_option TABLE[] = {
      .help = "Slows workers down: frac=0.2,slow=2 or p=0.1,slow=6 or worker=3,slow=4 or lognormal=0.5 or trace=FILE; "
              "several with ';'."},
     {"eval-every", "Job", RBT_OPTION_U64, AT(eval_every), "1", "N",
-     .help = "Clocks between evaluations; 0 = only at the end.", .max = UINT64_MAX},
+     .help = "Clocks of all workers between evaluations; 0 = only at the end.", .max = UINT64_MAX},
     {"verify", "Job", RBT_OPTION_FLAG, AT(verify), "false", NULL,
      .help = "Checks while it runs: no read misses what it must see, nothing is lost."},
     {"encode", "Job", RBT_OPTION_FLAG, AT(encode), "false", NULL,

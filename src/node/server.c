@@ -105,9 +105,11 @@ void rbt_server_deinit(rbt_server *server)
 /* May this pull be answered now? (protocols.md, section 1; the asker's own pushes are counted too: read-my-writes.) */
 static bool pull_is_ready(const rbt_server *server, const rbt_message *pull)
 {
-    if (!rbt_ssp_may_read(pull->need, server->clocks.least))
-        return false;
-    return !is_worker(server, pull->worker) || server->clocks.value[pull->worker] >= pull->clock;
+    uint64_t least = server->clocks.least;
+
+    if (!is_worker(server, pull->worker))
+        return rbt_rounds(server->stats.updates, server->topology->workers, least) >= pull->need;
+    return rbt_ssp_may_read(pull->need, least) && server->clocks.value[pull->worker] >= pull->clock;
 }
 
 /* A pull of a worker that has left, or (partition sync) one that names a version its worker has left behind, was

@@ -90,11 +90,13 @@ static bool is_fresh(const rbt_client *client, rbt_span span, uint64_t clock, ui
     const rbt_copy *copy = copy_of(client, span);
     bool whole = !bounded || client->topology->rule[span.table].rule->takes_gradients;
 
+    if (client->is_observer)
+        return copy->base != NULL && rbt_rounds(copy->included, client->topology->workers, copy->slowest) >= need;
     if (copy->base == NULL || copy->slowest < need)
         return false;
     if (is_synchronised(client, span.table) && copy->version != client->read_version)
         return false;
-    return !whole || client->is_observer || copy->included >= clock;
+    return !whole || copy->included >= clock;
 }
 
 /* Has it been asked for already? Only an answer for this very clock will do: one for an earlier clock may lack our own
@@ -342,7 +344,8 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
             copy->request = 0;
         if (answer->included < client->clock && !client->is_observer)
             continue;
-        if (copy->base != NULL && copy->slowest > answer->slowest)
+        if (copy->base != NULL &&
+            (copy->slowest > answer->slowest || (client->is_observer && copy->included > answer->included)))
             continue; /* what we have is newer */
         adopt(client, span, part->snap, answer->slowest, answer->included, part->version);
     }

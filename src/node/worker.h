@@ -66,7 +66,7 @@ void rbt_client_begin(rbt_client *client, rbt_env *env);
 void rbt_client_handle(rbt_client *client, rbt_message *message, rbt_env *env);
 
 /* May the program read these blocks (in clock `clock`) with this staleness? If not, asks for what is missing and is not
- * under way already. An observer names with `need` what the slowest must have finished instead. */
+ * under way already. An observer names with `need` how many rounds must have passed (rbt_rounds). */
 bool rbt_client_want(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t staleness,
                      rbt_env *env);
 bool rbt_client_observe(rbt_client *client, const rbt_span *spans, size_t n, uint64_t need, rbt_env *env);

@@ -48,8 +48,8 @@ rbt_err rbt_observe_wait(rbt_worker *observer, rbt_table table, uint64_t need, u
 /* How many updates are in what the observer has of a table. */
 uint64_t rbt_observed_updates(const rbt_worker *observer, rbt_table table);
 
-/* The observer's read: a whole table once the slowest worker has finished `need` clocks (RBT_UNBOUNDED: once all have
- * left), and what it has finished by then. */
+/* The observer's read: a whole table once `need` rounds have passed (rbt_rounds; RBT_UNBOUNDED: once all have left), and
+ * what the slowest has finished by then. */
 rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest,
                     rbt_error *error);
 

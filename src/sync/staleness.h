@@ -22,6 +22,13 @@ static inline bool rbt_ssp_may_read(uint64_t need, uint64_t slowest)
     return slowest >= need;
 }
 
+/* How far the job is for an observer: in rounds of as many updates as there are workers, or what the slowest has finished
+ * where that is more (some have run dry). Under BSP the two are the same; under SSP rounds pass while the slowest works. */
+static inline uint64_t rbt_rounds(uint64_t updates, uint32_t workers, uint64_t slowest)
+{
+    return updates / workers > slowest ? updates / workers : slowest;
+}
+
 /* The version of dyn an update belongs to, worked out by the worker that made it (docs/protocols.md, section 2).
  *
  * `base` is the version of the copy it was computed from, `since` the worker's own clocks since that copy, `slowest`
