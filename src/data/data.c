@@ -12,10 +12,10 @@ rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error
     /* One element at least, so that no array is NULL. */
     size_t features = nnz > 0 ? nnz : 1;
     rbt_data d = {
-        .start = rows < SIZE_MAX ? rbt_try_alloc(rows + 1, sizeof *d.start) : NULL,
-        .index = rbt_try_alloc(features, sizeof *d.index),
-        .value = rbt_try_alloc(features, sizeof *d.value),
-        .label = rbt_try_alloc(rows > 0 ? rows : 1, sizeof *d.label),
+        .start = rows < SIZE_MAX ? rbt_try_alloc_raw(rows + 1, sizeof *d.start) : NULL,
+        .index = rbt_try_alloc_raw(features, sizeof *d.index),
+        .value = rbt_try_alloc_raw(features, sizeof *d.value),
+        .label = rbt_try_alloc_raw(rows > 0 ? rows : 1, sizeof *d.label),
     };
     if (d.start == NULL || d.index == NULL || d.value == NULL || d.label == NULL) {
         rbt_data_deinit(&d);
@@ -23,6 +23,7 @@ rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error
                         "not enough memory for data of %zu rows and %zu non-zeros; use fewer rows or a larger machine",
                         rows, nnz);
     }
+    d.start[0] = 0;
     *data = d;
     return RBT_OK;
 }

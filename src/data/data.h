@@ -14,7 +14,8 @@
  * fit 32 bits. */
 #define RBT_DATA_INDEX_LIMIT UINT32_C(4294967295)
 
-/* Memory for that many rows and features; rows, cols and nnz are set to 0 for the caller to fill in. */
+/* Memory for that many rows and features; rows, cols, nnz and start[0] are set to 0 for the caller to fill in, the rest is
+ * whatever was there. */
 rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error);
 
 /* Parses LIBSVM text as docs/formats.md describes it. `name` stands before the line number in messages. */
