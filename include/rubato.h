@@ -78,7 +78,9 @@ typedef struct rbt_data {
     float *label;    /* rows, as in the file */
 } rbt_data;
 
-/* Reads a LIBSVM text file ("label index:value ...", 1-based). */
+/* Reads LIBSVM text ("label index:value ...", 1-based) from a file, from the standard input ("-"), or from all files that
+ * match a pattern such as "part-*.svm", in the order of their names, as one data set. Files compressed with gzip or
+ * Zstandard are unpacked. Uses all cores. */
 RBT_API rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error);
 RBT_API void rbt_data_deinit(rbt_data *data);
 

@@ -8,6 +8,7 @@
 #ifndef RBT_DATA_DATA_H
 #define RBT_DATA_DATA_H
 
+#include "data/file.h"
 #include "rubato.h"
 
 /* Every index, as it is written in a file, and every number of columns is below this: an index and one more (the bias)
@@ -20,6 +21,13 @@ rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error
 
 /* Parses LIBSVM text as docs/formats.md describes it. `name` stands before the line number in messages. */
 rbt_err rbt_data_parse_libsvm(const char *text, size_t bytes, const char *name, rbt_data *data, rbt_error *error);
+
+/* Does the path name no file and hold one of * ? [, so that rbt_data_read looks for files that match it? */
+bool rbt_data_is_pattern(const char *path);
+
+/* What rbt_data_read does with one file, for the caller who has opened it to see what it is. The input is used up,
+ * whatever comes of it. */
+rbt_err rbt_data_take(rbt_input *input, rbt_data *data, rbt_error *error);
 
 /* Writes LIBSVM text that reads back as the same data. "-" is the standard output. A failure leaves no file. */
 rbt_err rbt_data_write_libsvm(const rbt_data *data, const char *path, rbt_error *error);
