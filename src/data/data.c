@@ -6,10 +6,12 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/cache.h"
 #include "data/libsvm.h"
 #include "data/unpack.h"
 
@@ -36,11 +38,41 @@ rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error
 
 void rbt_data_deinit(rbt_data *data)
 {
-    rbt_free(data->start);
-    rbt_free(data->index);
-    rbt_free(data->value);
-    rbt_free(data->label);
+    if (data->mapping != NULL) {
+        (void)munmap(data->mapping, data->mapping_bytes);
+    } else {
+        rbt_free(data->start);
+        rbt_free(data->index);
+        rbt_free(data->value);
+        rbt_free(data->label);
+    }
     *data = (rbt_data){0};
+}
+
+rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error)
+{
+    size_t rows = 0, nnz = 0;
+    rbt_data d;
+    for (size_t i = 0; i < count; i++) {
+        rows += parts[i].rows;
+        nnz += parts[i].nnz;
+    }
+    rbt_err err = rbt_data_alloc(rows, nnz, &d, error);
+    if (err != RBT_OK)
+        return err;
+    for (size_t i = 0; i < count; i++) {
+        const rbt_data *p = &parts[i];
+        for (size_t r = 1; r <= p->rows; r++)
+            d.start[d.rows + r] = d.nnz + p->start[r];
+        memcpy(d.index + d.nnz, p->index, p->nnz * sizeof *d.index);
+        memcpy(d.value + d.nnz, p->value, p->nnz * sizeof *d.value);
+        memcpy(d.label + d.rows, p->label, p->rows * sizeof *d.label);
+        d.rows += p->rows;
+        d.nnz += p->nnz;
+        d.cols = p->cols > d.cols ? p->cols : d.cols;
+    }
+    *data = d;
+    return RBT_OK;
 }
 
 /* ----------------------------------------------------------------------------------------------------- reading */
@@ -96,7 +128,7 @@ bool rbt_data_is_pattern(const char *path)
     return strpbrk(path, "*?[") != NULL && access(path, F_OK) != 0;
 }
 
-static rbt_err parse_files(const files *f, const char *name, rbt_data *data, rbt_error *error)
+static rbt_err parse_texts(const files *f, const char *name, rbt_data *data, rbt_error *error)
 {
     rbt_text *texts = rbt_alloc(f->inputs.count, sizeof *texts);
     for (size_t i = 0; i < f->inputs.count; i++)
@@ -106,6 +138,36 @@ static rbt_err parse_files(const files *f, const char *name, rbt_data *data, rbt
     return err;
 }
 
+static rbt_err join_caches(const files *f, rbt_data *data, rbt_error *error)
+{
+    rbt_data *views = rbt_alloc(f->inputs.count, sizeof *views);
+    rbt_err err = RBT_OK;
+    for (size_t i = 0; err == RBT_OK && i < f->inputs.count; i++)
+        err = rbt_cache_decode(f->inputs.at[i].bytes, f->inputs.at[i].n, f->inputs.at[i].name, &views[i], error);
+    if (err == RBT_OK)
+        err = rbt_data_join(views, f->inputs.count, data, error);
+    rbt_free(views);
+    return err;
+}
+
+/* All text or all caches: whether text counts from 0 is seen in the text alone, a cache cannot tell any more. */
+static rbt_err read_files(files *f, const char *name, rbt_data *data, rbt_error *error)
+{
+    const rbt_input *first = &f->inputs.at[0];
+    bool caches = rbt_cache_recognise(first->bytes, first->n);
+    for (size_t i = 1; i < f->inputs.count; i++) {
+        const rbt_input *other = &f->inputs.at[i];
+        if (rbt_cache_recognise(other->bytes, other->n) != caches)
+            return rbt_fail(
+                error, RBT_E_DATA,
+                "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", name,
+                caches ? first->name : other->name, caches ? other->name : first->name);
+    }
+    if (!caches)
+        return parse_texts(f, name, data, error);
+    return f->inputs.count == 1 ? rbt_cache_take(&f->inputs.at[0], data, error) : join_caches(f, data, error);
+}
+
 rbt_err rbt_data_take(rbt_input *input, rbt_data *data, rbt_error *error)
 {
     files f = {0};
@@ -113,7 +175,7 @@ rbt_err rbt_data_take(rbt_input *input, rbt_data *data, rbt_error *error)
     *input = (rbt_input){0};
     rbt_err err = rbt_input_unpack(&f.inputs.at[0], error);
     if (err == RBT_OK)
-        err = parse_files(&f, f.inputs.at[0].name, data, error);
+        err = read_files(&f, f.inputs.at[0].name, data, error);
     close_files(&f);
     return err;
 }
@@ -123,7 +185,7 @@ rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error)
     files f = {0};
     rbt_err err = rbt_data_is_pattern(path) ? open_matches(&f, path, error) : open_file(&f, path, error);
     if (err == RBT_OK)
-        err = parse_files(&f, f.inputs.count == 1 ? f.inputs.at[0].name : path, data, error);
+        err = read_files(&f, f.inputs.count == 1 ? f.inputs.at[0].name : path, data, error);
     close_files(&f);
     return err;
 }

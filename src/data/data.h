@@ -19,6 +19,9 @@
  * whatever was there. */
 rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error);
 
+/* The rows of all parts, one part after the other, in memory of their own. */
+rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error);
+
 /* Parses LIBSVM text as docs/formats.md describes it. `name` stands before the line number in messages. */
 rbt_err rbt_data_parse_libsvm(const char *text, size_t bytes, const char *name, rbt_data *data, rbt_error *error);
 
