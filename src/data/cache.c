@@ -101,7 +101,8 @@ uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], 
         h.first[s + 1] = h.first[s] + (h.sections[s].bytes + RBT_CACHE_BLOCK_BYTES - 1) / RBT_CACHE_BLOCK_BYTES;
     size_t blocks = h.first[SECTIONS];
     h.hashes = rbt_alloc(blocks, sizeof *h.hashes);
-    rbt_parallel_for(blocks, rbt_parallel_threads(), hash_block, &h);
+    /* Up to four blocks are hashed before a second thread has begun. */
+    rbt_parallel_for(blocks, blocks > SECTIONS ? rbt_parallel_threads() : 1, hash_block, &h);
     /* machine_fits: the hashes lie in memory as the format has them, little-endian. */
     uint64_t sum = rbt_hash(h.hashes, blocks * sizeof *h.hashes, rbt_hash(header, CHECKSUM_AT, 0));
     rbt_free(h.hashes);
