@@ -28,6 +28,7 @@ int cli_compare(const cli_command *command, int argc, char **argv);
 int cli_predict(const cli_command *command, int argc, char **argv);
 int cli_eval(const cli_command *command, int argc, char **argv);
 int cli_gen(const cli_command *command, int argc, char **argv);
+int cli_convert(const cli_command *command, int argc, char **argv);
 int cli_info(const cli_command *command, int argc, char **argv);
 int cli_swarm(const cli_command *command, int argc, char **argv);
 int cli_bench(const cli_command *command, int argc, char **argv);

@@ -113,12 +113,14 @@ static bool is_model(const rbt_input *input)
     return input->n >= 4 && memcmp(input->bytes, "\x89RBT", 4) == 0;
 }
 
+/* A pattern stands for data; one file may be either. */
 static rbt_err tell(const char *path, rbt_error *error)
 {
-    rbt_input input;
+    rbt_input input = {.name = path};
     rbt_trained trained = {0};
     rbt_data data = {0};
-    rbt_err err = rbt_input_open(path, &input, error);
+    bool pattern = rbt_data_is_pattern(path);
+    rbt_err err = pattern ? RBT_OK : rbt_input_open(path, &input, error);
 
     if (err != RBT_OK)
         return err;
@@ -128,13 +130,13 @@ static rbt_err tell(const char *path, rbt_error *error)
         if (err == RBT_OK)
             print_model(&trained);
         rbt_trained_deinit(&trained);
-    } else {
-        err = rbt_data_parse_libsvm(input.bytes, input.n, input.name, &data, error);
-        if (err == RBT_OK)
-            print_data(&data);
-        rbt_data_deinit(&data);
+        rbt_input_close(&input);
+        return err;
     }
-    rbt_input_close(&input);
+    err = pattern ? rbt_data_read(path, &data, error) : rbt_data_take(&input, &data, error);
+    if (err == RBT_OK)
+        print_data(&data);
+    rbt_data_deinit(&data);
     return err;
 }
 

@@ -17,6 +17,8 @@ static const cli_command COMMANDS[] = {
     {"eval", "--model FILE --data PATH", "Measures a trained model's loss and accuracy on data.", cli_eval},
     {"gen", "lr --out FILE [--rows N --cols N --nnz N --skew X --noise X --seed N]", "Generates data to train on.",
      cli_gen},
+    {"convert", "--data PATH --out FILE [--to cache|libsvm]",
+     "Writes data in another format, such as a cache that loads fast.", cli_convert},
     {"info", "FILE", "Tells what a model file or a data file holds.", cli_info},
     {"swarm", "--seeds N [--seed FIRST] [--replay SEED] [--verbose]",
      "Runs random jobs with faults in the simulator and checks every guarantee.", cli_swarm},

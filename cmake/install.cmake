@@ -12,6 +12,7 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # Relative to the .pc file itself, so that the installed tree may be moved.
 file(RELATIVE_PATH RBT_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" RBT_PC_PREFIX "${RBT_PC_PREFIX}")
+list(JOIN RBT_PACKAGES ", " RBT_PC_REQUIRES)
 configure_file(cmake/rubato.pc.in rubato.pc @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/rubato.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -76,9 +76,16 @@ typedef struct rbt_data {
     uint32_t *index; /* nnz */
     float *value;    /* nnz */
     float *label;    /* rows, as in the file */
+
+    /* Not NULL: the four arrays lie in this mapped cache file, which rbt_data_deinit unmaps. They must not be written to,
+     * and the file not be cut short. Data that you make yourself has NULL and 0 here. */
+    void *mapping;
+    size_t mapping_bytes;
 } rbt_data;
 
-/* Reads a LIBSVM text file ("label index:value ...", 1-based). */
+/* Reads LIBSVM text ("label index:value ...", 1-based) from a file, from the standard input ("-"), or from all files that
+ * match a pattern such as "part-*.svm", in the order of their names, as one data set. Files compressed with gzip or
+ * Zstandard are unpacked. A cache that `rubato convert` wrote is checked and mapped instead. Uses all cores. */
 RBT_API rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error);
 RBT_API void rbt_data_deinit(rbt_data *data);
 

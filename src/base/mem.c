@@ -32,19 +32,31 @@ void *rbt_alloc(size_t count, size_t size)
     return memory;
 }
 
-void *rbt_try_alloc(size_t count, size_t size)
+/* The bytes taken for so many, a multiple of the alignment as aligned_alloc wants it; false when there cannot be. */
+static bool rounded_bytes(size_t count, size_t size, size_t *rounded)
 {
     size_t bytes;
     if (!product_bytes(count, size, &bytes))
-        return NULL;
-    /* aligned_alloc wants a multiple of the alignment. */
-    size_t rounded = (bytes / TRY_ALIGNMENT_BYTES + (bytes % TRY_ALIGNMENT_BYTES != 0)) * TRY_ALIGNMENT_BYTES;
-    if (rounded == 0)
-        rounded = TRY_ALIGNMENT_BYTES;
-    void *memory = aligned_alloc(TRY_ALIGNMENT_BYTES, rounded);
-    if (memory != NULL)
+        return false;
+    *rounded = (bytes / TRY_ALIGNMENT_BYTES + (bytes % TRY_ALIGNMENT_BYTES != 0)) * TRY_ALIGNMENT_BYTES;
+    if (*rounded == 0)
+        *rounded = TRY_ALIGNMENT_BYTES;
+    return true;
+}
+
+void *rbt_try_alloc(size_t count, size_t size)
+{
+    size_t rounded;
+    void *memory = rbt_try_alloc_raw(count, size);
+    if (memory != NULL && rounded_bytes(count, size, &rounded))
         memset(memory, 0, rounded);
     return memory;
+}
+
+void *rbt_try_alloc_raw(size_t count, size_t size)
+{
+    size_t rounded;
+    return rounded_bytes(count, size, &rounded) ? aligned_alloc(TRY_ALIGNMENT_BYTES, rounded) : NULL;
 }
 
 void *rbt_realloc(void *memory, size_t count, size_t size)

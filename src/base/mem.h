@@ -17,6 +17,10 @@ void *rbt_alloc(size_t count, size_t size);
  */
 void *rbt_try_alloc(size_t count, size_t size);
 
+/* The same with whatever bytes are there: for large arrays that are filled at once, perhaps by several threads, each of
+ * which then touches its own part first. */
+void *rbt_try_alloc_raw(size_t count, size_t size);
+
 void *rbt_realloc(void *memory, size_t count, size_t size);
 char *rbt_strdup(const char *text);
 void rbt_free(void *memory);

@@ -1,21 +1,29 @@
-/* Data sets in memory: making, reading and ending them. Contract in data.h; proved by tests/unit/test_libsvm.c. */
+/* Data sets in memory: making, reading and ending them. Contract in data.h; proved by tests/unit/test_libsvm.c and
+ * test_data.c (several files, compressed files). */
 #include "data/data.h"
 
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "data/file.h"
+#include "data/cache.h"
+#include "data/libsvm.h"
+#include "data/unpack.h"
 
 rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error)
 {
     /* One element at least, so that no array is NULL. */
     size_t features = nnz > 0 ? nnz : 1;
     rbt_data d = {
-        .start = rows < SIZE_MAX ? rbt_try_alloc(rows + 1, sizeof *d.start) : NULL,
-        .index = rbt_try_alloc(features, sizeof *d.index),
-        .value = rbt_try_alloc(features, sizeof *d.value),
-        .label = rbt_try_alloc(rows > 0 ? rows : 1, sizeof *d.label),
+        .start = rows < SIZE_MAX ? rbt_try_alloc_raw(rows + 1, sizeof *d.start) : NULL,
+        .index = rbt_try_alloc_raw(features, sizeof *d.index),
+        .value = rbt_try_alloc_raw(features, sizeof *d.value),
+        .label = rbt_try_alloc_raw(rows > 0 ? rows : 1, sizeof *d.label),
     };
     if (d.start == NULL || d.index == NULL || d.value == NULL || d.label == NULL) {
         rbt_data_deinit(&d);
@@ -23,42 +31,161 @@ rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error
                         "not enough memory for data of %zu rows and %zu non-zeros; use fewer rows or a larger machine",
                         rows, nnz);
     }
+    d.start[0] = 0;
     *data = d;
     return RBT_OK;
 }
 
 void rbt_data_deinit(rbt_data *data)
 {
-    rbt_free(data->start);
-    rbt_free(data->index);
-    rbt_free(data->value);
-    rbt_free(data->label);
+    if (data->mapping != NULL) {
+        (void)munmap(data->mapping, data->mapping_bytes);
+    } else {
+        rbt_free(data->start);
+        rbt_free(data->index);
+        rbt_free(data->value);
+        rbt_free(data->label);
+    }
     *data = (rbt_data){0};
 }
 
-/* The tool that undoes a compression we recognise by its first bytes, or NULL. */
-static const char *compressed_by(const rbt_input *input)
+rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error)
 {
-    if (input->n >= 4 && memcmp(input->bytes, "\x28\xb5\x2f\xfd", 4) == 0)
-        return "zstd -d";
-    if (input->n >= 2 && memcmp(input->bytes, "\x1f\x8b", 2) == 0)
-        return "gunzip";
-    return NULL;
+    size_t rows = 0, nnz = 0;
+    rbt_data d;
+    for (size_t i = 0; i < count; i++) {
+        rows += parts[i].rows;
+        nnz += parts[i].nnz;
+    }
+    rbt_err err = rbt_data_alloc(rows, nnz, &d, error);
+    if (err != RBT_OK)
+        return err;
+    for (size_t i = 0; i < count; i++) {
+        const rbt_data *p = &parts[i];
+        for (size_t r = 1; r <= p->rows; r++)
+            d.start[d.rows + r] = d.nnz + p->start[r];
+        memcpy(d.index + d.nnz, p->index, p->nnz * sizeof *d.index);
+        memcpy(d.value + d.nnz, p->value, p->nnz * sizeof *d.value);
+        memcpy(d.label + d.rows, p->label, p->rows * sizeof *d.label);
+        d.rows += p->rows;
+        d.nnz += p->nnz;
+        d.cols = p->cols > d.cols ? p->cols : d.cols;
+    }
+    *data = d;
+    return RBT_OK;
 }
 
-rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error)
+/* ----------------------------------------------------------------------------------------------------- reading */
+
+/* The files a path stands for, in the order they are read. */
+typedef struct files {
+    RBT_ARRAY(rbt_input) inputs;
+    glob_t matches; /* whose names the inputs use */
+} files;
+
+static void close_files(files *f)
+{
+    for (size_t i = 0; i < f->inputs.count; i++)
+        rbt_input_close(&f->inputs.at[i]);
+    rbt_array_free(&f->inputs);
+    globfree(&f->matches);
+}
+
+static rbt_err open_file(files *f, const char *path, rbt_error *error)
 {
     rbt_input input;
     rbt_err err = rbt_input_open(path, &input, error);
     if (err != RBT_OK)
         return err;
-    const char *tool = compressed_by(&input);
-    if (tool != NULL)
-        err =
-            rbt_fail(error, RBT_E_DATA, "%s: is compressed, and LIBSVM text was expected; decompress it first with %s",
-                     input.name, tool);
-    else
-        err = rbt_data_parse_libsvm(input.bytes, input.n, input.name, data, error);
-    rbt_input_close(&input);
+    rbt_array_push(&f->inputs, input);
+    return rbt_input_unpack(&f->inputs.at[f->inputs.count - 1], error);
+}
+
+/* glob(3) itself sorts as the locale says; the order of rows must not depend on that. */
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static rbt_err open_matches(files *f, const char *pattern, rbt_error *error)
+{
+    errno = 0;
+    int status = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, &f->matches);
+    if (status == GLOB_NOMATCH)
+        return rbt_fail(error, RBT_E_IO, "%s: no file matches; check the pattern and the folder", pattern);
+    if (status != 0)
+        return rbt_fail(error, status == GLOB_NOSPACE ? RBT_E_MEMORY : RBT_E_IO, "%s: cannot be searched for: %s",
+                        pattern, status == GLOB_NOSPACE ? "not enough memory" : strerror(errno));
+    qsort(f->matches.gl_pathv, f->matches.gl_pathc, sizeof *f->matches.gl_pathv, by_bytes);
+    rbt_err err = RBT_OK;
+    for (size_t i = 0; err == RBT_OK && i < f->matches.gl_pathc; i++)
+        err = open_file(f, f->matches.gl_pathv[i], error);
+    return err;
+}
+
+bool rbt_data_is_pattern(const char *path)
+{
+    return strpbrk(path, "*?[") != NULL && access(path, F_OK) != 0;
+}
+
+static rbt_err parse_texts(const files *f, const char *name, rbt_data *data, rbt_error *error)
+{
+    rbt_text *texts = rbt_alloc(f->inputs.count, sizeof *texts);
+    for (size_t i = 0; i < f->inputs.count; i++)
+        texts[i] = (rbt_text){f->inputs.at[i].name, f->inputs.at[i].bytes, f->inputs.at[i].n};
+    rbt_err err = rbt_libsvm_parse(texts, f->inputs.count, name, rbt_libsvm_cut_default(), data, error);
+    rbt_free(texts);
+    return err;
+}
+
+static rbt_err join_caches(const files *f, rbt_data *data, rbt_error *error)
+{
+    rbt_data *views = rbt_alloc(f->inputs.count, sizeof *views);
+    rbt_err err = RBT_OK;
+    for (size_t i = 0; err == RBT_OK && i < f->inputs.count; i++)
+        err = rbt_cache_decode(f->inputs.at[i].bytes, f->inputs.at[i].n, f->inputs.at[i].name, &views[i], error);
+    if (err == RBT_OK)
+        err = rbt_data_join(views, f->inputs.count, data, error);
+    rbt_free(views);
+    return err;
+}
+
+/* All text or all caches: whether text counts from 0 is seen in the text alone, a cache cannot tell any more. */
+static rbt_err read_files(files *f, const char *name, rbt_data *data, rbt_error *error)
+{
+    const rbt_input *first = &f->inputs.at[0];
+    bool caches = rbt_cache_recognise(first->bytes, first->n);
+    for (size_t i = 1; i < f->inputs.count; i++) {
+        const rbt_input *other = &f->inputs.at[i];
+        if (rbt_cache_recognise(other->bytes, other->n) != caches)
+            return rbt_fail(
+                error, RBT_E_DATA,
+                "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", name,
+                caches ? first->name : other->name, caches ? other->name : first->name);
+    }
+    if (!caches)
+        return parse_texts(f, name, data, error);
+    return f->inputs.count == 1 ? rbt_cache_take(&f->inputs.at[0], data, error) : join_caches(f, data, error);
+}
+
+rbt_err rbt_data_take(rbt_input *input, rbt_data *data, rbt_error *error)
+{
+    files f = {0};
+    rbt_array_push(&f.inputs, *input);
+    *input = (rbt_input){0};
+    rbt_err err = rbt_input_unpack(&f.inputs.at[0], error);
+    if (err == RBT_OK)
+        err = read_files(&f, f.inputs.at[0].name, data, error);
+    close_files(&f);
+    return err;
+}
+
+rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error)
+{
+    files f = {0};
+    rbt_err err = rbt_data_is_pattern(path) ? open_matches(&f, path, error) : open_file(&f, path, error);
+    if (err == RBT_OK)
+        err = read_files(&f, f.inputs.count == 1 ? f.inputs.at[0].name : path, data, error);
+    close_files(&f);
     return err;
 }

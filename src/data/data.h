@@ -8,17 +8,29 @@
 #ifndef RBT_DATA_DATA_H
 #define RBT_DATA_DATA_H
 
+#include "data/file.h"
 #include "rubato.h"
 
 /* Every index, as it is written in a file, and every number of columns is below this: an index and one more (the bias)
  * fit 32 bits. */
 #define RBT_DATA_INDEX_LIMIT UINT32_C(4294967295)
 
-/* Memory for that many rows and features; rows, cols and nnz are set to 0 for the caller to fill in. */
+/* Memory for that many rows and features; rows, cols, nnz and start[0] are set to 0 for the caller to fill in, the rest is
+ * whatever was there. */
 rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error);
+
+/* The rows of all parts, one part after the other, in memory of their own. */
+rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error);
 
 /* Parses LIBSVM text as docs/formats.md describes it. `name` stands before the line number in messages. */
 rbt_err rbt_data_parse_libsvm(const char *text, size_t bytes, const char *name, rbt_data *data, rbt_error *error);
+
+/* Does the path name no file and hold one of * ? [, so that rbt_data_read looks for files that match it? */
+bool rbt_data_is_pattern(const char *path);
+
+/* What rbt_data_read does with one file, for the caller who has opened it to see what it is. The input is used up,
+ * whatever comes of it. */
+rbt_err rbt_data_take(rbt_input *input, rbt_data *data, rbt_error *error);
 
 /* Writes LIBSVM text that reads back as the same data. "-" is the standard output. A failure leaves no file. */
 rbt_err rbt_data_write_libsvm(const rbt_data *data, const char *path, rbt_error *error);

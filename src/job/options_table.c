@@ -10,7 +10,8 @@
 
 static const rbt_option TABLE[] = {
     {"model", "Data", RBT_OPTION_TEXT, AT(model), NULL, "NAME", .help = "The model to train: lr."},
-    {"data", "Data", RBT_OPTION_TEXT, AT(data), NULL, "PATH", .help = "Training data, LIBSVM text."},
+    {"data", "Data", RBT_OPTION_TEXT, AT(data), NULL, "PATH",
+     .help = "Training data: LIBSVM text, also .gz and .zst; a file, a quoted pattern, or - = standard input."},
     {"valid", "Data", RBT_OPTION_TEXT, AT(valid), NULL, "PATH",
      .help = "Validation data: loss and accuracy while training."},
     {"out", "Data", RBT_OPTION_TEXT, AT(out), NULL, "FILE", .help = "Where the trained model goes."},

@@ -5,6 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 
 expect 0 gen lr --out data.svm --rows 300 --cols 40 --nnz 6 --seed 2
+expect 0 convert --data data.svm --out data.cache
+expect 0 info data.cache
 for protocol in '--sync bsp --rule con' '--sync bsp --rule dyn --servers 2' '--sync ssp --staleness 2 --rule dyn --servers 3' \
     '--sync ssp --staleness 2 --rule dyn --servers 2 --partition-sync off --eager on' '--sync ssp --staleness 1 --rule sum' \
     '--sync asp --rule adagrad --servers 2' '--sync asp --rule sum'; do

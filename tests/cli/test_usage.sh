@@ -6,7 +6,7 @@
 expect 0 --version
 prints 'rubato 0.1.0'
 expect 0 --help
-for command in train compare predict eval gen info swarm bench; do
+for command in train compare predict eval gen convert info swarm bench; do
     prints "  $command"
     expect 0 "$command" --help
     prints "rubato $command"
@@ -109,6 +109,10 @@ expect 2 gen lr
 says '--out is missing'
 expect 2 gen lr --out x --rows 0
 says '--rows 0'
+expect 2 convert --data data.svm
+says '--out is missing'
+expect 2 convert --data data.svm --out x --to csv
+says "--to 'csv' is unknown; choose cache or libsvm"
 expect 2 info
 says 'which file?'
 expect 2 swarm

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "data/data.h"
+#include "data/libsvm.h"
 #include "data/number.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
@@ -53,12 +54,33 @@ static void check_against_strtof(const uint8_t *bytes, size_t n)
     RBT_ASSERT(memcmp(&ours, &theirs, sizeof ours) == 0);
 }
 
+/* Cut into chunks, the text gives the same data or the same refusal. */
+static void check_cut(const rbt_text *text, size_t chunk_bytes, rbt_err code, const rbt_data *whole,
+                      const rbt_error *refusal)
+{
+    rbt_data d;
+    rbt_error error;
+    rbt_err err = rbt_libsvm_parse(text, 1, text->name, (rbt_libsvm_cut){chunk_bytes, 1}, &d, &error);
+    RBT_ASSERT(err == code);
+    if (err != RBT_OK) {
+        RBT_ASSERT(strcmp(error.text, refusal->text) == 0);
+        return;
+    }
+    RBT_ASSERT(d.rows == whole->rows && d.cols == whole->cols && d.nnz == whole->nnz);
+    RBT_ASSERT(memcmp(d.start, whole->start, (d.rows + 1) * sizeof *d.start) == 0);
+    RBT_ASSERT(memcmp(d.index, whole->index, d.nnz * sizeof *d.index) == 0);
+    RBT_ASSERT(memcmp(d.value, whole->value, d.nnz * sizeof *d.value) == 0);
+    RBT_ASSERT(memcmp(d.label, whole->label, d.rows * sizeof *d.label) == 0);
+    rbt_data_deinit(&d);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     rbt_data d;
     rbt_error error;
     check_against_strtof(bytes, n);
     rbt_err err = rbt_data_parse_libsvm((const char *)bytes, n, "fuzz", &d, &error);
+    check_cut(&(rbt_text){"fuzz", (const char *)bytes, n}, 1 + (n > 0 ? bytes[n / 2] % 32 : 0), err, &d, &error);
     if (err == RBT_OK) {
         check_data(&d);
         rbt_data_deinit(&d);

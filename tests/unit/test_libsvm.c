@@ -300,9 +300,6 @@ static void files_that_cannot_be_read_are_named(void **state)
     put_file("a", "");
     assert_int_equal(rbt_data_read("a", &d, &error), RBT_E_DATA);
     assert_non_null(strstr(error.text, "a: has no rows"));
-    put_file("a", "\x28\xb5\x2f\xfd....");
-    assert_int_equal(rbt_data_read("a", &d, &error), RBT_E_DATA);
-    assert_non_null(strstr(error.text, "zstd -d"));
     put_file("a", "1 1:1\n1 2:x\n");
     assert_int_equal(rbt_data_read("a", &d, &error), RBT_E_DATA);
     assert_non_null(strstr(error.text, "a:2: '2:x'"));

@@ -1,0 +1,21 @@
+/* Work on many items by the threads of this machine: the readers' way to use all cores.
+ *
+ * Called by libsvm.c and cache.c. Always holds: every item is worked on exactly once; an item is begun only after all
+ * before it were begun; when the call returns nothing runs any more and all that the items wrote can be read. A thread
+ * that cannot be had is done without. Proved by tests/unit/test_parallel.c.
+ */
+#ifndef RBT_DATA_PARALLEL_H
+#define RBT_DATA_PARALLEL_H
+
+#include <stddef.h>
+
+#define RBT_PARALLEL_THREADS_MAX 64
+
+/* How many threads are worth it: the cores this process may use, RBT_PARALLEL_THREADS_MAX at most. */
+unsigned rbt_parallel_threads(void);
+
+/* Calls work(context, item) for items 0 .. count - 1 by that many threads, the calling one included. Small numbers of
+ * items make fewer threads. */
+void rbt_parallel_for(size_t count, unsigned threads, void (*work)(void *context, size_t item), void *context);
+
+#endif

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Where data may come from: a file, a pattern, compressed files, a cache, the standard input; all give the same parameters.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+small_data
+train() { # PATH: the hash of what is trained
+    "$RUBATO" train lr --data "$1" --workers 2 --sync bsp --clocks 3 >"$out" 2>"$err" || fail "train on $1: $(cat "$err")"
+    sed -n 's/.*hash //p' "$out"
+}
+whole=$(train data.svm)
+[ -n "$whole" ] || fail 'no hash was printed'
+
+head -n 150 data.svm >part-1.svm
+tail -n +151 data.svm >part-2.svm
+[ "$(train 'part-*.svm')" = "$whole" ] || fail 'two files by a pattern give other parameters than one'
+[ "$("$RUBATO" info 'part-*.svm' | sed 1d)" = "$("$RUBATO" info data.svm | sed 1d)" ] || fail 'info of a pattern differs'
+[ "$("$RUBATO" info - <data.svm | sed 1d)" = "$("$RUBATO" info data.svm | sed 1d)" ] || fail 'info of a pipe differs'
+[ "$(train - <data.svm)" = "$whole" ] || fail 'the standard input gives other parameters than the file'
+expect 1 train lr --data 'nothing-*.svm'
+says 'nothing-*.svm: no file matches'
+
+for tool in gzip zstd; do
+    command -v $tool >/dev/null || continue
+    $tool -c <part-1.svm >packed-1
+    $tool -c <part-2.svm >packed-2
+    if ! "$RUBATO" info packed-1 >"$out" 2>"$err"; then
+        says 'which this build lacks'
+        continue
+    fi
+    [ "$(train 'packed-*')" = "$whole" ] || fail "files of $tool give other parameters than plain ones"
+    cat packed-1 packed-2 >both
+    [ "$(train - <both)" = "$whole" ] || fail "two files of $tool in a row give other parameters than plain ones"
+    head -c 500 both >cut.packed
+    expect 1 info cut.packed
+    says 'cut.packed: the compressed file is cut short at byte 500'
+done
+
+# the cache, also over itself, compressed and through a pipe
+expect 0 convert --data data.svm --out data.cache
+[ "$(train data.cache)" = "$whole" ] || fail 'the cache gives other parameters than the text'
+[ "$(train - <data.cache)" = "$whole" ] || fail 'the cache through a pipe gives other parameters than the text'
+expect 0 convert --data data.cache --out data.cache
+expect 0 convert --data data.cache --to libsvm --out back.svm
+cmp -s back.svm data.svm || fail 'text, cache, text: not the same bytes'
+if command -v gzip >/dev/null; then
+    gzip -c <data.cache >cache.gz
+    "$RUBATO" info cache.gz >"$out" 2>"$err" || says 'which this build lacks'
+fi
+[ "$("$RUBATO" info data.cache | sed 1d)" = "$("$RUBATO" info data.svm | sed 1d)" ] || fail 'info of a cache differs'
+head -c 3000 data.cache >cut.cache
+expect 1 info cut.cache
+says 'cut.cache: the cache is damaged: its length does not fit'
+[ ! -c /dev/full ] || expect 1 convert --data data.svm --out /dev/full

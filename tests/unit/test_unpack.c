@@ -1,0 +1,201 @@
+/* Proves src/data/unpack: what was compressed comes out again, and whatever is wrong with it is said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef RBT_HAVE_ZLIB
+#include <zlib.h>
+#endif
+#ifdef RBT_HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+#include "base/mem.h"
+#include "data/unpack.h"
+
+#define TEXT_BYTES 1000000
+
+typedef size_t (*packer)(const char *text, size_t n, char *out, size_t room);
+
+#ifdef RBT_HAVE_ZLIB
+static size_t pack_gzip(const char *text, size_t n, char *out, size_t room)
+{
+    z_stream stream = {0};
+    assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    stream.next_in = (Bytef *)(uintptr_t)text;
+    stream.avail_in = (uInt)n;
+    stream.next_out = (Bytef *)out;
+    stream.avail_out = (uInt)room;
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    size_t packed = stream.total_out;
+    (void)deflateEnd(&stream);
+    return packed;
+}
+#endif
+
+#ifdef RBT_HAVE_ZSTD
+static size_t pack_zstd(const char *text, size_t n, char *out, size_t room)
+{
+    /* With a checksum, so that damage is seen. */
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    (void)ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+    size_t packed = ZSTD_compress2(context, out, room, text, n);
+    (void)ZSTD_freeCCtx(context);
+    assert_false(ZSTD_isError(packed));
+    return packed;
+}
+#endif
+
+static const packer packers[] = {
+#ifdef RBT_HAVE_ZLIB
+    pack_gzip,
+#endif
+#ifdef RBT_HAVE_ZSTD
+    pack_zstd,
+#endif
+    NULL, /* the end; without either library there is nothing before it */
+};
+
+/* An input of a copy in memory of exactly that size: a sanitizer sees every read beyond it. */
+static rbt_input input_of(const char *bytes, size_t n)
+{
+    char *copy = rbt_try_alloc_raw(n, 1);
+    assert_non_null(copy);
+    if (n > 0)
+        memcpy(copy, bytes, n);
+    return (rbt_input){.name = "mem", .bytes = copy, .n = n};
+}
+
+static void says(const rbt_error *error, const char *piece)
+{
+    if (strstr(error->text, piece) == NULL)
+        fail_msg("'%s' is not in: %s", piece, error->text);
+}
+
+static void what_is_not_compressed_stays_as_it_is(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "1 1:1\n", "\x1f", "\x28\xb5\x2f"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        rbt_input in = input_of(texts[i], strlen(texts[i]));
+        const char *before = in.bytes;
+        assert_int_equal(rbt_input_unpack(&in, NULL), RBT_OK);
+        assert_ptr_equal(in.bytes, before);
+        rbt_input_close(&in);
+    }
+}
+
+/* Text that packs well in its first half and not at all in its second. */
+static char *make_text(void)
+{
+    char *text = malloc(TEXT_BYTES);
+    assert_non_null(text);
+    uint32_t x = 1;
+    for (size_t i = 0; i < TEXT_BYTES; i++) {
+        x = x * 1664525 + 1013904223;
+        text[i] = i < TEXT_BYTES / 2 ? 'a' : (char)(x >> 24);
+    }
+    return text;
+}
+
+static void packed_text_comes_out_again(void **state)
+{
+    (void)state;
+    char *text = make_text(), *packed = malloc(3 * TEXT_BYTES);
+    assert_non_null(packed);
+    for (size_t k = 0; packers[k] != NULL; k++) {
+        /* Twice in a row, as `cat a.gz b.gz` makes it, and nothing as a third. */
+        size_t n = packers[k](text, TEXT_BYTES, packed, 3 * TEXT_BYTES);
+        n += packers[k](text, 1000, packed + n, 3 * TEXT_BYTES - n);
+        n += packers[k](text, 0, packed + n, 3 * TEXT_BYTES - n);
+        rbt_input in = input_of(packed, n);
+        assert_int_equal(rbt_input_unpack(&in, NULL), RBT_OK);
+        assert_int_equal(in.n, TEXT_BYTES + 1000);
+        assert_memory_equal(in.bytes, text, TEXT_BYTES);
+        assert_memory_equal(in.bytes + TEXT_BYTES, text, 1000);
+        rbt_input_close(&in);
+    }
+    free(packed);
+    free(text);
+}
+
+static void a_cut_anywhere_is_said(void **state)
+{
+    (void)state;
+    static const char text[] = "1 1:1\n-1 2:0.25 3:7\n1 1:1\n-1 2:0.25 3:7\n";
+    char packed[512];
+    rbt_error error;
+    for (size_t k = 0; packers[k] != NULL; k++) {
+        size_t whole = packers[k](text, sizeof text - 1, packed, sizeof packed);
+        for (size_t n = 4; n < whole; n++) {
+            rbt_input in = input_of(packed, n);
+            assert_int_equal(rbt_input_unpack(&in, &error), RBT_E_DATA);
+            says(&error, "mem: the compressed file is cut short");
+            assert_int_equal(in.n, n);
+            rbt_input_close(&in);
+        }
+    }
+}
+
+static void damage_is_said_or_harmless(void **state)
+{
+    (void)state;
+    static const char text[] = "1 1:1\n-1 2:0.25 3:7\n1 1:1\n-1 2:0.25 3:7\n";
+    char packed[512];
+    rbt_error error;
+    for (size_t k = 0; packers[k] != NULL; k++) {
+        size_t n = packers[k](text, sizeof text - 1, packed, sizeof packed);
+        for (size_t i = 0; i < n; i++) {
+            rbt_input in = input_of(packed, n);
+            ((char *)(uintptr_t)in.bytes)[i] ^= 0x40;
+            rbt_err err = rbt_input_unpack(&in, &error);
+            /* gzip's head has fields that nothing depends on, such as the time. */
+            if (err == RBT_OK && i >= 10)
+                assert_memory_equal(in.bytes, text, sizeof text - 1);
+            else if (err != RBT_OK)
+                assert_int_equal(err, RBT_E_DATA);
+            rbt_input_close(&in);
+        }
+        memcpy(packed + n, "more", 4);
+        rbt_input in = input_of(packed, n + 4);
+        assert_int_equal(rbt_input_unpack(&in, &error), RBT_E_DATA);
+        says(&error, "mem: the compressed file is damaged near byte");
+        rbt_input_close(&in);
+    }
+}
+
+static void a_build_without_the_library_names_the_package(void **state)
+{
+    (void)state;
+#ifndef RBT_HAVE_ZLIB
+    rbt_input gz = input_of("\x1f\x8b..", 4);
+    rbt_error gz_error;
+    assert_int_equal(rbt_input_unpack(&gz, &gz_error), RBT_E_UNSUPPORTED);
+    says(&gz_error, "zlib1g-dev");
+    rbt_input_close(&gz);
+#endif
+#ifndef RBT_HAVE_ZSTD
+    rbt_input zst = input_of("\x28\xb5\x2f\xfd", 4);
+    rbt_error zst_error;
+    assert_int_equal(rbt_input_unpack(&zst, &zst_error), RBT_E_UNSUPPORTED);
+    says(&zst_error, "libzstd-dev");
+    rbt_input_close(&zst);
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_not_compressed_stays_as_it_is),
+        cmocka_unit_test(packed_text_comes_out_again),
+        cmocka_unit_test(a_cut_anywhere_is_said),
+        cmocka_unit_test(damage_is_said_or_harmless),
+        cmocka_unit_test(a_build_without_the_library_names_the_package),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
