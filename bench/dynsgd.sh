@@ -3,7 +3,7 @@
 # logistic regression, 30 workers, 10 servers, 20 % of the workers as fast as the others (HL 1) or 2x slower (HL 2),
 # each protocol at its best step size of a grid, time until the objective is close to its optimum.
 #
-#   sh bench/dynsgd.sh [main|full] [SET...]     SET: generated, a9a, imdb; default: main, all sets
+#   sh bench/dynsgd.sh [main|full] [SET...]     SET: generated, a9a, imdb, imdb10; default: main, without imdb10
 #
 # The generated set needs nothing. The real ones are read from the folder RUBATO_DATA (a9a and
 # imdb.tfidf.train.libsvm, plain or .zst) and left out with a message when it is not set. RUBATO names the command.
@@ -128,7 +128,7 @@ compare_all() {
         summing=bsp/sum,asp/sum,ssp:3/sum,ssp:10/sum
     fi
     for level in 1 2; do
-        clocks=60
+        clocks=$average_clocks
         measure "$level" "$averaging" "$1"
         clocks=$sum_clocks
         measure "$level" "$summing" "$2"
@@ -140,14 +140,14 @@ for name in "$@"; do
     case $name in
     generated)
         data=$work/generated.svm
-        l2=1.6666667e-05 target=0.459965 sum_clocks=200 # the optimum is 0.450946; docs/reproduction.md tells how it was found
+        l2=1.6666667e-05 target=0.459965 average_clocks=60 sum_clocks=200 # the optimum is 0.450946; docs/reproduction.md tells how it was found
         "$rubato" gen lr --rows 60000 --cols 1000 --nnz 20 --seed 1 --out "$data"
         echo "generated, 60,000 rows x 1,000 features, target = optimum + 2 %"
         compare_all 90,130,160,200,250 0.2,0.3,0.45,0.7,1,1.5
         ;;
     a9a)
         data=$(find_data a9a)
-        l2=3.0711587e-05 target=0.329847 sum_clocks=200
+        l2=3.0711587e-05 target=0.329847 average_clocks=60 sum_clocks=200
         if [ -z "$data" ]; then
             echo "a9a is left out: RUBATO_DATA names no folder with a9a (or a9a.zst, and zstd to unpack it)"
             continue
@@ -155,18 +155,25 @@ for name in "$@"; do
         echo "a9a, 32,561 rows x 123 features, target = optimum + 2 %"
         compare_all 1.4,1.8,2.1,2.5,3 0.003,0.004,0.006,0.008,0.011,0.015,0.02
         ;;
-    imdb)
+    imdb | imdb10)
         data=$(find_data imdb.tfidf.train.libsvm)
-        l2=4e-05 target=0.367893 sum_clocks=120
+        l2=4e-05
         if [ -z "$data" ]; then
-            echo "imdb is left out: RUBATO_DATA names no folder with imdb.tfidf.train.libsvm (or .zst, and zstd to unpack it)"
+            echo "$name is left out: RUBATO_DATA names no folder with imdb.tfidf.train.libsvm (or .zst, and zstd to unpack it)"
             continue
         fi
-        echo "imdb, 25,000 rows x 89,527 features, target = optimum + 10 %"
-        compare_all 64,128,180,256,400 0.3,0.6,1.2,2.5,5,10
+        if [ "$name" = imdb ]; then
+            target=0.341138 average_clocks=200 sum_clocks=200
+            echo "imdb, 25,000 rows x 89,527 features, target = optimum + 2 %"
+            compare_all 16,32,64,90,128,180 0.3,0.6,1.2,1.8
+        else
+            target=0.367893 average_clocks=60 sum_clocks=120
+            echo "imdb, 25,000 rows x 89,527 features, target = optimum + 10 %"
+            compare_all 64,128,180,256,400 0.3,0.6,1.2,2.5
+        fi
         ;;
     *)
-        echo "dynsgd.sh: there is no data set called '$name'; use generated, a9a or imdb" >&2
+        echo "dynsgd.sh: there is no data set called '$name'; use generated, a9a, imdb or imdb10" >&2
         exit 2
         ;;
     esac

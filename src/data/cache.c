@@ -212,7 +212,7 @@ static void check_rows(void *context, size_t item)
 rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_error *error)
 {
     const unsigned char *at = bytes;
-    rbt_data d;
+    rbt_data d = {0};
     if (!machine_fits())
         return refuse_machine(name, error);
     if (!rbt_cache_recognise(bytes, n))
@@ -236,7 +236,7 @@ rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data
 
 rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error)
 {
-    rbt_data view;
+    rbt_data view = {0};
     rbt_err err = rbt_cache_decode(input->bytes, input->n, input->name, &view, error);
     if (err != RBT_OK)
         return err;

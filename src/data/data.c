@@ -52,7 +52,7 @@ void rbt_data_deinit(rbt_data *data)
 rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error)
 {
     size_t rows = 0, nnz = 0;
-    rbt_data d;
+    rbt_data d = {0};
     for (size_t i = 0; i < count; i++) {
         rows += parts[i].rows;
         nnz += parts[i].nnz;

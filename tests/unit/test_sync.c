@@ -135,9 +135,30 @@ static void version_follows_the_copy_within_the_bound(void **state)
             rows[i].version);
 }
 
+static void rounds_are_counted_by_updates_or_by_the_slowest(void **state)
+{
+    static const struct {
+        uint64_t updates, slowest, rounds;
+        uint32_t workers;
+    } cases[] = {
+        {0, 0, 0, 4},
+        {3, 0, 0, 4},
+        {4, 0, 1, 4},
+        {11, 1, 2, 4}, /* the slowest lags */
+        {12, 3, 3, 4},
+        {12, 5, 5, 4},                        /* some have run dry */
+        {7, RBT_UNBOUNDED, RBT_UNBOUNDED, 4}, /* all have left */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(rbt_rounds(cases[i].updates, cases[i].workers, cases[i].slowest), cases[i].rounds);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rounds_are_counted_by_updates_or_by_the_slowest),
         cmocka_unit_test(floor_equals_brute_force),
         cmocka_unit_test(floor_of_those_who_all_left_is_unbounded),
         cmocka_unit_test(need_is_the_clock_less_the_staleness),
