@@ -282,13 +282,15 @@ static void straggler_lines(const rbt_recorder *run, FILE *file)
     }
     if (r->workers > 1 && r->wait_fraction < RBT_WAIT_NOTHING)
         fprintf(file, "  cost       %s (%s of the workers' time)\n",
-                strcmp(sync, "ssp") == 0   ? "staleness did not help here: nobody waited"
+                strcmp(sync, "ssp") == 0   ? (n > 0 ? "nobody waited for them: the bound on staleness left them behind"
+                                                    : "staleness did not help here: nobody was slow and nobody waited")
                 : strcmp(sync, "asp") == 0 ? "nobody waited: asp never does"
                                            : "nobody waited: staleness would not help here",
                 rbt_show_percent(cell, r->wait_fraction));
     else if (r->workers > 1)
-        fprintf(file, "  cost       %s waited for them %s, %s of all workers' time\n", n > 0 ? "the others" : "workers",
-                rbt_show_seconds(cell, waited), rbt_show_percent(share, total > 0 ? waited / total : 0));
+        fprintf(file, "  cost       %s %s, %s of all workers' time\n",
+                n > 0 ? "the others waited for them" : "workers waited for each other", rbt_show_seconds(cell, waited),
+                rbt_show_percent(share, total > 0 ? waited / total : 0));
     rbt_free(is);
 }
 

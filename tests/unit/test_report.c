@@ -204,7 +204,7 @@ static void the_summary_says_when_nobody_waited(void **state)
     run.result.wait_fraction = 0.01;
     rbt_summary_result(&run, s.file);
     fclose(s.file);
-    contains(s.text, "staleness did not help here: nobody waited (1.0 %");
+    contains(s.text, "nobody waited for them: the bound on staleness left them behind (1.0 %");
     free(s.text);
     rbt_recorder_deinit(&run);
 }
