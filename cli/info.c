@@ -99,8 +99,7 @@ static void print_data(const rbt_data *data)
         shortest = n < shortest ? n : shortest;
     }
     double cells = (double)data->rows * (double)data->cols;
-    printf("kind        data, %s\nrows        %zu\nfeatures    %zu\n",
-           data->mapping != NULL ? "binary cache" : "LIBSVM text", data->rows, data->cols);
+    printf("kind        data\nrows        %zu\nfeatures    %zu\n", data->rows, data->cols);
     printf("non-zeros   %zu; %zu to %zu per row, %.4g on average\n", data->nnz, data->rows > 0 ? shortest : 0, longest,
            data->rows > 0 ? (double)data->nnz / (double)data->rows : 0);
     printf("density     %.4g %%\nvalues      %g to %g\n", cells > 0 ? 100 * (double)data->nnz / cells : 0,
