@@ -67,22 +67,39 @@ static int compare_doubles(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* One round: the plain loop, then one worker on `local`; the ratio of their times. */
-static rbt_err time_round(bench *b, double *ratio, rbt_error *error)
+static rbt_err time_plain(bench *b, double *seconds, rbt_error *error)
 {
     float *w = rbt_alloc(b->training.n, sizeof *w);
-    double started = now_seconds(), plain;
+    double started = now_seconds();
     rbt_err err = rbt_training_sequential(&b->training, w, error);
+
+    *seconds = now_seconds() - started;
+    rbt_free(w);
+    return err;
+}
+
+static rbt_err time_local(bench *b, double *seconds, rbt_error *error)
+{
+    rbt_err err;
     rbt_run run;
 
-    plain = now_seconds() - started;
-    rbt_free(w);
     rbt_run_init(&run, &b->topology);
     run.program = (rbt_program){.name = "bench", .work = rbt_training_work, .argument = &b->training};
-    if (err == RBT_OK)
-        err = rbt_local_run(&run, error);
-    *ratio = (double)run.elapsed_ns / 1e9 / plain;
+    err = rbt_local_run(&run, error);
+    *seconds = (double)run.elapsed_ns / 1e9;
     rbt_run_deinit(&run);
+    return err;
+}
+
+/* One round: both sides, every other time in the other order; the ratio of their times. */
+static rbt_err time_round(bench *b, size_t round, double *ratio, rbt_error *error)
+{
+    double plain = 0, local = 0;
+    rbt_err err = round % 2 == 0 ? time_plain(b, &plain, error) : time_local(b, &local, error);
+
+    if (err == RBT_OK)
+        err = round % 2 == 0 ? time_local(b, &local, error) : time_plain(b, &plain, error);
+    *ratio = plain > 0 ? local / plain : 0;
     return err;
 }
 
@@ -93,10 +110,11 @@ rbt_err rbt_bench_local(void (*write)(void *context, const char *line), void *co
         rbt_generate_options data;
         double batch;
         uint64_t batches_per_clock;
+        double epochs; /* so that a side takes a few tenths of a second: shorter ones measure the machine's moods */
     } cases[] = {
-        {"clock = a pass of 10 batches, 50 k x 10 k x 40", {50000, 10000, 40, 1.1, 0.05, 1}, 10, 0},
-        {"clock = one batch of 10 %, 50 k x 10 k x 40", {50000, 10000, 40, 1.1, 0.05, 1}, 10, 1},
-        {"clock = one batch of 1 %, 50 k x 1 k x 20", {50000, 1000, 20, 1.1, 0.05, 1}, 1, 1},
+        {"clock = a pass of 10 batches, 50 k x 10 k x 40", {50000, 10000, 40, 1.1, 0.05, 1}, 10, 0, 10},
+        {"clock = one batch of 10 %, 50 k x 10 k x 40", {50000, 10000, 40, 1.1, 0.05, 1}, 10, 1, 10},
+        {"clock = one batch of 1 %, 50 k x 1 k x 20", {50000, 1000, 20, 1.1, 0.05, 1}, 1, 1, 30},
     };
     rbt_err err = RBT_OK;
 
@@ -106,12 +124,12 @@ rbt_err rbt_bench_local(void (*write)(void *context, const char *line), void *co
         bench b = {0};
 
         err = bench_init(&b, &cases[i].data, 1, 1, error);
-        b.options.epochs = 3;
+        b.options.epochs = cases[i].epochs;
         b.options.batch = cases[i].batch;
         b.options.batch_percent = true;
         b.options.batches_per_clock = cases[i].batches_per_clock;
         for (size_t round = 0; err == RBT_OK && round < ROUNDS; round++)
-            err = time_round(&b, &ratios[round], error);
+            err = time_round(&b, round, &ratios[round], error);
         bench_deinit(&b);
         if (err != RBT_OK)
             break;

@@ -100,7 +100,7 @@ void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t 
     } else {
         memset(out, 0, n * rbt_type_size(cache->layout->type));
     }
-    if (copy->buffer != NULL)
+    if (copy->touched && copy->buffer != NULL)
         rbt_snap_read_add(copy->buffer, offset, n, out);
     if (copy->scattered.count > 0)
         add_scattered(copy, cache->layout->type, offset, n, out);

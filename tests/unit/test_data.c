@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "unit/files.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,28 +16,9 @@
 
 static const char *const names[] = {"a-1", "a-10", "a-2", "A-3", "b[1]", "b1", "c-empty"};
 
-static void put_file(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
-    assert_int_equal(fclose(f), 0);
-}
-
-/* Every test works in a folder of its own. */
-static int enter_folder(void **state)
-{
-    static char folder[64];
-    (void)snprintf(folder, sizeof folder, "rbt-test-XXXXXX");
-    *state = folder;
-    return mkdtemp(folder) != NULL && chdir(folder) == 0 ? 0 : -1;
-}
-
 static int leave_folder(void **state)
 {
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        (void)unlink(names[i]);
-    return chdir("..") == 0 && rmdir(*state) == 0 ? 0 : -1;
+    return remove_folder(state, names, sizeof names / sizeof names[0]);
 }
 
 /* The labels of what the path stands for, in a row. */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "unit/files.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,17 +29,6 @@ static rbt_data parsed(const char *text)
     return data;
 }
 
-static void same_data(const rbt_data *a, const rbt_data *b)
-{
-    assert_int_equal(a->rows, b->rows);
-    assert_int_equal(a->cols, b->cols);
-    assert_int_equal(a->nnz, b->nnz);
-    assert_memory_equal(a->start, b->start, (a->rows + 1) * sizeof *a->start);
-    assert_memory_equal(a->index, b->index, a->nnz * sizeof *a->index);
-    assert_memory_equal(a->value, b->value, a->nnz * sizeof *a->value);
-    assert_memory_equal(a->label, b->label, a->rows * sizeof *a->label);
-}
-
 static void write_cache(const rbt_data *data, const char *path)
 {
     rbt_error error;
@@ -59,29 +49,11 @@ static unsigned char *bytes_of(const char *path, size_t *n)
     return bytes;
 }
 
-static void put_bytes(const char *path, const void *bytes, size_t n)
-{
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, n, f), n);
-    assert_int_equal(fclose(f), 0);
-}
-
-/* Every test works in a folder of its own. */
-static int enter_folder(void **state)
-{
-    static char folder[64];
-    (void)snprintf(folder, sizeof folder, "rbt-test-XXXXXX");
-    *state = folder;
-    return mkdtemp(folder) != NULL && chdir(folder) == 0 ? 0 : -1;
-}
-
 static int leave_folder(void **state)
 {
-    (void)unlink("a");
-    (void)unlink("a2");
-    /* Fails when a test left a partial file behind. */
-    return chdir("..") == 0 && rmdir(*state) == 0 ? 0 : -1;
+    static const char *const names[] = {"a", "a2"};
+
+    return remove_folder(state, names, sizeof names / sizeof names[0]);
 }
 
 /* ------------------------------------------------------------------------------------------------------ whole */

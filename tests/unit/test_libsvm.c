@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "unit/files.h"
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,17 +51,6 @@ static void refused(const char *text, rbt_err code, ...)
         if (strstr(error.text, piece) == NULL)
             fail_msg("'%s' is not in: %s", piece, error.text);
     va_end(pieces);
-}
-
-static void same_data(const rbt_data *a, const rbt_data *b)
-{
-    assert_int_equal(a->rows, b->rows);
-    assert_int_equal(a->cols, b->cols);
-    assert_int_equal(a->nnz, b->nnz);
-    assert_memory_equal(a->start, b->start, (a->rows + 1) * sizeof *a->start);
-    assert_memory_equal(a->index, b->index, a->nnz * sizeof *a->index);
-    assert_memory_equal(a->value, b->value, a->nnz * sizeof *a->value);
-    assert_memory_equal(a->label, b->label, a->rows * sizeof *a->label);
 }
 
 /* ----------------------------------------------------------------------------------------------------- reading */
@@ -229,31 +219,11 @@ static void row_fit_counts_the_features_a_model_knows(void **state)
     rbt_data_deinit(&d);
 }
 
-/* ------------------------------------------------------------------------------------------------------- files */
-
-static void put_file(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
-    assert_int_equal(fclose(f), 0);
-}
-
-/* Every test works in a folder of its own. */
-static int enter_folder(void **state)
-{
-    static char folder[64];
-    (void)snprintf(folder, sizeof folder, "rbt-test-XXXXXX");
-    *state = folder;
-    return mkdtemp(folder) != NULL && chdir(folder) == 0 ? 0 : -1;
-}
-
 static int leave_folder(void **state)
 {
-    (void)unlink("a");
-    (void)unlink("b");
-    /* Fails when a test left a partial file behind. */
-    return chdir("..") == 0 && rmdir(*state) == 0 ? 0 : -1;
+    static const char *const names[] = {"a", "b"};
+
+    return remove_folder(state, names, sizeof names / sizeof names[0]);
 }
 
 static void a_file_reads_like_its_text(void **state)

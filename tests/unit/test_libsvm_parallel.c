@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "unit/files.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +24,6 @@ static rbt_err parse(const char *text, rbt_libsvm_cut cut, rbt_data *data, rbt_e
     rbt_err err = rbt_libsvm_parse(&(rbt_text){"mem", copy, n}, 1, "all", cut, data, error);
     free(copy);
     return err;
-}
-
-static void same_data(const rbt_data *a, const rbt_data *b)
-{
-    assert_int_equal(a->rows, b->rows);
-    assert_int_equal(a->cols, b->cols);
-    assert_int_equal(a->nnz, b->nnz);
-    assert_memory_equal(a->start, b->start, (a->rows + 1) * sizeof *a->start);
-    assert_memory_equal(a->index, b->index, a->nnz * sizeof *a->index);
-    assert_memory_equal(a->value, b->value, a->nnz * sizeof *a->value);
-    assert_memory_equal(a->label, b->label, a->rows * sizeof *a->label);
 }
 
 /* Every size of chunk from one byte to more than the text, by one and by several threads. */

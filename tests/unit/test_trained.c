@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "unit/files.h"
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,19 +42,11 @@ static const unsigned char
                            0x00, 0x9e, 0xc9, 0x7f, 0x7f, /* weights */
                            0xd6, 0x79, 0x74, 0x22, 0x2c, 0xb2, 0x06, 0x7f /* XXH3 of the above */};
 
-static int enter_folder(void **state)
-{
-    static char folder[32];
-    (void)snprintf(folder, sizeof folder, "rbt-test-XXXXXX");
-    *state = folder;
-    return mkdtemp(folder) != NULL && chdir(folder) == 0 ? 0 : -1;
-}
-
 static int leave_folder(void **state)
 {
-    (void)unlink("m");
-    /* Fails when a test left a partial file behind. */
-    return chdir("..") == 0 && rmdir(*state) == 0 ? 0 : -1;
+    static const char *const names[] = {"m"};
+
+    return remove_folder(state, names, sizeof names / sizeof names[0]);
 }
 
 /* Decodes a copy in memory of exactly that size: a sanitizer sees every read beyond it. */
