@@ -75,13 +75,26 @@ typedef struct rbt_data {
     size_t *start;   /* rows + 1 */
     uint32_t *index; /* nnz */
     float *value;    /* nnz */
-    float *label;    /* rows, as in the file */
+    float *label;    /* rows, as in the file; or which of label_names */
+    float *weight;   /* rows: how much each counts, above 0; NULL = 1 each */
 
-    /* Not NULL: the four arrays lie in this mapped cache file, which rbt_data_deinit unmaps. They must not be written to,
-     * and the file not be cut short. Data that you make yourself has NULL and 0 here. */
+    char **label_names; /* labels that are words: label_count of them in ascending order; NULL when labels are numbers */
+    size_t label_count;
+
+    /* Not NULL: start, index and value lie in this mapped cache file, which rbt_data_deinit unmaps. They must not be
+     * written to, and the file not be cut short. Data that you make yourself has NULL and 0 here. */
     void *mapping;
     size_t mapping_bytes;
 } rbt_data;
+
+/* How to read a file. All zero: find out what it is, and take what is usual. */
+typedef struct rbt_reading {
+    const char *format; /* "libsvm", "vw", "csv", "idx" or "cache"; NULL or "auto" = by the file's first bytes and name */
+    const char *label;  /* csv: the label's column, by name or by number from 1; NULL = 1. idx: the file of labels */
+    const char *weight; /* csv: the column of the rows' weights; NULL = none */
+    uint32_t bits;      /* vw, and words in csv: hashed to 2^bits columns; 0 = 18 */
+    uint64_t skip_bad;  /* rows that may be wrong; they are left out */
+} rbt_reading;
 
 /* Reads LIBSVM text ("label index:value ...", 1-based) from a file, from the standard input ("-"), or from all files that
  * match a pattern such as "part-*.svm", in the order of their names, as one data set. Files compressed with gzip or

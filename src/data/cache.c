@@ -241,6 +241,12 @@ rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error)
     if (err != RBT_OK)
         return err;
     if (input->mapped) {
+        float *label = rbt_try_alloc_raw(view.rows, sizeof *label); /* labels are renumbered by whoever trains */
+        if (label == NULL)
+            return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the labels of %zu rows", input->name,
+                            view.rows);
+        memcpy(label, view.label, view.rows * sizeof *label);
+        view.label = label;
         (void)madvise((void *)(uintptr_t)input->bytes, input->n, MADV_NORMAL); /* training goes to and fro */
         view.mapping = (void *)(uintptr_t)input->bytes;
         view.mapping_bytes = input->n;

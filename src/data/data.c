@@ -44,22 +44,30 @@ void rbt_data_deinit(rbt_data *data)
         rbt_free(data->start);
         rbt_free(data->index);
         rbt_free(data->value);
-        rbt_free(data->label);
     }
+    rbt_free(data->label);
+    rbt_free(data->weight);
+    for (size_t i = 0; i < data->label_count; i++)
+        rbt_free(data->label_names[i]);
+    rbt_free(data->label_names);
     *data = (rbt_data){0};
 }
 
 rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error)
 {
     size_t rows = 0, nnz = 0;
+    bool weighted = false;
     rbt_data d = {0};
     for (size_t i = 0; i < count; i++) {
         rows += parts[i].rows;
         nnz += parts[i].nnz;
+        weighted |= parts[i].weight != NULL;
     }
     rbt_err err = rbt_data_alloc(rows, nnz, &d, error);
     if (err != RBT_OK)
         return err;
+    if (weighted)
+        d.weight = rbt_alloc(rows, sizeof *d.weight);
     for (size_t i = 0; i < count; i++) {
         const rbt_data *p = &parts[i];
         for (size_t r = 1; r <= p->rows; r++)
@@ -67,6 +75,8 @@ rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_e
         memcpy(d.index + d.nnz, p->index, p->nnz * sizeof *d.index);
         memcpy(d.value + d.nnz, p->value, p->nnz * sizeof *d.value);
         memcpy(d.label + d.rows, p->label, p->rows * sizeof *d.label);
+        for (size_t r = 0; weighted && r < p->rows; r++)
+            d.weight[d.rows + r] = p->weight != NULL ? p->weight[r] : 1;
         d.rows += p->rows;
         d.nnz += p->nnz;
         d.cols = p->cols > d.cols ? p->cols : d.cols;
