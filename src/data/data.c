@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -83,6 +84,36 @@ rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_e
     }
     *data = d;
     return RBT_OK;
+}
+
+rbt_err rbt_data_own(rbt_data *data, rbt_error *error)
+{
+    rbt_data copy = {0};
+    if (data->mapping == NULL)
+        return RBT_OK;
+    rbt_err err = rbt_data_join(data, 1, &copy, error);
+    if (err != RBT_OK)
+        return err;
+    copy.label_names = data->label_names;
+    copy.label_count = data->label_count;
+    data->label_names = NULL; /* moved */
+    data->label_count = 0;
+    rbt_data_deinit(data);
+    *data = copy;
+    return RBT_OK;
+}
+
+rbt_err rbt_data_scale_rows(rbt_data *data, rbt_error *error)
+{
+    rbt_err err = rbt_data_own(data, error);
+    for (size_t r = 0; err == RBT_OK && r < data->rows; r++) {
+        double squares = 0;
+        for (size_t i = data->start[r]; i < data->start[r + 1]; i++)
+            squares += (double)data->value[i] * (double)data->value[i];
+        for (size_t i = data->start[r]; i < data->start[r + 1]; i++)
+            data->value[i] = (float)((double)data->value[i] / sqrt(squares));
+    }
+    return err;
 }
 
 /* ----------------------------------------------------------------------------------------------------- reading */

@@ -79,7 +79,7 @@ static double rate_at(const rbt_options *options, uint64_t clock)
 /* Parameters that are regularised: all but the bias. */
 static size_t weights_of(const rbt_training *training)
 {
-    return training->shape.bias ? training->n - 1 : training->n;
+    return training->shape.bias ? training->n - training->model->outputs(&training->shape) : training->n;
 }
 
 /* After a batch of n samples, whose summed gradient is in g: either a step, or its mean added to the clock's mean. */

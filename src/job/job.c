@@ -45,7 +45,7 @@ void rbt_job_destroy(rbt_job *job)
     rbt_job_forget_tables(job);
     rbt_options_deinit(&job->options);
     rbt_free(job->reports);
-    rbt_free(job->trained.w);
+    rbt_trained_deinit(&job->trained);
     pthread_mutex_destroy(&job->handler_lock);
     rbt_free(job);
 }
@@ -167,10 +167,12 @@ static rbt_err load(const rbt_job *job, job_run *r, rbt_error *error)
     err = rbt_data_read(options->data, &r->data, error);
     if (err == RBT_OK)
         err = training->model->prepare(&r->data, &training->shape, error);
+    if (err == RBT_OK)
+        err = rbt_shape_apply(&training->shape, true, &r->data, error);
     if (err == RBT_OK && options->valid != NULL)
         err = rbt_data_read(options->valid, &r->valid, error);
     if (err == RBT_OK && options->valid != NULL)
-        err = rbt_metrics_check(&training->shape, &r->valid, error);
+        err = rbt_shape_apply(&training->shape, true, &r->valid, error);
     if (err == RBT_OK)
         err = rbt_shards_create(&r->data, options->workers, options->seed, &r->shards, error);
     training->shape.bias = !options->no_bias;
@@ -226,6 +228,7 @@ static void tear_down(job_run *r)
     rbt_setup_deinit(&r->setup);
     rbt_evaluation_deinit(&r->evaluation);
     rbt_shards_destroy(&r->shards);
+    rbt_shape_deinit(&r->training.shape);
     rbt_data_deinit(&r->valid);
     rbt_data_deinit(&r->data);
 }
@@ -306,10 +309,11 @@ static void fill_result(rbt_job *job, job_run *r, double load_seconds)
         job->reports[m].rows = r->shards.shard[m].n;
         job->reports[m].nonzeros = r->shards.shard[m].nnz;
     }
-    rbt_free(job->trained.w);
+    rbt_trained_deinit(&job->trained);
     job->trained =
         (rbt_trained){.model = r->training.model, .shape = r->training.shape, .n = r->training.n, .w = r->evaluation.w};
     r->evaluation.w = NULL; /* moved */
+    r->training.shape = (rbt_shape){0};
     job->has_result = true;
 }
 
