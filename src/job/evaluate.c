@@ -74,7 +74,8 @@ static rbt_err evaluate_valid(rbt_evaluation *evaluation, const rbt_progress *pr
     return err;
 }
 
-rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, rbt_progress *progress, rbt_error *error)
+rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap, rbt_progress *progress,
+                            rbt_error *error)
 {
     double valid = NAN;
     rbt_err err = RBT_OK;
@@ -91,7 +92,7 @@ rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, rbt_progres
     if (err == RBT_OK && evaluation->on_progress != NULL)
         evaluation->on_progress(evaluation->context, progress);
     if (err == RBT_OK)
-        (void)rbt_watch_look(&evaluation->watch, loss, valid, evaluation->w);
+        (void)rbt_watch_look(&evaluation->watch, loss, gap, valid, evaluation->w);
     return err;
 }
 
@@ -137,9 +138,10 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
         if (err != RBT_OK)
             break;
         progress = progress_of(observer, slowest);
-        if (evaluation->evaluations == 0 || progress.updates > evaluation->last.updates) { /* else nothing has changed */
-            err = rbt_evaluation_take(evaluation, rbt_training_objective(evaluation->training, evaluation->w), &progress,
-                                      error);
+        if (evaluation->evaluations == 0 ||
+            progress.updates > evaluation->last.updates) { /* else nothing has changed */
+            err = rbt_evaluation_take(evaluation, rbt_training_objective(evaluation->training, evaluation->w), NAN,
+                                      &progress, error);
             /* The wish to stop is an objective below every target. */
             rbt_observer_report(observer, slowest, evaluation->watch.why != NULL ? -INFINITY : evaluation->loss);
         }

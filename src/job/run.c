@@ -56,8 +56,7 @@ static void make_training(rbt_model_run *r)
     training->shape = r->loaded.shape;
     training->data = &r->loaded.data;
     training->shards = &r->loaded.shards;
-    training->problem =
-        rbt_problem_of(training->model, &training->shape, training->data, options->l1, options->l2);
+    training->problem = rbt_problem_of(training->model, &training->shape, training->data, options->l1, options->l2);
     training->n = training->problem.n;
 }
 
