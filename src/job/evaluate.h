@@ -7,6 +7,7 @@
 #define RBT_JOB_EVALUATE_H
 
 #include "job/gradient.h"
+#include "model/metrics.h"
 
 #define RBT_LAST_OBJECTIVES 5 /* minobj and varobj are over these (protocols.md, section 7) */
 
@@ -14,7 +15,7 @@ typedef struct rbt_evaluation {
     const rbt_training *training;
     const rbt_data *valid; /* or NULL */
     void (*on_progress)(void *context, const rbt_progress *progress);
-    void (*on_valid)(void *context, uint64_t clock, double seconds, double loss, double accuracy);
+    void (*on_valid)(void *context, uint64_t clock, double seconds, const rbt_metrics *metrics);
     void *context;
 
     /* the outcome */
