@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "model/metrics.h"
 #include "runtime/handle.h"
 #include "sync/staleness.h"
 
@@ -65,13 +64,18 @@ static rbt_err evaluate_valid(rbt_evaluation *evaluation, const rbt_progress *pr
     const rbt_training *training = evaluation->training;
     rbt_trained trained = {.model = training->model, .shape = training->shape, .n = training->n, .w = evaluation->w};
     rbt_metrics metrics;
-    rbt_err err = rbt_metrics_compute(&trained, evaluation->valid, &metrics, error);
+    unsigned want =
+        RBT_METRIC_BIT(RBT_METRIC_LOSS) | RBT_METRIC_BIT(RBT_METRIC_ACCURACY) | RBT_METRIC_BIT(RBT_METRIC_RMSE);
+    rbt_err err = rbt_metrics_compute(&trained, evaluation->valid, want, &metrics, error);
 
-    if (err == RBT_OK && evaluation->on_valid != NULL)
-        evaluation->on_valid(evaluation->context, progress->clock_min, progress->seconds, metrics.loss,
-                             metrics.accuracy);
-    *loss = err == RBT_OK ? metrics.loss : NAN;
-    return err;
+    *loss = NAN;
+    if (err != RBT_OK)
+        return err;
+    *loss = metrics.value[RBT_METRIC_LOSS];
+    if (evaluation->on_valid != NULL)
+        evaluation->on_valid(evaluation->context, progress->clock_min, progress->seconds, &metrics);
+    rbt_metrics_deinit(&metrics);
+    return RBT_OK;
 }
 
 rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap, rbt_progress *progress,

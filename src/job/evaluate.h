@@ -8,6 +8,7 @@
 
 #include "job/gradient.h"
 #include "job/watch.h"
+#include "model/metrics.h"
 
 #define RBT_LAST_OBJECTIVES 5 /* minobj and varobj are over these (protocols.md, section 7) */
 
@@ -15,7 +16,7 @@ typedef struct rbt_evaluation {
     const rbt_training *training;
     const rbt_data *valid; /* or NULL */
     void (*on_progress)(void *context, const rbt_progress *progress);
-    void (*on_valid)(void *context, uint64_t clock, double seconds, double loss, double accuracy);
+    void (*on_valid)(void *context, uint64_t clock, double seconds, const rbt_metrics *metrics);
     void *context;
 
     /* the outcome */

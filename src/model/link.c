@@ -5,7 +5,7 @@
 
 #include "math/functions.h"
 
-#define NEWTON_STEPS 20
+#define NEWTON_STEPS 60 /* enough for halving alone; two or three are usual */
 #define NEWTON_CLOSE 1e-7
 
 static double clamp(double x, double low, double high)
@@ -35,22 +35,23 @@ static double logistic_bend(double z, double y, double delta)
 }
 
 /* With m = y z and t = y a the wanted t' in (0, 1) has t' = sigmoid(-(m + q (t' - t))). Newton on the difference, which
- * grows in t' by at least 1; a step that leaves the bracket is replaced by its middle. */
+ * grows in t' by at least 1; a step that leaves the bracket, or that is not half the one before (Newton may go to and
+ * fro for ever), is replaced by the bracket's middle. */
 static double logistic_dual(double a, double z, double y, double q, double delta)
 {
-    double m = y * z, t = y * a, low = 0, high = 1, x = t;
+    double m = y * z, t = y * a, low = 0, high = 1, x = t, before = 2;
     (void)delta;
     for (int i = 0; i < NEWTON_STEPS; i++) {
-        double p = rbt_sigmoid(-(m + q * (x - t))), gap = x - p, next;
+        double p = rbt_sigmoid(-(m + q * (x - t))), gap = x - p, step = gap / (1 + q * p * (1 - p)), next = x - step;
+        if (fabs(step) <= NEWTON_CLOSE) /* before looking at the bracket: the root itself is an end of it */
+            return y * clamp(next, 0, 1);
         if (gap > 0)
             high = x;
         else
             low = x;
-        next = x - gap / (1 + q * p * (1 - p));
-        if (!(next > low && next < high))
+        if (!(next > low && next < high) || 2 * fabs(step) > before)
             next = (low + high) / 2;
-        if (fabs(next - x) <= NEWTON_CLOSE)
-            return y * next;
+        before = fabs(next - x);
         x = next;
     }
     return y * x;
