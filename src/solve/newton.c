@@ -14,8 +14,7 @@
 #include "solve/rows.h"
 
 #define CG_STEPS 200
-#define CG_ROUGH 0.3 /* of the gradient: how well the quadratic model is solved at first ... */
-#define CG_FINE  0.1 /* ... and at last */
+#define CG_WORTH 0.3 /* of the mean step's gain: a step of conjugate gradients that brings less is the last */
 #define HALVINGS 30
 #define SLACK    1e-4 /* of the fall the slope promises, that a step must bring */
 
@@ -28,7 +27,6 @@ struct rbt_newton {
     double *partial;                        /* threads * 2 n: sums of each thread */
     double *scratch;                        /* threads * outputs */
     const double *vector;                   /* what a pass multiplies with */
-    double first;                           /* the size of the first gradient */
     enum { PASS_SCORES, PASS_GRADIENT, PASS_PRODUCT } what;
 };
 
@@ -254,7 +252,7 @@ static uint64_t solve(rbt_newton *t)
 {
     const rbt_problem *p = t->problem;
     size_t n = p->n;
-    double *r = t->residual, *d = t->direction, *q = t->product, rho = 0;
+    double *r = t->residual, *d = t->direction, *q = t->product, rho = 0, gain = 0, total = 0;
     uint64_t steps = 0;
     for (size_t i = 0; i < n; i++) {
         t->step[i] = 0;
@@ -262,13 +260,7 @@ static uint64_t solve(rbt_newton *t)
         d[i] = r[i] / t->diagonal[i];
         rho += r[i] * d[i];
     }
-    if (t->first == 0)
-        t->first = rho;
-    /* Far from the optimum the model is rough, and so may its solution be. */
-    double enough = sqrt(sqrt(rho / t->first));
-    enough = enough > CG_ROUGH ? CG_ROUGH : enough < CG_FINE ? CG_FINE : enough;
-    double stop = rho * enough * enough;
-    while (steps < CG_STEPS && rho > stop) {
+    while (steps < CG_STEPS && rho > 0 && (double)steps * gain >= CG_WORTH * total) {
         pass(t, PASS_PRODUCT, d, q, NULL);
         for (size_t i = 0; i < p->weights; i++)
             q[i] += p->l2 * d[i];
@@ -277,6 +269,8 @@ static uint64_t solve(rbt_newton *t)
         if (!(curve > 0))
             break;
         double far = rho / curve, before = rho;
+        gain = far * rho / 2; /* of the model's fall, by this step */
+        total += gain;
         rho = 0;
         for (size_t i = 0; i < n; i++) {
             t->step[i] += far * d[i];
