@@ -94,7 +94,7 @@ static void apply_plain(rbt_walker *walker, rbt_row row, const double *slope)
         for (size_t c = 0; c < k; c++)
             rbt_store(at + c, penalised(rbt_load(at + c) - rate * (float)slope[c] * x, l1 * share, l2 * share));
     }
-    for (size_t c = 0; c < k; c++)
+    for (size_t c = 0; p->shape->bias && c < k; c++)
         walker->bias[c] -= walker->rate * slope[c];
 }
 
@@ -108,6 +108,8 @@ static inline float stepped(const rbt_walker *walker, const rbt_sgd *sgd, size_t
     case RBT_OPTIMIZER_MOMENTUM:
         first = sgd->momentum * first + slope;
         rbt_store(sgd->first + at, first);
+        l1 /= 1 - sgd->momentum; /* as much as a slope adds up to in the end */
+        l2 /= 1 - sgd->momentum;
         return penalised(w - rate * first, rate * l1, rate * l2);
     case RBT_OPTIMIZER_ADAGRAD:
         first += slope * slope;

@@ -3,8 +3,8 @@
  * Regularisation is lazy: a row's step also takes the step of the penalties for the features the row has, made larger
  * by rows / rows with that feature, so that over a pass every feature gets its share and a step costs the row's
  * non-zeros only. The penalties' part is solved for (a proximal step), not followed: it is stable for any rate, and l1
- * makes true zeros. Called by shared.c, rate.c and the workers' inner loop in src/job. Proved by
- * tests/unit/test_solve.c.
+ * makes zeros: true ones where it is above what single rows ask for, else nearly (sdca's are all true). Called by
+ * shared.c, rate.c and the workers' inner loop in src/job. Proved by tests/unit/test_solve.c.
  */
 #ifndef RBT_SOLVE_SGD_H
 #define RBT_SOLVE_SGD_H

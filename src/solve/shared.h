@@ -36,7 +36,7 @@ typedef struct rbt_shared_pass {
 } rbt_shared_pass;
 
 /* Called after every pass: by the thread that called rbt_shared_train, while no other works. `pass->w` is NULL when the
- * objective was not looked at. false ends the training. */
+ * objective was not looked at. false ends the training; if that was not looked at, it is called once more with it. */
 typedef bool rbt_shared_listener(void *context, const rbt_shared_pass *pass);
 
 /* What a worker did, for the report; one per worker, filled in as it goes. */
