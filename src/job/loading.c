@@ -150,14 +150,20 @@ static rbt_err standardise(rbt_loaded *loaded, rbt_error *error)
 
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
  * second derivatives are cheap; dual coordinate ascent for many. */
-static void settle_optimizer(const rbt_loaded *loaded, rbt_options *options)
+static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, rbt_error *error)
 {
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
     if (options->optimizer == RBT_OPTIMIZER_AUTO)
         options->optimizer =
             problem.n <= FEW_PARAMETERS && rbt_newton_fits(&problem) ? RBT_OPTIMIZER_NEWTON : RBT_OPTIMIZER_SDCA;
+    if (options->optimizer == RBT_OPTIMIZER_NEWTON && !rbt_newton_fits(&problem))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--optimizer newton needs a smooth loss, which that of %s is not; use --optimizer sdca, or "
+                        "train svm2",
+                        loaded->model->name);
     if (options->workers_auto && problem.n <= FEW_PARAMETERS && options->optimizer != RBT_OPTIMIZER_NEWTON)
         options->workers = 1;
+    return RBT_OK;
 }
 
 /* What depends on the data: l2, the optimizer and the step size. */
@@ -165,8 +171,9 @@ static rbt_err settle(rbt_loaded *loaded, rbt_options *options, rbt_error *error
 {
     if (isnan(options->l2))
         options->l2 = 1 / (double)loaded->data.rows;
-    if (rbt_options_shared(options))
-        settle_optimizer(loaded, options);
+    rbt_err err = rbt_options_shared(options) ? settle_optimizer(loaded, options, error) : RBT_OK;
+    if (err != RBT_OK)
+        return err;
     if (options->lr > 0 || options->optimizer >= RBT_OPTIMIZER_SDCA)
         return RBT_OK;
     if (options->rule == RBT_RULE_ADAGRAD && !rbt_options_shared(options)) {

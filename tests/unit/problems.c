@@ -98,6 +98,13 @@ void test_problem_deinit(test_problem *p)
     rbt_data_deinit(&p->data);
 }
 
+rbt_team *make_team(uint32_t threads)
+{
+    rbt_team *team = NULL;
+    assert_int_equal(rbt_team_create(threads, &team, NULL), RBT_OK);
+    return team;
+}
+
 bool within(double a, double b, double share)
 {
     bool good = fabs(a - b) <= share * fabs(b);
@@ -124,7 +131,7 @@ static double steepness(const rbt_problem *problem)
 
 static double objective_of(const rbt_problem *problem, const float *w)
 {
-    rbt_team *team = rbt_team_create(1);
+    rbt_team *team = make_team(1);
     double objective = rbt_problem_objective(problem, w, team);
     rbt_team_destroy(team);
     return objective;
@@ -266,7 +273,7 @@ static bool note(void *context, const rbt_shared_pass *pass)
 
 double train(const rbt_problem *problem, test_training *t, float *out)
 {
-    rbt_team *team = rbt_team_create(t->workers);
+    rbt_team *team = make_team(t->workers);
     rbt_shared_worker *reports = rbt_alloc(t->workers, sizeof *reports);
     float *w = rbt_alloc(problem->n, sizeof *w);
     rbt_shards shards;

@@ -32,6 +32,8 @@ typedef struct test_problem {
 void test_problem_init(test_problem *p, const test_kind *kind);
 void test_problem_deinit(test_problem *p);
 
+rbt_team *make_team(uint32_t threads);
+
 /* |a - b| <= share * |b|; says so otherwise. */
 bool within(double a, double b, double share);
 

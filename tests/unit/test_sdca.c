@@ -86,7 +86,7 @@ static void the_biases_stay_bounded_when_features_are_large(void **state)
         kind.density = 1;
         test_problem_init(&p, &kind);
         float *zero = rbt_alloc(p.problem.n, sizeof *zero);
-        rbt_team *team = rbt_team_create(1);
+        rbt_team *team = make_team(1);
         assert_true(train(&p.problem, &t, NULL) < rbt_problem_objective(&p.problem, zero, team));
         rbt_team_destroy(team);
         rbt_free(zero);
@@ -161,7 +161,7 @@ static void restoring_gives_what_the_steps_have_added_up(void **state)
     rbt_walker walker;
     uint32_t rows[200];
     float w[84] = {0}, again[84];
-    rbt_team *team = rbt_team_create(1);
+    rbt_team *team = make_team(1);
     (void)state;
     kind.weights = true;
     test_problem_init(&p, &kind);

@@ -92,7 +92,7 @@ static void every_thread_of_a_team_works_once_per_run(void **state)
     (void)state;
     for (uint32_t threads = 1; threads <= 5; threads++) {
         int calls[5] = {0};
-        rbt_team *team = rbt_team_create(threads);
+        rbt_team *team = make_team(threads);
         assert_int_equal(rbt_team_threads(team), threads);
         for (int run = 0; run < 50; run++)
             rbt_team_run(team, count_me, calls);
@@ -119,7 +119,7 @@ static void a_sum_has_the_same_bits_whatever_the_number_of_threads(void **state)
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         double first = 0;
         for (uint32_t threads = 1; threads <= 4; threads++) {
-            rbt_team *team = rbt_team_create(threads);
+            rbt_team *team = make_team(threads);
             double sum = rbt_team_sum(team, ROWS[i], sum_of_sines, NULL);
             first = threads == 1 ? sum : first;
             assert_memory_equal(&sum, &first, sizeof sum);
@@ -226,7 +226,7 @@ static void every_optimizer_lowers_the_objective_of_every_loss(void **state)
                 test_training t = {.optimizer = GRADIENT[o], .workers = 1, .passes = 5};
                 test_problem p;
                 float zero[84] = {0};
-                rbt_team *team = rbt_team_create(1);
+                rbt_team *team = make_team(1);
                 kind.weights = kind.no_bias = variant == 1;
                 test_problem_init(&p, &kind);
                 double found = train(&p.problem, &t, NULL), start = rbt_problem_objective(&p.problem, zero, team);
@@ -292,7 +292,7 @@ static void the_rate_found_neither_blows_up_nor_crawls_on_badly_scaled_data(void
                 test_training t = {.optimizer = GRADIENT[o], .workers = 1, .passes = 5, .decay = 0.8};
                 test_problem p;
                 float zero[84] = {0};
-                rbt_team *team = rbt_team_create(1);
+                rbt_team *team = make_team(1);
                 kind.spread = SPREAD[s];
                 kind.l2 = 1e-3;
                 test_problem_init(&p, &kind);
