@@ -9,6 +9,7 @@
 #define RBT_DATA_NUMBER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define RBT_NUMBER_ROOM 32 /* enough for any printed float and its terminating zero */
 
@@ -19,5 +20,8 @@ const char *rbt_number_parse(const char *at, const char *end, float *value);
 
 /* Prints a finite float in few digits (6 to 9) that parse back to it; returns the length. */
 size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM]);
+
+/* Prints a whole number, up to 20 digits and no terminating zero; returns the length. */
+size_t rbt_number_print_count(uint64_t count, char *out);
 
 #endif
