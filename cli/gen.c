@@ -74,9 +74,8 @@ int cli_gen(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = options_of(&t, &options, &error);
     if (err == RBT_OK)
-        err = rbt_generate_lr(&options, &data, &error);
+        err = rbt_generate_write(&(rbt_rows_options){.kind = RBT_ROWS_LR, .common = options}, RBT_FORMAT_LIBSVM, &(rbt_writing){.path = t.out}, &error);
     if (err == RBT_OK)
-        err = rbt_data_write_libsvm(&data, t.out, &error);
     rbt_data_deinit(&data);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
 }
