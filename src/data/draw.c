@@ -87,9 +87,8 @@ bool rbt_draw_add(rbt_draw *draw, uint32_t item)
     return true;
 }
 
-/* Items that are spread over 0 .. limit - 1 more or less evenly: each into the bucket where it should be, then the last
- * steps by insertion. */
-static void sort_spread(rbt_draw *draw, uint32_t *out, size_t n, size_t limit)
+/* Each into the bucket where it should be, then the last steps by insertion. */
+void rbt_draw_sort(rbt_draw *draw, uint32_t *out, size_t n, size_t limit)
 {
     double scale = (double)n / (double)limit;
     uint32_t *bucket = draw->bucket, *sorted = draw->sorted;
@@ -134,14 +133,14 @@ void rbt_draw_distinct(rbt_draw *draw, const rbt_popularity *popularity, const u
     for (size_t k = 0; have < n; k++)
         if (rbt_draw_add(draw, item[k]))
             out[have++] = item[k];
-    sort_spread(draw, out, n, popularity->n);
+    rbt_draw_sort(draw, out, n, popularity->n);
 }
 
 rbt_err rbt_draw_check_memory(double bytes, const char *what, rbt_error *error)
 {
     double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (there > 0 && bytes > there)
-        return rbt_fail(error, RBT_E_MEMORY, "%s needs %.1f GB of memory, and this machine has %.1f GB; use fewer", what,
-                        bytes / 1e9, there / 1e9);
+        return rbt_fail(error, RBT_E_MEMORY, "%s needs %.1f GB of memory, and this machine has %.1f GB; use fewer",
+                        what, bytes / 1e9, there / 1e9);
     return RBT_OK;
 }

@@ -38,6 +38,9 @@ void rbt_draw_deinit(rbt_draw *draw);
 void rbt_draw_begin(rbt_draw *draw, size_t n);
 bool rbt_draw_add(rbt_draw *draw, uint32_t item);
 
+/* Sorts n items below `limit`; fast when they are spread over the range more or less evenly. */
+void rbt_draw_sort(rbt_draw *draw, uint32_t *items, size_t n, size_t limit);
+
 /* n distinct items, ascending: item[rank] for ranks drawn by their popularity (n of them at least). When chance finds no
  * others soon, the most popular ones that are still missing fill up. */
 void rbt_draw_distinct(rbt_draw *draw, const rbt_popularity *popularity, const uint32_t *item, rbt_rng *rng,

@@ -142,7 +142,7 @@ static rbt_err make_rows(generator *g, size_t block, size_t *start, rbt_data *to
     }
     if (g->turn_last && end == g->options->common.rows) {
         float only = label[-1];
-        label[-1] = g->options->kind == RBT_ROWS_MULTICLASS  ? (only == 1 ? 2 : 1)
+        label[-1] = g->options->kind == RBT_ROWS_MULTICLASS   ? (only == 1 ? 2 : 1)
                     : g->options->kind == RBT_ROWS_REGRESSION ? only + 1
                                                               : -only;
     }
@@ -197,8 +197,8 @@ static rbt_err look_for_two_labels(generator *g, rbt_error *error)
     return RBT_OK;
 }
 
-static rbt_err generator_init(generator *g, const rbt_rows_options *options, rbt_format format,
-                              const rbt_writing *how, rbt_error *error)
+static rbt_err generator_init(generator *g, const rbt_rows_options *options, rbt_format format, const rbt_writing *how,
+                              rbt_error *error)
 {
     const rbt_generate_options *o = &options->common;
     rbt_err err = check(options, error);
@@ -319,8 +319,7 @@ static rbt_err write_cache(const rbt_rows_options *options, const rbt_writing *h
     return err;
 }
 
-rbt_err rbt_generate_write(const rbt_rows_options *options, rbt_format format, const rbt_writing *how,
-                           rbt_error *error)
+rbt_err rbt_generate_write(const rbt_rows_options *options, rbt_format format, const rbt_writing *how, rbt_error *error)
 {
     generator g;
     rbt_err err = check(options, error);

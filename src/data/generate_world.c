@@ -73,8 +73,7 @@ static void make_features(rbt_world *w, const rbt_generate_options *o)
 static void make_truths(rbt_world *w, const rbt_rows_options *options)
 {
     for (size_t c = 0; c < options->common.cols; c++) {
-        rbt_rng rng =
-            rbt_rng_stream(options->common.seed, RBT_STREAM_GENERATE, RBT_GENERATE_OTHER(PURPOSE_CLASSES, c));
+        rbt_rng rng = rbt_rng_stream(options->common.seed, RBT_STREAM_GENERATE, RBT_GENERATE_OTHER(PURPOSE_CLASSES, c));
         float *truth = w->truths + c * options->classes;
         for (size_t k = 0; k < options->classes; k++)
             if (rbt_rng_f64(&rng) < TRUTH_DENSITY)
