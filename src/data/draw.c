@@ -18,24 +18,37 @@ static bool even_logarithm(double skew)
     return fabs(1 - skew) < 1e-6;
 }
 
-rbt_popularity rbt_popularity_of(size_t n, double skew)
+/* The rank at u in [0, 1): the floor of x from the density x^-skew on [1, n + 1), by inverting its integral. */
+static size_t rank_at(const rbt_popularity *p, double u)
 {
-    double log_end = rbt_log((double)n + 1);
-    double span = even_logarithm(skew) ? log_end : rbt_exp((1 - skew) * log_end) - 1;
-    return (rbt_popularity){.n = n, .skew = skew, .span = span};
+    double x;
+    if (even_logarithm(p->skew))
+        x = rbt_exp(u * p->span);
+    else
+        x = rbt_exp(rbt_log(1 + u * p->span) / (1 - p->skew));
+    if (!(x < (double)p->n + 1))
+        return p->n - 1;
+    return x < 1 ? 0 : (size_t)x - 1;
 }
 
-/* The floor of x from the density x^-skew on [1, n + 1), by inverting its integral. */
+void rbt_popularity_init(rbt_popularity *popularity, size_t n, double skew)
+{
+    double log_end = rbt_log((double)n + 1);
+    popularity->n = n;
+    popularity->skew = skew;
+    popularity->span = even_logarithm(skew) ? log_end : rbt_exp((1 - skew) * log_end) - 1;
+    for (size_t cell = 0; cell <= RBT_POPULARITY_CELLS; cell++)
+        popularity->guide[cell] = (uint32_t)rank_at(popularity, (double)cell / RBT_POPULARITY_CELLS);
+}
+
 size_t rbt_popularity_draw(const rbt_popularity *popularity, rbt_rng *rng)
 {
-    double skew = popularity->skew, u = rbt_rng_f64(rng), x;
-    if (even_logarithm(skew))
-        x = rbt_exp(u * popularity->span);
-    else
-        x = rbt_exp(rbt_log(1 + u * popularity->span) / (1 - skew));
-    if (!(x < (double)popularity->n + 1))
-        return popularity->n - 1;
-    return x < 1 ? 0 : (size_t)x - 1;
+    double u = rbt_rng_f64(rng);
+    size_t cell = (size_t)(u * RBT_POPULARITY_CELLS);
+    /* Most draws fall into a cell that belongs to one popular rank alone. */
+    if (popularity->guide[cell] == popularity->guide[cell + 1])
+        return popularity->guide[cell];
+    return rank_at(popularity, u);
 }
 
 /* ---------------------------------------------------------------------------------------------------- distinct */

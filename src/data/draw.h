@@ -12,14 +12,17 @@
 #include "base/rng.h"
 #include "rubato.h"
 
+#define RBT_POPULARITY_CELLS 512
+
 /* How popular ranks 0 .. n - 1 are: rank k as (k + 1)^-skew. */
 typedef struct rbt_popularity {
     size_t n;
     double skew;
-    double span; /* of the inverted distribution */
+    double span;                              /* of the inverted distribution */
+    uint32_t guide[RBT_POPULARITY_CELLS + 1]; /* the rank at the start of each cell of [0, 1] */
 } rbt_popularity;
 
-rbt_popularity rbt_popularity_of(size_t n, double skew);
+void rbt_popularity_init(rbt_popularity *popularity, size_t n, double skew);
 size_t rbt_popularity_draw(const rbt_popularity *popularity, rbt_rng *rng);
 
 /* Memory for drawing distinct items: a set, and room to sort. */

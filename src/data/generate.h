@@ -67,7 +67,7 @@ typedef struct rbt_ratings_options {
     size_t users;
     size_t items;
     size_t rank;
-    double skew; /* of users and of items */
+    double skew; /* of the items; the users' is half of it */
     double noise;
     uint64_t seed;
 } rbt_ratings_options;

@@ -245,8 +245,8 @@ rbt_err rbt_generate_docs(const rbt_docs_options *options, const rbt_writing *ho
     char text[LINE_ROOM];
     docs d = {.options = options,
               .topics = rbt_alloc(options->topics, sizeof *d.topics),
-              .popularity = rbt_popularity_of(options->words, options->skew),
               .piece_docs = PIECE_TRIPLES / options->nnz + 1};
+    rbt_popularity_init(&d.popularity, options->words, options->skew);
     make_topics(&d);
     rbt_buffer head = {.at = text, .n = print_head(options, text)};
     rbt_pieces pieces = {

@@ -78,9 +78,9 @@ static void share_out(ratings *r, const uint32_t *user)
     double total = 0, sum = 0;
     size_t before = 0, excess = o->rows, *count = r->start + 1;
     for (size_t k = 0; k < o->users; k++)
-        total += rbt_exp(-o->skew * rbt_log((double)k + 1));
+        total += rbt_exp(-o->skew / 2 * rbt_log((double)k + 1));
     for (size_t k = 0; k < o->users; k++) {
-        sum += rbt_exp(-o->skew * rbt_log((double)k + 1));
+        sum += rbt_exp(-o->skew / 2 * rbt_log((double)k + 1));
         size_t until = sum < total ? (size_t)((double)o->rows * (sum / total)) : o->rows;
         until = until > o->rows ? o->rows : until;
         size_t n = until > before ? until - before : 0;
@@ -113,7 +113,6 @@ static rbt_err ratings_init(ratings *r, const rbt_ratings_options *o, bool csv, 
         .item = rbt_try_alloc_raw(o->items, sizeof *r->item),
         .character = rbt_try_alloc_raw(o->items * o->rank, sizeof *r->character),
         .root = rbt_exp(-0.25 * rbt_log((double)o->rank)),
-        .popularity = rbt_popularity_of(o->items, o->skew),
     };
     if (user == NULL || r->start == NULL || r->item == NULL || r->character == NULL) {
         rbt_free(user);
@@ -121,6 +120,7 @@ static rbt_err ratings_init(ratings *r, const rbt_ratings_options *o, bool csv, 
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu users and %zu items of rank %zu; use fewer",
                         o->users, o->items, o->rank);
     }
+    rbt_popularity_init(&r->popularity, o->items, o->skew);
     permute(user, o->users, o->seed, RBT_GENERATE_LENGTHS);
     permute(r->item, o->items, o->seed, RBT_GENERATE_RANKS);
     share_out(r, user);

@@ -67,7 +67,7 @@ static void make_features(rbt_world *w, const rbt_generate_options *o)
         if (rbt_rng_f64(&rng) < TRUTH_DENSITY)
             f->truth = (float)(TRUTH_SCALE * rbt_rng_normal(&rng));
     }
-    w->popularity = rbt_popularity_of(o->cols, o->skew);
+    rbt_popularity_init(&w->popularity, o->cols, o->skew);
 }
 
 static void make_truths(rbt_world *w, const rbt_rows_options *options)
@@ -98,7 +98,7 @@ static void make_fields(rbt_world *w, const rbt_generate_options *o)
     for (size_t f = 0; f < fields; f++) {
         size_t first = w->field[f], n = w->field[f + 1] - first;
         rbt_rng_shuffle_u32(&ranks, w->column + first, n);
-        w->popular[f] = rbt_popularity_of(n, o->skew);
+        rbt_popularity_init(&w->popular[f], n, o->skew);
         for (size_t c = first; c < first + n; c++)
             w->feature[c].truth = (float)(rbt_rng_normal(&truth) * CLICK_SCALE / sqrt((double)fields));
     }
@@ -146,8 +146,9 @@ rbt_err rbt_world_init(rbt_world *world, const rbt_rows_options *options, rbt_er
 {
     const rbt_generate_options *o = &options->common;
     bool clicks = options->kind == RBT_ROWS_CLICKS, many = options->kind == RBT_ROWS_MULTICLASS;
-    double bytes = (double)o->cols * (12 + (many ? 4 * (double)options->classes : 0));
-    rbt_err err = rbt_draw_check_memory(bytes, "the truth behind that many columns (and classes)", error);
+    double bytes = (double)o->cols * (12 + (many ? 4 * (double)options->classes : 0)) +
+                   (clicks ? (double)o->nnz * (double)sizeof(rbt_popularity) : 0);
+    rbt_err err = rbt_draw_check_memory(bytes, "the truth behind that many columns, classes or fields", error);
     if (err != RBT_OK)
         return err;
     rbt_world w = {
