@@ -86,6 +86,7 @@ static int finish(const cli_command *command, int code)
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is a write error, reported like any other */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a limit on the size of files */
     if (argc < 2) {
         fprintf(stderr, "rubato: which command? rubato --help lists them\n");
         return rbt_err_exit_code(RBT_E_USAGE);

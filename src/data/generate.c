@@ -111,17 +111,20 @@ static size_t block_end(const generator *g, size_t block)
     return rows - first < g->block_rows ? rows : first + g->block_rows;
 }
 
-static void plan_blocks(generator *g)
+static rbt_err plan_blocks(generator *g, rbt_error *error)
 {
+    rbt_err err = RBT_OK;
     rbt_rng lengths = rbt_rng_stream(g->options->common.seed, RBT_STREAM_GENERATE, RBT_GENERATE_LENGTHS);
     g->first[0] = 0;
-    for (size_t b = 0; b < g->blocks; b++) {
+    for (size_t b = 0; err == RBT_OK && b < g->blocks; b++) {
         size_t sum = g->first[b];
         g->lengths[b] = lengths;
         for (size_t row = b * g->block_rows; row < block_end(g, b); row++)
             sum += row_length(g, &lengths);
         g->first[b + 1] = sum;
+        err = rbt_writing_check(g->how, error);
     }
+    return err;
 }
 
 /* The rows of a block: their features from start[0] on, their labels, and where each ends. */
@@ -197,17 +200,15 @@ static rbt_err look_for_two_labels(generator *g, rbt_error *error)
     return RBT_OK;
 }
 
+/* The options have been checked. */
 static rbt_err generator_init(generator *g, const rbt_rows_options *options, rbt_format format, const rbt_writing *how,
                               rbt_error *error)
 {
     const rbt_generate_options *o = &options->common;
-    rbt_err err = check(options, error);
-    if (err != RBT_OK)
-        return err;
     size_t rows = format == RBT_FORMAT_CSV ? BLOCK_CELLS / (o->cols + 1) + 1 : BLOCK_FEATURES / o->nnz + 1;
     *g = (generator){.options = options, .how = how, .format = format, .block_rows = rows};
     g->blocks = (o->rows + rows - 1) / rows;
-    err = rbt_world_init(&g->world, options, error);
+    rbt_err err = rbt_world_init(&g->world, options, error);
     if (err != RBT_OK)
         return err;
     g->lengths = rbt_try_alloc_raw(g->blocks, sizeof *g->lengths);
@@ -215,8 +216,9 @@ static rbt_err generator_init(generator *g, const rbt_rows_options *options, rbt
     if (g->lengths == NULL || g->first == NULL) {
         err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu rows; use fewer", o->rows);
     } else {
-        plan_blocks(g);
-        err = look_for_two_labels(g, error);
+        err = plan_blocks(g, error);
+        if (err == RBT_OK)
+            err = look_for_two_labels(g, error);
         atomic_store(&g->last_column_used, false);
     }
     if (err != RBT_OK)
@@ -250,13 +252,17 @@ static rbt_err generate_in_memory(const rbt_rows_options *options, const rbt_wri
                                   rbt_error *error)
 {
     generator g;
-    rbt_err err = generator_init(&g, options, RBT_FORMAT_CACHE, how, error);
+    rbt_err err = check(options, error);
+    size_t rows = options->common.rows;
+    if (err == RBT_OK)
+        err = rbt_draw_check_memory((double)rows * (12 + 8 * (double)options->common.nnz),
+                                    "data of that many rows and features", error);
+    if (err == RBT_OK)
+        err = generator_init(&g, options, RBT_FORMAT_CACHE, how, error);
     if (err != RBT_OK)
         return err;
-    size_t rows = options->common.rows, nnz = g.first[g.blocks];
-    err = rbt_draw_check_memory(8 * (double)nnz + 12 * (double)rows, "data of that many rows and features", error);
-    if (err == RBT_OK)
-        err = rbt_data_alloc(rows, nnz, &g.data, error);
+    size_t nnz = g.first[g.blocks];
+    err = rbt_data_alloc(rows, nnz, &g.data, error);
     if (err == RBT_OK) {
         rbt_parallel_for(g.blocks, rbt_writing_threads(how), fill_block, &g);
         g.data.rows = rows;

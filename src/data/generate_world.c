@@ -104,11 +104,20 @@ static void make_fields(rbt_world *w, const rbt_generate_options *o)
     }
 }
 
+/* In three passes, so that the memory has time to answer. */
 static double click_features(const rbt_world *w, rbt_rng *rng, uint32_t *index, float *value)
 {
+    size_t fields = w->options->common.nnz;
     double score = 0;
-    for (size_t f = 0; f < w->options->common.nnz; f++) {
-        index[f] = w->column[w->field[f] + rbt_popularity_draw(&w->popular[f], rng)];
+    for (size_t f = 0; f < fields; f++) {
+        index[f] = (uint32_t)(w->field[f] + rbt_popularity_draw(&w->popular[f], rng));
+        __builtin_prefetch(&w->column[index[f]]);
+    }
+    for (size_t f = 0; f < fields; f++) {
+        index[f] = w->column[index[f]];
+        __builtin_prefetch(&w->feature[index[f]]);
+    }
+    for (size_t f = 0; f < fields; f++) {
         value[f] = 1;
         score += (double)w->feature[index[f]].truth;
     }
