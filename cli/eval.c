@@ -13,7 +13,9 @@ static rbt_err evaluate(const char *model, const char *path, rbt_metrics *metric
         return err;
     err = rbt_data_read(path, &data, error);
     if (err == RBT_OK) {
-        err = rbt_metrics_compute(&trained, &data, metrics, error);
+        err = rbt_shape_apply(&trained.shape, true, &data, error);
+        if (err == RBT_OK)
+            err = rbt_metrics_compute(&trained, &data, metrics, error);
         rbt_data_deinit(&data);
     }
     rbt_trained_deinit(&trained);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "data/data.h"
 #include "data/file.h"
+#include "model/classes.h"
 #include "model/trained.h"
 #include "report/text.h"
 
@@ -35,6 +36,17 @@ static void print_weights(const rbt_trained *t)
         printf("  %10zu  % .6g\n", top[k] + 1, (double)t->w[top[k]]);
 }
 
+static void print_classes(const rbt_shape *shape)
+{
+    char text[RBT_LABEL_ROOM];
+
+    for (size_t i = 0; i < shape->classes; i++) {
+        rbt_shape_label_text(shape, (double)i, text);
+        printf("%s%s", i == 0 ? "labels      " : ", ", text);
+    }
+    printf("%s", shape->classes > 0 ? "\n" : "");
+}
+
 static void print_model(const rbt_trained *t)
 {
     double norm = 0;
@@ -47,9 +59,10 @@ static void print_model(const rbt_trained *t)
     printf("kind        trained model\nmodel       %s (%s)\nfeatures    %zu\n", t->model->name, t->model->about,
            t->shape.cols);
     printf("parameters  %zu, of which %zu are not zero\n", t->n, nonzero);
-    printf("labels      %g and %g\nnorm        %.6g\n", t->shape.labels[0], t->shape.labels[1], sqrt(norm));
-    if (t->shape.bias && t->n > 0)
-        printf("bias        %.6g\n", (double)t->w[t->n - 1]);
+    print_classes(&t->shape);
+    printf("norm        %.6g\n", sqrt(norm));
+    for (size_t k = 0, outputs = t->model->outputs(&t->shape); t->shape.bias && k < outputs; k++)
+        printf("%-11s %.6g\n", k == 0 ? "bias" : "", (double)t->w[t->n - outputs + k]);
     print_weights(t);
 }
 

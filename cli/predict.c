@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "data/file.h"
+#include "model/classes.h"
 
 typedef enum answer { ANSWER_LABEL, ANSWER_PROBABILITY, ANSWER_SCORE } answer;
 
@@ -24,24 +26,48 @@ static rbt_err answer_of(const char *text, answer *as, rbt_error *error)
     return rbt_fail(error, RBT_E_USAGE, "--as '%s' is unknown; choose label, probability or score", text);
 }
 
+/* What is written for one row: the label; or the probabilities or decision values, several with blanks between. */
+static size_t write_row(const rbt_trained *trained, const double *score, answer as, char *line, size_t room)
+{
+    const rbt_model *model = trained->model;
+    const rbt_shape *shape = &trained->shape;
+    size_t outputs = model->outputs(shape), n = 0;
+    char label[RBT_LABEL_ROOM];
+
+    if (as == ANSWER_LABEL) {
+        rbt_shape_label_text(shape, model->label(shape, score), label);
+        return (size_t)snprintf(line, room, "%s\n", label);
+    }
+    for (size_t k = 0; k < outputs && n < room; k++)
+        n += (size_t)snprintf(line + n, room - n, "%s%.9g", k > 0 ? " " : "", score[k]);
+    line[n++] = '\n';
+    return n;
+}
+
 static rbt_err write_rows(const rbt_trained *trained, const rbt_data *data, answer as, rbt_output *output,
                           rbt_error *error)
 {
     const rbt_model *model = trained->model;
-    char line[64];
+    size_t outputs = model->outputs(&trained->shape), room = RBT_LABEL_ROOM + 32 * outputs;
+    double *score = rbt_alloc(outputs + 1, sizeof *score), *probability = rbt_alloc(outputs + 1, sizeof *score);
+    char *line = rbt_alloc(room, 1);
+    rbt_err err = RBT_OK;
 
-    for (size_t row = 0; row < data->rows; row++) {
-        double value = model->score(&trained->shape, data, row, trained->w);
-        if (as == ANSWER_LABEL)
-            value = model->label(&trained->shape, value);
-        else if (as == ANSWER_PROBABILITY)
-            value = model->probability(&trained->shape, value);
-        int length = snprintf(line, sizeof line, "%.9g\n", value);
-        rbt_err err = rbt_output_put(output, line, (size_t)length, error);
-        if (err != RBT_OK)
-            return err;
+    for (size_t row = 0; err == RBT_OK && row < data->rows; row++) {
+        model->score(&trained->shape, data, row, trained->w, score);
+        if (as == ANSWER_PROBABILITY) {
+            model->probability(&trained->shape, score, probability);
+            if (outputs == 1) /* two classes: that of "yes" */
+                score[0] = probability[1];
+            else
+                memcpy(score, probability, outputs * sizeof *score);
+        }
+        err = rbt_output_put(output, line, write_row(trained, score, as, line, room), error);
     }
-    return RBT_OK;
+    rbt_free(line);
+    rbt_free(probability);
+    rbt_free(score);
+    return err;
 }
 
 static rbt_err predict(const char *model, const char *path, const char *out, answer as, rbt_error *error)
@@ -53,9 +79,17 @@ static rbt_err predict(const char *model, const char *path, const char *out, ans
 
     if (err != RBT_OK)
         return err;
+    if (as == ANSWER_PROBABILITY && trained.model->probability == NULL) {
+        err = rbt_fail(error, RBT_E_USAGE, "%s is a model (%s) that knows no probabilities; use --as score", model,
+                       trained.model->about);
+        goto deinit_trained;
+    }
     err = rbt_data_read(path, &data, error);
     if (err != RBT_OK)
         goto deinit_trained;
+    err = rbt_shape_apply(&trained.shape, false, &data, error);
+    if (err != RBT_OK)
+        goto deinit_data;
     err = rbt_output_open(out != NULL ? out : "-", &output, error);
     if (err != RBT_OK)
         goto deinit_data;

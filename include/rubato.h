@@ -106,20 +106,35 @@ RBT_API void rbt_data_deinit(rbt_data *data);
 
 /* What a model is made for. */
 typedef struct rbt_shape {
-    size_t cols;      /* features */
-    bool bias;        /* one more parameter, the last one, which is not regularised */
-    double labels[2]; /* binary models: the file's labels for "no" and "yes" */
+    size_t cols;    /* features */
+    bool bias;      /* one more parameter per decision value, after all others, which is not regularised */
+    bool unit_rows; /* rows are scaled to length 1 before the model sees them */
+    double delta;   /* huber: the error from which on the loss is linear */
+
+    size_t classes; /* what is predicted: one of so many classes, or, with 0, a number */
+    double *labels; /* the classes' labels as in the file, ascending; NULL with names */
+    char **names;   /* the classes' labels when they are words, ascending; else NULL */
 } rbt_shape;
 
-/* A model is a flat vector of f32 parameters and the functions below; it holds no state of its own. */
+RBT_API void rbt_shape_deinit(rbt_shape *shape);
+
+/* Makes data fit a shape: labels become the numbers 0, 1, ... of the shape's classes (a label the shape does not have is
+ * refused by its row), rows are scaled to length 1 if the shape says so. Do it once. Without `labels` the labels stay as
+ * they are: enough for predicting. */
+RBT_API rbt_err rbt_shape_apply(const rbt_shape *shape, bool labels, rbt_data *data, rbt_error *error);
+
+/* A model is a flat vector of f32 parameters and the functions below; it holds no state of its own. The data they see
+ * has been made to fit the shape: a label is the number of a class, or the number to predict. Weights of rows count. */
 typedef struct rbt_model {
     const char *name;
     const char *about;
+    const struct rbt_link *link; /* built-in models with one decision value per row: the loss as a function of it */
 
-    /* How many parameters. */
+    /* How many parameters; how many decision values per row. */
     size_t (*size)(const rbt_shape *shape);
+    size_t (*outputs)(const rbt_shape *shape);
 
-    /* Works out the label values from the data; refuses data the model cannot use. */
+    /* Works out classes and columns from data as it was read; refuses data the model cannot use. */
     rbt_err (*prepare)(const rbt_data *data, rbt_shape *shape, rbt_error *error);
 
     /* Adds to `gradient` the sum over the given rows of the loss's gradient at `w` (no regularisation), and returns the
@@ -130,10 +145,11 @@ typedef struct rbt_model {
     /* The sum of the losses over rows first .. first + n - 1. */
     double (*loss)(const rbt_shape *shape, const rbt_data *data, size_t first, size_t n, const float *w);
 
-    /* The decision value of one row; what label it stands for; and the probability of "yes". */
-    double (*score)(const rbt_shape *shape, const rbt_data *data, size_t row, const float *w);
-    double (*label)(const rbt_shape *shape, double score);
-    double (*probability)(const rbt_shape *shape, double score);
+    /* The decision values of one row; the label they stand for, a class's number or a number itself; and the classes'
+     * probabilities. A model that knows none has NULL there. */
+    void (*score)(const rbt_shape *shape, const rbt_data *data, size_t row, const float *w, double *score);
+    double (*label)(const rbt_shape *shape, const double *score);
+    void (*probability)(const rbt_shape *shape, const double *score, double *probability);
 } rbt_model;
 
 /* A built-in model by name, or NULL. rbt_model_at lists them: NULL past the last. */

@@ -22,6 +22,15 @@ rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error
 /* The rows of all parts, one part after the other, in memory of their own. */
 rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error);
 
+/* A copy of the given rows, in that order. */
+rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rbt_data *out, rbt_error *error);
+
+/* Scales every row to length 1; rows without features stay. Mapped values are copied first. */
+rbt_err rbt_data_scale_rows(rbt_data *data, rbt_error *error);
+
+/* Makes the values writable: mapped data is replaced by a copy in memory. */
+rbt_err rbt_data_own(rbt_data *data, rbt_error *error);
+
 /* Parses LIBSVM text as docs/formats.md describes it. `name` stands before the line number in messages. */
 rbt_err rbt_data_parse_libsvm(const char *text, size_t bytes, const char *name, rbt_data *data, rbt_error *error);
 

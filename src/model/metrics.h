@@ -12,10 +12,8 @@ typedef struct rbt_metrics {
     double loss;     /* mean over the rows, no regularisation */
 } rbt_metrics;
 
-/* Does the model know every label of the data? Answers with the row and both lists of labels when not. */
-rbt_err rbt_metrics_check(const rbt_shape *shape, const rbt_data *data, rbt_error *error);
-
-/* Checks, then measures. Features the model was not trained on are ignored. */
+/* Measures the model on data that was made to fit its shape (rbt_shape_apply). Features the model was not trained on are
+ * ignored. */
 rbt_err rbt_metrics_compute(const rbt_trained *trained, const rbt_data *data, rbt_metrics *metrics, rbt_error *error);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const rbt_model *const built_in[] = {&rbt_model_lr};
+static const rbt_model *const built_in[] = {&rbt_model_lr,      &rbt_model_svm,    &rbt_model_svm2,
+                                            &rbt_model_softmax, &rbt_model_linear, &rbt_model_huber};
 
 const rbt_model *rbt_model_at(size_t i)
 {
@@ -17,4 +18,9 @@ const rbt_model *rbt_model_find(const char *name)
         if (strcmp(rbt_model_at(i)->name, name) == 0)
             return rbt_model_at(i);
     return NULL;
+}
+
+bool rbt_model_is_classifier(const rbt_model *model)
+{
+    return model != &rbt_model_linear && model != &rbt_model_huber;
 }

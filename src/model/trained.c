@@ -15,9 +15,12 @@
 #include "base/mem.h"
 #include "data/data.h"
 #include "data/file.h"
+#include "model/classes.h"
+#include "model/model.h"
 
-#define CHUNK_FLOATS 4096
-#define FLAG_BIAS    1u
+#define CHUNK_FLOATS   4096
+#define FLAG_BIAS      1u
+#define FLAG_UNIT_ROWS 2u
 
 /* Not text, and broken by whatever changes line ends or cuts the eighth bit. */
 static const unsigned char magic[8] = {0x89, 'R', 'B', 'T', '\r', '\n', 0x1a, '\n'};
@@ -71,17 +74,28 @@ static float get_f32(const unsigned char *at)
 
 /* ------------------------------------------------------------------------------------------------------- saving */
 
+/* The bytes of the names, each with its end. */
+static size_t names_bytes(const rbt_shape *shape)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; shape->names != NULL && i < shape->classes; i++)
+        bytes += strlen(shape->names[i]) + 1;
+    return bytes;
+}
+
 static void encode_header(const rbt_trained *trained, unsigned char header[RBT_TRAINED_HEADER_BYTES])
 {
+    const rbt_shape *shape = &trained->shape;
     memset(header, 0, RBT_TRAINED_HEADER_BYTES);
     memcpy(header, magic, sizeof magic);
     put_u32(header + 8, RBT_TRAINED_VERSION);
-    put_u32(header + 12, trained->shape.bias ? FLAG_BIAS : 0);
-    put_u64(header + 16, trained->shape.cols);
-    put_f64(header + 24, trained->shape.labels[0]);
-    put_f64(header + 32, trained->shape.labels[1]);
+    put_u32(header + 12, (shape->bias ? FLAG_BIAS : 0) | (shape->unit_rows ? FLAG_UNIT_ROWS : 0));
+    put_u64(header + 16, shape->cols);
+    put_u64(header + 24, shape->classes);
+    put_u64(header + 32, names_bytes(shape));
     put_u64(header + 40, trained->n);
     memcpy(header + 48, trained->model->name, strlen(trained->model->name));
+    put_f64(header + 80, shape->delta);
 }
 
 static rbt_err put_hashed(rbt_output *output, rbt_hasher *hasher, const void *bytes, size_t n, rbt_error *error)
@@ -90,11 +104,29 @@ static rbt_err put_hashed(rbt_output *output, rbt_hasher *hasher, const void *by
     return rbt_output_put(output, bytes, n, error);
 }
 
+/* The classes: labels as f64, or names. */
+static rbt_err put_classes(const rbt_shape *shape, rbt_output *output, rbt_hasher *hasher, rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+    for (size_t i = 0; err == RBT_OK && i < shape->classes; i++) {
+        unsigned char label[8];
+        if (shape->names != NULL) {
+            err = put_hashed(output, hasher, shape->names[i], strlen(shape->names[i]) + 1, error);
+            continue;
+        }
+        put_f64(label, shape->labels[i]);
+        err = put_hashed(output, hasher, label, sizeof label, error);
+    }
+    return err;
+}
+
 static rbt_err put_all(const rbt_trained *trained, rbt_output *output, rbt_hasher *hasher, rbt_error *error)
 {
     unsigned char header[RBT_TRAINED_HEADER_BYTES], chunk[CHUNK_FLOATS * 4], sum[RBT_TRAINED_SUM_BYTES];
     encode_header(trained, header);
     rbt_err err = put_hashed(output, hasher, header, sizeof header, error);
+    if (err == RBT_OK)
+        err = put_classes(&trained->shape, output, hasher, error);
     for (size_t first = 0; err == RBT_OK && first < trained->n; first += CHUNK_FLOATS) {
         size_t n = trained->n - first < CHUNK_FLOATS ? trained->n - first : CHUNK_FLOATS;
         for (size_t i = 0; i < n; i++) {
@@ -156,12 +188,13 @@ static rbt_err check_frame(const unsigned char *at, size_t n, const char *name, 
         return rbt_fail(error, RBT_E_UNSUPPORTED,
                         "%s: has format version %u, this program reads version %d; use the program that wrote it", name,
                         version, RBT_TRAINED_VERSION);
-    uint64_t floats = get_u64(at + 40), have = (n - least) / 4;
-    if (floats != have || (n - least) % 4 != 0)
-        return rbt_fail(
-            error, RBT_E_DATA,
-            "%s: is damaged: it promises %llu parameters and its %zu bytes hold %llu; copy or train it again", name,
-            (unsigned long long)floats, n, (unsigned long long)have);
+    uint64_t floats = get_u64(at + 40), have = (n - least) / 4, classes = get_u64(at + 24), names = get_u64(at + 32);
+    uint64_t class_bytes = names > 0 ? names : 8 * classes;
+    if (classes > RBT_CLASSES_LIMIT || names > n || floats > have || n - least != class_bytes + 4 * floats)
+        return rbt_fail(error, RBT_E_DATA,
+                        "%s: is damaged: it promises %llu classes and %llu parameters, and its %zu bytes do not hold "
+                        "just these; copy or train it again",
+                        name, (unsigned long long)classes, (unsigned long long)floats, n);
     if (get_u64(at + n - RBT_TRAINED_SUM_BYTES) != rbt_hash(at, n - RBT_TRAINED_SUM_BYTES, 0))
         return rbt_fail(error, RBT_E_DATA, "%s: is damaged: its checksum does not match; copy or train it again", name);
     return RBT_OK;
@@ -182,19 +215,20 @@ static rbt_err decode_header(const unsigned char *at, const char *name, rbt_trai
         return rbt_fail(error, RBT_E_UNSUPPORTED,
                         "%s: holds a model of a kind this program does not have; use the program that wrote it", name);
     uint32_t flags = get_u32(at + 12);
-    if ((flags & ~FLAG_BIAS) != 0)
+    if ((flags & ~(FLAG_BIAS | FLAG_UNIT_ROWS)) != 0)
         return rbt_fail(error, RBT_E_UNSUPPORTED, "%s: has unknown flags %#x at byte 12; use the program that wrote it",
                         name, flags);
     uint64_t cols = get_u64(at + 16);
     if (cols >= RBT_DATA_INDEX_LIMIT)
         return rbt_fail(error, RBT_E_LIMIT, "%s: has %llu features at byte 16, the limit is %u", name,
                         (unsigned long long)cols, RBT_DATA_INDEX_LIMIT - 1);
-    rbt_shape shape = {
-        .cols = (size_t)cols, .bias = (flags & FLAG_BIAS) != 0, .labels = {get_f64(at + 24), get_f64(at + 32)}};
-    if (!isfinite(shape.labels[0]) || !isfinite(shape.labels[1]) || !(shape.labels[0] < shape.labels[1]))
-        return rbt_fail(error, RBT_E_DATA,
-                        "%s: the labels %g and %g at byte 24 should be two finite numbers, ascending; train it again",
-                        name, shape.labels[0], shape.labels[1]);
+    rbt_shape shape = {.cols = (size_t)cols,
+                       .bias = (flags & FLAG_BIAS) != 0,
+                       .unit_rows = (flags & FLAG_UNIT_ROWS) != 0,
+                       .delta = get_f64(at + 80),
+                       .classes = (size_t)get_u64(at + 24)};
+    if (!isfinite(shape.delta) || shape.delta < 0)
+        return rbt_fail(error, RBT_E_DATA, "%s: the number at byte 80 should be finite; train it again", name);
     uint64_t floats = get_u64(at + 40);
     if (floats != found->size(&shape))
         return rbt_fail(error, RBT_E_DATA,
@@ -204,28 +238,83 @@ static rbt_err decode_header(const unsigned char *at, const char *name, rbt_trai
     return RBT_OK;
 }
 
+/* Classes whose labels are words: each with its end, ascending. */
+static rbt_err decode_names(const unsigned char *at, size_t bytes, const char *name, rbt_shape *shape, rbt_error *error)
+{
+    const char *text = (const char *)at, *end = text + bytes;
+    shape->names = rbt_alloc(shape->classes, sizeof *shape->names);
+    for (size_t i = 0; i < shape->classes; i++) {
+        const char *stop = memchr(text, '\0', (size_t)(end - text));
+        if (stop == NULL || (i > 0 && strcmp(shape->names[i - 1], text) >= 0))
+            return rbt_fail(error, RBT_E_DATA,
+                            "%s: the name of class %zu has no end or does not ascend; train it again", name, i);
+        shape->names[i] = rbt_strdup(text);
+        text = stop + 1;
+    }
+    return text == end ? RBT_OK : rbt_fail(error, RBT_E_DATA, "%s: has more names than classes; train it again", name);
+}
+
+static rbt_err decode_labels(const unsigned char *at, const char *name, rbt_shape *shape, rbt_error *error)
+{
+    shape->labels = rbt_alloc(shape->classes, sizeof *shape->labels);
+    for (size_t i = 0; i < shape->classes; i++) {
+        shape->labels[i] = get_f64(at + 8 * i);
+        if (!isfinite(shape->labels[i]) || (i > 0 && !(shape->labels[i] > shape->labels[i - 1])))
+            return rbt_fail(error, RBT_E_DATA, "%s: the labels should be finite numbers, ascending; train it again",
+                            name);
+    }
+    return RBT_OK;
+}
+
+/* Classifiers have two classes or more, the rest none. */
+static rbt_err decode_classes(const unsigned char *at, const char *name, rbt_trained *t, size_t *bytes,
+                              rbt_error *error)
+{
+    size_t names = (size_t)get_u64(at + 32);
+    *bytes = names > 0 ? names : 8 * t->shape.classes;
+    if (t->model->size == rbt_model_lr.size && t->shape.classes != (rbt_model_is_classifier(t->model) ? 2 : 0))
+        return rbt_fail(error, RBT_E_DATA,
+                        "%s: has %zu classes at byte 24, which does not fit its model; train it again", name,
+                        t->shape.classes);
+    if (t->shape.classes == 0)
+        return names == 0 ? RBT_OK : rbt_fail(error, RBT_E_DATA, "%s: has names of no classes; train it again", name);
+    if (t->shape.classes == 1)
+        return rbt_fail(error, RBT_E_DATA, "%s: has one class only at byte 24; train it again", name);
+    at += RBT_TRAINED_HEADER_BYTES;
+    return names > 0 ? decode_names(at, names, name, &t->shape, error) : decode_labels(at, name, &t->shape, error);
+}
+
+static rbt_err decode_parameters(const unsigned char *at, const char *name, rbt_trained *t, rbt_error *error)
+{
+    t->w = rbt_try_alloc(t->n, sizeof *t->w);
+    if (t->w == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for its %zu parameters; use a larger machine", name,
+                        t->n);
+    for (size_t i = 0; i < t->n; i++) {
+        t->w[i] = get_f32(at + 4 * i);
+        if (!isfinite(t->w[i]))
+            return rbt_fail(error, RBT_E_DATA, "%s: parameter %zu is not finite; train it again", name, i);
+    }
+    return RBT_OK;
+}
+
 rbt_err rbt_trained_decode(const void *bytes, size_t n, const char *name, rbt_trained *trained, rbt_error *error)
 {
     const unsigned char *at = bytes;
+    size_t class_bytes = 0;
     rbt_trained t = {0};
     rbt_err err = check_frame(at, n, name, error);
     if (err == RBT_OK)
         err = decode_header(at, name, &t, error);
-    if (err != RBT_OK)
-        return err;
-    t.w = rbt_try_alloc(t.n, sizeof *t.w);
-    if (t.w == NULL)
-        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for its %zu parameters; use a larger machine", name,
-                        t.n);
-    for (size_t i = 0; i < t.n; i++) {
-        t.w[i] = get_f32(at + RBT_TRAINED_HEADER_BYTES + 4 * i);
-        if (!isfinite(t.w[i])) {
-            rbt_trained_deinit(&t);
-            return rbt_fail(error, RBT_E_DATA, "%s: parameter %zu is not finite; train it again", name, i);
-        }
-    }
-    *trained = t;
-    return RBT_OK;
+    if (err == RBT_OK)
+        err = decode_classes(at, name, &t, &class_bytes, error);
+    if (err == RBT_OK)
+        err = decode_parameters(at + RBT_TRAINED_HEADER_BYTES + class_bytes, name, &t, error);
+    if (err == RBT_OK)
+        *trained = t;
+    else
+        rbt_trained_deinit(&t);
+    return err;
 }
 
 rbt_err rbt_trained_load(const char *path, rbt_trained *trained, rbt_error *error)
@@ -242,5 +331,6 @@ rbt_err rbt_trained_load(const char *path, rbt_trained *trained, rbt_error *erro
 void rbt_trained_deinit(rbt_trained *trained)
 {
     rbt_free(trained->w);
+    rbt_shape_deinit(&trained->shape);
     *trained = (rbt_trained){0};
 }

@@ -9,8 +9,8 @@
 
 #include "rubato.h"
 
-#define RBT_TRAINED_VERSION      1
-#define RBT_TRAINED_HEADER_BYTES 80
+#define RBT_TRAINED_VERSION      2
+#define RBT_TRAINED_HEADER_BYTES 88
 #define RBT_TRAINED_SUM_BYTES    8
 #define RBT_TRAINED_NAME_BYTES   32
 

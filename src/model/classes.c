@@ -1,0 +1,238 @@
+/* Classes: finding and applying them. Contract in classes.h; proved by tests/unit/test_classes.c. */
+#include "model/classes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "data/data.h"
+#include "data/number.h"
+
+rbt_err rbt_shape_set_cols(const rbt_data *data, rbt_shape *shape, rbt_error *error)
+{
+    if (data->rows == 0)
+        return rbt_fail(error, RBT_E_DATA, "the data has no rows to train on");
+    if (shape->cols == 0)
+        shape->cols = data->cols;
+    if (shape->cols >= RBT_DATA_INDEX_LIMIT)
+        return rbt_fail(error, RBT_E_LIMIT, "%zu features are too many; the limit is %u", shape->cols,
+                        RBT_DATA_INDEX_LIMIT - 1);
+    return RBT_OK;
+}
+
+/* ----------------------------------------------------------------------------------------------------- finding */
+
+/* Labels seen so far, ascending, and the row where each was first seen. */
+typedef struct found {
+    RBT_ARRAY(double) value;
+    RBT_ARRAY(size_t) row;
+} found;
+
+/* Where the label is, or where it belongs. */
+static size_t place_of(const double *values, size_t count, double label)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (values[middle] < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void insert(found *f, size_t at, double label, size_t row)
+{
+    rbt_array_push(&f->value, label);
+    rbt_array_push(&f->row, row);
+    for (size_t i = f->value.count - 1; i > at; i--) {
+        f->value.at[i] = f->value.at[i - 1];
+        f->row.at[i] = f->row.at[i - 1];
+    }
+    f->value.at[at] = label;
+    f->row.at[at] = row;
+}
+
+/* Collects different labels until there are `enough`. */
+static void collect(const rbt_data *data, size_t enough, found *f)
+{
+    double last = NAN;
+    for (size_t r = 0; r < data->rows && f->value.count < enough; r++) {
+        double label = (double)data->label[r];
+        if (label == last)
+            continue;
+        size_t at = place_of(f->value.at, f->value.count, label);
+        if (at == f->value.count || f->value.at[at] != label)
+            insert(f, at, label, r + 1);
+        last = label;
+    }
+}
+
+/* How the data writes a label. */
+static const char *written(const rbt_data *data, double label, char room[RBT_LABEL_ROOM])
+{
+    if (data->label_names != NULL && label >= 0 && label < (double)data->label_count)
+        snprintf(room, RBT_LABEL_ROOM, "%.200s", data->label_names[(size_t)label]);
+    else
+        room[rbt_number_print((float)label, room)] = '\0';
+    return room;
+}
+
+static rbt_err refuse_classes(const rbt_data *data, const found *f, size_t wanted, rbt_error *error)
+{
+    char a[RBT_LABEL_ROOM], b[RBT_LABEL_ROOM], c[RBT_LABEL_ROOM];
+    const double *v = f->value.at;
+    const size_t *row = f->row.at;
+    if (f->value.count == 1)
+        return rbt_fail(error, RBT_E_DATA,
+                        "all %zu rows have the label %s; a classifier needs at least two different labels, for example "
+                        "-1 and 1",
+                        data->rows, written(data, v[0], a));
+    if (wanted > 0)
+        return rbt_fail(error, RBT_E_DATA,
+                        "the data has more than two labels: %s (row %zu), %s (row %zu) and %s (row %zu); this model "
+                        "takes exactly two: use softmax, merge classes, or leave rows out",
+                        written(data, v[0], a), row[0], written(data, v[1], b), row[1], written(data, v[2], c), row[2]);
+    return rbt_fail(error, RBT_E_LIMIT,
+                    "the data has more than %d different labels; if they are numbers to predict, train linear or huber",
+                    RBT_CLASSES_LIMIT);
+}
+
+rbt_err rbt_shape_set_classes(const rbt_data *data, size_t wanted, rbt_shape *shape, rbt_error *error)
+{
+    size_t limit = wanted > 0 ? wanted : RBT_CLASSES_LIMIT;
+    found f = {0};
+    rbt_err err = RBT_OK;
+    collect(data, limit + 1, &f);
+    if (f.value.count < 2 || f.value.count > limit) {
+        err = refuse_classes(data, &f, wanted, error);
+        goto free_found;
+    }
+    shape->classes = f.value.count;
+    if (data->label_names == NULL) {
+        shape->labels = f.value.at;
+        f.value.at = NULL; /* moved */
+    } else {
+        shape->names = rbt_alloc(shape->classes, sizeof *shape->names);
+        for (size_t i = 0; i < shape->classes; i++)
+            shape->names[i] = rbt_strdup(data->label_names[(size_t)f.value.at[i]]);
+    }
+free_found:
+    rbt_array_free(&f.value);
+    rbt_array_free(&f.row);
+    return err;
+}
+
+rbt_err rbt_shape_set_numbers(const rbt_data *data, rbt_shape *shape, rbt_error *error)
+{
+    shape->classes = 0;
+    if (data->label_names != NULL)
+        return rbt_fail(
+            error, RBT_E_DATA,
+            "the labels are words such as '%.60s'; regression needs numbers: choose another --label column, "
+            "or train lr or softmax",
+            data->label_names[0]);
+    return RBT_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- applying */
+
+/* The class with this name, or `classes`. */
+static size_t class_named(const rbt_shape *shape, const char *name)
+{
+    for (size_t i = 0; i < shape->classes; i++)
+        if (strcmp(shape->names[i], name) == 0)
+            return i;
+    return shape->classes;
+}
+
+/* The class of a label as the data has it, or `classes`. */
+static size_t class_of(const rbt_shape *shape, const rbt_data *data, double label)
+{
+    char text[RBT_LABEL_ROOM];
+    if (shape->names != NULL)
+        return class_named(shape, written(data, label, text));
+    if (data->label_names != NULL)
+        return shape->classes;
+    size_t at = place_of(shape->labels, shape->classes, label);
+    return at < shape->classes && shape->labels[at] == label ? at : shape->classes;
+}
+
+static rbt_err refuse_label(const rbt_shape *shape, const rbt_data *data, size_t row, rbt_error *error)
+{
+    char text[RBT_LABEL_ROOM], first[RBT_LABEL_ROOM], last[RBT_LABEL_ROOM];
+    rbt_shape_label_text(shape, 0, first);
+    rbt_shape_label_text(shape, (double)(shape->classes - 1), last);
+    return rbt_fail(error, RBT_E_DATA,
+                    "row %zu has the label %.200s, but the model was trained on %zu labels from %.200s to %.200s; use "
+                    "data with the same labels",
+                    row + 1, written(data, (double)data->label[row], text), shape->classes, first, last);
+}
+
+static rbt_err number_labels(const rbt_shape *shape, rbt_data *data, rbt_error *error)
+{
+    double last = NAN;
+    size_t class = 0;
+    for (size_t r = 0; r < data->rows; r++) {
+        double label = (double)data->label[r];
+        if (label != last) {
+            class = class_of(shape, data, label);
+            if (class == shape->classes)
+                return refuse_label(shape, data, r, error);
+            last = label;
+        }
+        data->label[r] = (float)class;
+    }
+    return RBT_OK;
+}
+
+rbt_err rbt_shape_apply(const rbt_shape *shape, bool labels, rbt_data *data, rbt_error *error)
+{
+    if (labels && shape->classes == 0 && data->label_names != NULL)
+        return rbt_fail(
+            error, RBT_E_DATA,
+            "the labels are words such as '%.60s', the model predicts numbers; choose another --label column",
+            data->label_names[0]);
+    if (labels && shape->classes > 0) {
+        rbt_err err = number_labels(shape, data, error);
+        if (err != RBT_OK)
+            return err;
+    }
+    return shape->unit_rows ? rbt_data_scale_rows(data, error) : RBT_OK;
+}
+
+void rbt_shape_label_text(const rbt_shape *shape, double label, char text[RBT_LABEL_ROOM])
+{
+    if (shape->classes > 0 && shape->names != NULL)
+        snprintf(text, RBT_LABEL_ROOM, "%.250s", shape->names[(size_t)label]);
+    else if (shape->classes > 0)
+        text[rbt_number_print((float)shape->labels[(size_t)label], text)] = '\0';
+    else
+        text[rbt_number_print((float)label, text)] = '\0';
+}
+
+void rbt_shape_copy(rbt_shape *to, const rbt_shape *from)
+{
+    *to = *from;
+    if (from->labels != NULL) {
+        to->labels = rbt_alloc(from->classes, sizeof *to->labels);
+        memcpy(to->labels, from->labels, from->classes * sizeof *to->labels);
+    }
+    if (from->names != NULL) {
+        to->names = rbt_alloc(from->classes, sizeof *to->names);
+        for (size_t i = 0; i < from->classes; i++)
+            to->names[i] = rbt_strdup(from->names[i]);
+    }
+}
+
+void rbt_shape_deinit(rbt_shape *shape)
+{
+    for (size_t i = 0; shape->names != NULL && i < shape->classes; i++)
+        rbt_free(shape->names[i]);
+    rbt_free(shape->names);
+    rbt_free(shape->labels);
+    *shape = (rbt_shape){0};
+}
