@@ -68,7 +68,8 @@ typedef struct waves {
 static void write_ready(waves *w)
 {
     for (size_t i = 0; w->err == RBT_OK && i < w->ready; i++)
-        w->err = rbt_output_put(w->output, w->written[i].text.at, w->written[i].text.n, w->error);
+        if (w->written[i].text.n > 0)
+            w->err = rbt_output_put(w->output, w->written[i].text.at, w->written[i].text.n, w->error);
 }
 
 /* Item 0 is the wave before this one, to be written; the others are to be made. */
@@ -134,7 +135,7 @@ rbt_err rbt_pieces_write_file(const rbt_pieces *pieces, const rbt_writing *how, 
     rbt_err err = rbt_output_open(how->path, &output, error);
     if (err != RBT_OK)
         return err;
-    if (head != NULL)
+    if (head != NULL && head->n > 0)
         err = rbt_output_put(&output, head->at, head->n, error);
     if (err == RBT_OK)
         err = rbt_pieces_write(pieces, how, &output, error);

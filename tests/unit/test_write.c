@@ -233,6 +233,27 @@ static void text_and_cache_read_back_as_the_same_data(void **state)
     }
 }
 
+static void a_row_longer_than_many_pieces_is_written_whole(void **state)
+{
+    (void)state;
+    rbt_data d, back;
+    assert_int_equal(rbt_data_alloc(3, 100002, &d, NULL), RBT_OK);
+    d.rows = 3;
+    d.cols = 100000;
+    d.nnz = 100002;
+    for (uint32_t i = 0; i < 100002; i++) {
+        d.index[i] = i == 0 ? 0 : i == 100001 ? 7 : i - 1;
+        d.value[i] = 1;
+    }
+    memcpy(d.start, (const size_t[]){0, 1, 100001, 100002}, 4 * sizeof *d.start);
+    memcpy(d.label, (const float[]){1, -1, 1}, 3 * sizeof *d.label);
+    assert_int_equal(rbt_data_write_libsvm(&d, "a", NULL), RBT_OK);
+    assert_int_equal(rbt_data_read("a", &back, NULL), RBT_OK);
+    same_data(&d, &back);
+    rbt_data_deinit(&back);
+    rbt_data_deinit(&d);
+}
+
 static int leave(void **state)
 {
     return remove_folder(state, (const char *const[]){"a"}, 1);
@@ -247,6 +268,7 @@ int main(void)
         cmocka_unit_test(every_text_is_as_documented),
         cmocka_unit_test(what_a_format_cannot_hold_is_refused_with_the_reason),
         cmocka_unit_test(text_and_cache_read_back_as_the_same_data),
+        cmocka_unit_test(a_row_longer_than_many_pieces_is_written_whole),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave);
 }
