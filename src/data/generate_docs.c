@@ -122,7 +122,7 @@ static rbt_rng stream_of(const rbt_docs_options *o, size_t doc)
 }
 
 /* The topics of a document and the sums of their weights, the last of which is 1. */
-static size_t draw_topics(const docs *d, rbt_rng *rng, size_t *chosen, double *until)
+static void draw_topics(const docs *d, rbt_rng *rng, size_t *chosen, double *until)
 {
     size_t most = d->options->topics < TOPICS_OF_A_DOCUMENT ? d->options->topics : TOPICS_OF_A_DOCUMENT;
     size_t n = 1 + (size_t)rbt_rng_below(rng, most);
@@ -135,15 +135,14 @@ static size_t draw_topics(const docs *d, rbt_rng *rng, size_t *chosen, double *u
     for (size_t i = 0; i < n; i++)
         until[i] /= sum;
     until[n - 1] = 1;
-    return n;
 }
 
 /* Draws words until n distinct ones are there; returns how many were drawn. */
 static size_t draw_words(const docs *d, room *r, rbt_rng *rng, size_t n)
 {
-    size_t chosen[TOPICS_OF_A_DOCUMENT], have = 0, drawn = 0;
-    double until[TOPICS_OF_A_DOCUMENT];
-    (void)draw_topics(d, rng, chosen, until);
+    size_t chosen[TOPICS_OF_A_DOCUMENT] = {0}, have = 0, drawn = 0;
+    double until[TOPICS_OF_A_DOCUMENT] = {1, 1, 1, 1, 1};
+    draw_topics(d, rng, chosen, until);
     rbt_draw_begin(&r->draw, n);
     while (have < n && drawn < 10 * n + 100) {
         uint32_t word;

@@ -336,7 +336,7 @@ static void clicks_have_one_feature_in_each_field_and_the_asked_rate(void **stat
     rbt_rows_options o = {RBT_ROWS_CLICKS, {40000, 5000, FIELDS, 1.1, 0, 2}, 0, 0.03};
     rbt_data d = generated_rows(&o, 0);
     uint32_t low[FIELDS], high[FIELDS] = {0};
-    size_t yes = 0, first = 0;
+    size_t yes = 0, count[5000] = {0}, most = 0;
     for (size_t f = 0; f < FIELDS; f++)
         low[f] = UINT32_MAX;
     for (size_t r = 0; r < d.rows; r++) {
@@ -348,10 +348,13 @@ static void clicks_have_one_feature_in_each_field_and_the_asked_rate(void **stat
             high[f] = c > high[f] ? c : high[f];
         }
         yes += d.label[r] > 0;
-        first += d.index[d.start[r]] == d.index[0];
+        count[d.index[d.start[r + 1] - 1]]++;
     }
     for (size_t f = 1; f < FIELDS; f++)
         assert_true(high[f - 1] < low[f]);
+    for (size_t c = 0; c < 5000; c++)
+        most = count[c] > most ? count[c] : most;
+    assert_in_range(most, d.rows / 15, d.rows / 5); /* the most popular one of 3000: about 12 % */
     assert_true(high[FIELDS - 1] - low[FIELDS - 1] > 10 * (high[0] - low[0]));
     assert_true(fabs((double)yes / (double)d.rows - 0.03) < 0.006);
     rbt_data_deinit(&d);
