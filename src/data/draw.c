@@ -25,7 +25,7 @@ static size_t rank_at(const rbt_popularity *p, double u)
     if (even_logarithm(p->skew))
         x = rbt_exp(u * p->span);
     else
-        x = rbt_exp(rbt_log(1 + u * p->span) / (1 - p->skew));
+        x = rbt_exp(rbt_ln(1 + u * p->span) / (1 - p->skew));
     if (!(x < (double)p->n + 1))
         return p->n - 1;
     return x < 1 ? 0 : (size_t)x - 1;
@@ -33,7 +33,7 @@ static size_t rank_at(const rbt_popularity *p, double u)
 
 void rbt_popularity_init(rbt_popularity *popularity, size_t n, double skew)
 {
-    double log_end = rbt_log((double)n + 1);
+    double log_end = rbt_ln((double)n + 1);
     popularity->n = n;
     popularity->skew = skew;
     popularity->span = even_logarithm(skew) ? log_end : rbt_exp((1 - skew) * log_end) - 1;

@@ -129,7 +129,7 @@ static void draw_topics(const docs *d, rbt_rng *rng, size_t *chosen, double *unt
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         chosen[i] = (size_t)rbt_rng_below(rng, d->options->topics);
-        sum -= rbt_log(rbt_rng_f64(rng) + 0x1p-54);
+        sum -= rbt_ln(rbt_rng_f64(rng) + 0x1p-54);
         until[i] = sum;
     }
     for (size_t i = 0; i < n; i++)

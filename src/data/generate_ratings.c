@@ -78,9 +78,9 @@ static void share_out(ratings *r, const uint32_t *user)
     double total = 0, sum = 0;
     size_t before = 0, excess = o->rows, *count = r->start + 1;
     for (size_t k = 0; k < o->users; k++)
-        total += rbt_exp(-o->skew / 2 * rbt_log((double)k + 1));
+        total += rbt_exp(-o->skew / 2 * rbt_ln((double)k + 1));
     for (size_t k = 0; k < o->users; k++) {
-        sum += rbt_exp(-o->skew / 2 * rbt_log((double)k + 1));
+        sum += rbt_exp(-o->skew / 2 * rbt_ln((double)k + 1));
         size_t until = sum < total ? (size_t)((double)o->rows * (sum / total)) : o->rows;
         until = until > o->rows ? o->rows : until;
         size_t n = until > before ? until - before : 0;
@@ -112,7 +112,7 @@ static rbt_err ratings_init(ratings *r, const rbt_ratings_options *o, bool csv, 
         .start = rbt_try_alloc_raw(o->users + 1, sizeof *r->start),
         .item = rbt_try_alloc_raw(o->items, sizeof *r->item),
         .character = rbt_try_alloc_raw(o->items * o->rank, sizeof *r->character),
-        .root = rbt_exp(-0.25 * rbt_log((double)o->rank)),
+        .root = rbt_exp(-0.25 * rbt_ln((double)o->rank)),
     };
     if (user == NULL || r->start == NULL || r->item == NULL || r->character == NULL) {
         rbt_free(user);

@@ -62,7 +62,7 @@ static void make_features(rbt_world *w, const rbt_generate_options *o)
     rng = rbt_rng_stream(o->seed, RBT_STREAM_GENERATE, RBT_GENERATE_TRUTH);
     for (size_t k = 0; k < o->cols; k++) {
         rbt_feature *f = &w->feature[w->column[k]];
-        f->rarity = (float)(1 + rbt_log((double)k + 1));
+        f->rarity = (float)(1 + rbt_ln((double)k + 1));
         f->truth = 0;
         if (rbt_rng_f64(&rng) < TRUTH_DENSITY)
             f->truth = (float)(TRUTH_SCALE * rbt_rng_normal(&rng));
@@ -85,7 +85,7 @@ static void make_truths(rbt_world *w, const rbt_rows_options *options)
 static void make_fields(rbt_world *w, const rbt_generate_options *o)
 {
     size_t fields = o->nnz;
-    double step = rbt_log(FIELD_RANGE) / (fields > 1 ? (double)fields - 1 : 1), total = 0, sum = 0;
+    double step = rbt_ln(FIELD_RANGE) / (fields > 1 ? (double)fields - 1 : 1), total = 0, sum = 0;
     for (size_t f = 0; f < fields; f++)
         total += rbt_exp(step * (double)f);
     for (size_t f = 0; f < fields; f++) {
@@ -243,7 +243,7 @@ static size_t draw_class(const rbt_world *w, double *scores, rbt_rng *rng, size_
     }
     for (size_t k = 0; k < classes; k++) {
         double u = rbt_rng_f64(rng) + 0x1p-54; /* above 0 and below 1 */
-        double s = scores[k] - rbt_log(-rbt_log(u));
+        double s = scores[k] - rbt_ln(-rbt_ln(u));
         if (k == 0 || s > most) {
             most = s;
             best = k;
