@@ -3,7 +3,8 @@
 
 #include "model/metrics.h"
 
-static rbt_err evaluate(const char *model, const char *path, rbt_metrics *metrics, rbt_error *error)
+static rbt_err evaluate(const char *model, const char *path, const rbt_reading *reading, rbt_metrics *metrics,
+                        rbt_error *error)
 {
     rbt_trained trained = {0};
     rbt_data data = {0};
@@ -11,7 +12,7 @@ static rbt_err evaluate(const char *model, const char *path, rbt_metrics *metric
 
     if (err != RBT_OK)
         return err;
-    err = rbt_data_read(path, &data, error);
+    err = rbt_data_read_as(path, reading, &data, error);
     if (err == RBT_OK) {
         err = rbt_shape_apply(&trained.shape, true, &data, error);
         if (err == RBT_OK)
@@ -26,9 +27,13 @@ int cli_eval(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
     const char *model = NULL, *data = NULL;
+    cli_reading given = {0};
+    rbt_read_report report = {0};
+    rbt_reading reading;
     const cli_option own[] = {
         {"model", "FILE", "The trained model.", &model},
-        {"data", "PATH", "Rows with labels, LIBSVM text; - = standard input.", &data},
+        {"data", "PATH", "Rows with labels: a file, a quoted pattern, or - = standard input.", &data},
+        CLI_READING_OPTIONS(&given),
     };
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
     rbt_metrics metrics;
@@ -43,9 +48,12 @@ int cli_eval(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_require("data", data, "PATH", &error);
     if (err == RBT_OK)
-        err = evaluate(model, data, &metrics, &error);
+        err = cli_reading_settle(&given, &report, &reading, &error);
+    if (err == RBT_OK)
+        err = evaluate(model, data, &reading, &metrics, &error);
     if (err != RBT_OK)
         return cli_fail(command, &error);
+    cli_reading_note(command, &report);
     printf("rows      %zu\nloss      %.6g\naccuracy  %.4f %%\n", metrics.rows, metrics.loss, 100 * metrics.accuracy);
     return 0;
 }

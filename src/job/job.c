@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "data/read.h"
 #include "job/evaluate.h"
 #include "job/job_state.h"
 #include "model/metrics.h"
@@ -155,7 +156,26 @@ static rbt_err settle_options(rbt_job *job, rbt_error *error)
     return err;
 }
 
-static rbt_err load(const rbt_job *job, job_run *r, rbt_error *error)
+/* Reads as the options say; what was left out is told. */
+static rbt_err read_data(rbt_job *job, const char *path, rbt_data *data, rbt_error *error)
+{
+    const rbt_options *options = &job->options;
+    rbt_read_report report = {.skipped = 0};
+    const rbt_reading reading = {.format = options->format,
+                                 .label = options->label,
+                                 .weight = options->weight,
+                                 .bits = options->bits,
+                                 .skip_bad = options->skip_bad,
+                                 .report = &report};
+    rbt_err err = rbt_data_read_as(path, &reading, data, error);
+    char note[RBT_READ_NOTE_ROOM];
+
+    if (err == RBT_OK && rbt_read_note(&report, note))
+        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = note});
+    return err;
+}
+
+static rbt_err load(rbt_job *job, job_run *r, rbt_error *error)
 {
     const rbt_options *options = &job->options;
     rbt_training *training = &r->training;
@@ -164,13 +184,13 @@ static rbt_err load(const rbt_job *job, job_run *r, rbt_error *error)
     training->model = rbt_model_find(options->model);
     if (training->model == NULL)
         return rbt_fail(error, RBT_E_USAGE, "unknown model '%s'; this version has: lr", options->model);
-    err = rbt_data_read(options->data, &r->data, error);
+    err = read_data(job, options->data, &r->data, error);
     if (err == RBT_OK)
         err = training->model->prepare(&r->data, &training->shape, error);
     if (err == RBT_OK)
         err = rbt_shape_apply(&training->shape, true, &r->data, error);
     if (err == RBT_OK && options->valid != NULL)
-        err = rbt_data_read(options->valid, &r->valid, error);
+        err = read_data(job, options->valid, &r->valid, error);
     if (err == RBT_OK && options->valid != NULL)
         err = rbt_shape_apply(&training->shape, true, &r->valid, error);
     if (err == RBT_OK)

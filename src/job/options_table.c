@@ -11,10 +11,22 @@
 static const rbt_option TABLE[] = {
     {"model", "Data", RBT_OPTION_TEXT, AT(model), NULL, "NAME", .help = "The model to train: lr."},
     {"data", "Data", RBT_OPTION_TEXT, AT(data), NULL, "PATH",
-     .help = "Training data: LIBSVM text, also .gz and .zst; a file, a quoted pattern, or - = standard input."},
+     .help = "Training data: LIBSVM, Vowpal Wabbit or CSV text, IDX images, also .gz and .zst, or a cache; a file, a "
+             "quoted "
+             "pattern, or - = standard input."},
     {"valid", "Data", RBT_OPTION_TEXT, AT(valid), NULL, "PATH",
      .help = "Validation data: loss and accuracy while training."},
     {"out", "Data", RBT_OPTION_TEXT, AT(out), NULL, "FILE", .help = "Where the trained model goes."},
+    {"format", "Data", RBT_OPTION_TEXT, AT(format), NULL, "FORMAT",
+     .help = "auto, libsvm, vw, csv, idx or cache; auto = by the first bytes, the name and the first line."},
+    {"label", "Data", RBT_OPTION_TEXT, AT(label), NULL, "COLUMN|FILE",
+     .help = "csv: the label's column, by name or number (first = 1); idx: the file of labels."},
+    {"weight", "Data", RBT_OPTION_TEXT, AT(weight), NULL, "COLUMN", .help = "csv: the column of the rows' weights."},
+    {"bits", "Data", RBT_OPTION_U32, AT(bits), "auto", "N|auto",
+     .help = "vw, and words in csv: features are hashed to 2^N columns; auto = 18.", .zero = "auto", .min = 1,
+     .max = RBT_BITS_LIMIT},
+    {"skip-bad", "Data", RBT_OPTION_U64, AT(skip_bad), "0", "N", .help = "Leaves out up to N rows that cannot be read.",
+     .max = UINT64_MAX},
     {"runtime", "Job", RBT_OPTION_WORD, AT(runtime), "local", "local|sim",
      .help = "Threads of this machine, or the simulator in virtual time.", .words = "local|sim"},
     {"workers", "Job", RBT_OPTION_U32, AT(workers), "auto", "N|auto", .help = "Workers; auto = as many as cores.",

@@ -60,7 +60,7 @@ static void check_cut(const rbt_text *text, size_t chunk_bytes, rbt_err code, co
 {
     rbt_data d;
     rbt_error error;
-    rbt_err err = rbt_libsvm_parse(text, 1, text->name, (rbt_libsvm_cut){chunk_bytes, 1}, &d, &error);
+    rbt_err err = rbt_libsvm_parse(&(rbt_source){text, 1, text->name, {chunk_bytes, 1}}, &(rbt_reading){0}, &d, &error);
     RBT_ASSERT(err == code);
     if (err != RBT_OK) {
         RBT_ASSERT(strcmp(error.text, refusal->text) == 0);
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     rbt_error error;
     check_against_strtof(bytes, n);
     rbt_err err = rbt_data_parse_libsvm((const char *)bytes, n, "fuzz", &d, &error);
-    check_cut(&(rbt_text){"fuzz", (const char *)bytes, n}, 1 + (n > 0 ? bytes[n / 2] % 32 : 0), err, &d, &error);
+    check_cut(&(rbt_text){"fuzz", (const char *)bytes, n, false}, 1 + (n > 0 ? bytes[n / 2] % 32 : 0), err, &d, &error);
     if (err == RBT_OK) {
         check_data(&d);
         rbt_data_deinit(&d);
