@@ -67,6 +67,18 @@ static rbt_err parse_word(rbt_reader *r, const rbt_csv_layout *l, size_t column,
     return RBT_OK;
 }
 
+/* The feature that a number is; false, and nothing done, when it is too large. */
+static inline bool put_number(rbt_reader *r, const rbt_csv_layout *l, size_t column, float value)
+{
+    if (!isfinite(value))
+        return false;
+    if (value != 0) {
+        r->data->index[r->nnz] = l->column[column].index;
+        r->data->value[r->nnz++] = value;
+    }
+    return true;
+}
+
 static rbt_err parse_cell(rbt_reader *r, const rbt_csv_layout *l, size_t column, const rbt_cell *cell)
 {
     float value = 0;
@@ -80,14 +92,8 @@ static rbt_err parse_cell(rbt_reader *r, const rbt_csv_layout *l, size_t column,
     }
     if (atomic_load_explicit(&l->column[column].words, memory_order_relaxed))
         return rbt_cell_is_missing(cell) ? RBT_OK : parse_word(r, l, column, cell);
-    if (rbt_cell_is_number(cell, &value)) {
-        if (!isfinite(value))
-            return refuse(r, column, cell, "a number that a 32-bit float holds");
-        if (value != 0) {
-            r->data->index[r->nnz] = l->column[column].index;
-            r->data->value[r->nnz++] = value;
-        }
-    }
+    if (rbt_cell_is_number(cell, &value) && !put_number(r, l, column, value))
+        return refuse(r, column, cell, "a number that a 32-bit float holds");
     return RBT_OK; /* what is no number here is missing: else the column would be one of words */
 }
 
@@ -126,8 +132,17 @@ static rbt_err parse_row(rbt_reader *r)
         size_t column = 0, first = r->nnz;
         rbt_cell cell;
         rbt_err err = RBT_OK;
-        for (; column < l->count && err == RBT_OK && rbt_cells_next(&cells, &cell); column++)
+        for (; column < l->count && err == RBT_OK; column++) {
+            const rbt_cells before = cells;
+            float value;
+            if (l->column[column].plain && rbt_cells_next_number(&cells, &value) &&
+                put_number(r, l, column, value)) /* most cells */
+                continue;
+            cells = before;
+            if (!rbt_cells_next(&cells, &cell))
+                break;
             err = parse_cell(r, l, column, &cell);
+        }
         if (err != RBT_OK)
             return err;
         if (cells.wrong != NULL)

@@ -75,6 +75,15 @@ bool rbt_cells_next(rbt_cells *c, rbt_cell *cell)
     return true;
 }
 
+bool rbt_cells_next_number(rbt_cells *c, float *value)
+{
+    const char *stop = c->last ? NULL : rbt_number_parse(c->at, c->end, value);
+    if (stop == NULL || (stop < c->end && *stop != c->delimiter && *stop != '\n'))
+        return false;
+    step(c, stop);
+    return true;
+}
+
 /* Does the quote open a quoted cell, in rows that begin at `from`? */
 static bool opens(char delimiter, const char *from, const char *quote)
 {
@@ -115,6 +124,35 @@ bool rbt_cell_is_missing(const rbt_cell *cell)
 bool rbt_cell_is_number(const rbt_cell *cell, float *value)
 {
     return cell->n > 0 && rbt_number_parse(cell->at, cell->at + cell->n, value) == cell->at + cell->n;
+}
+
+static size_t digits(const rbt_cell *cell, size_t *i)
+{
+    size_t from = *i;
+    while (*i < cell->n && (unsigned char)(cell->at[*i] - '0') < 10)
+        ++*i;
+    return *i - from;
+}
+
+/* What rbt_number_parse takes, without working out its value. */
+static bool is_written_like_a_number(const rbt_cell *cell)
+{
+    size_t i = cell->n > 0 && (*cell->at == '-' || *cell->at == '+'), seen = digits(cell, &i);
+    if (i < cell->n && cell->at[i] == '.') {
+        i++;
+        seen += digits(cell, &i);
+    }
+    if (seen > 0 && i < cell->n && (cell->at[i] == 'e' || cell->at[i] == 'E')) {
+        i++;
+        i += i < cell->n && (cell->at[i] == '-' || cell->at[i] == '+');
+        seen = digits(cell, &i);
+    }
+    return seen > 0 && i == cell->n;
+}
+
+bool rbt_cell_is_word(const rbt_cell *cell)
+{
+    return !is_written_like_a_number(cell) && !rbt_cell_is_missing(cell);
 }
 
 char *rbt_cell_text(const rbt_cell *cell)

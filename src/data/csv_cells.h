@@ -29,6 +29,9 @@ typedef struct rbt_cells {
 /* The next cell of the row; false when there is none or when its quotes are wrong. */
 bool rbt_cells_next(rbt_cells *cells, rbt_cell *cell);
 
+/* The next cell when it is a number without quotes and blanks around it, at once; false changes nothing. */
+bool rbt_cells_next_number(rbt_cells *cells, float *value);
+
 /* Is nothing but blanks left up to the end of the line? It is then stepped over. To be asked at a row's beginning. */
 bool rbt_cells_skip_empty(rbt_cells *cells);
 
@@ -40,6 +43,9 @@ bool rbt_cell_is_missing(const rbt_cell *cell);
 
 /* Is it a decimal number and nothing else? It may be too large for a float (an infinity). */
 bool rbt_cell_is_number(const rbt_cell *cell, float *value);
+
+/* Is it neither a number nor missing? */
+bool rbt_cell_is_word(const rbt_cell *cell);
 
 /* The cell's text with doubled quotes made one, in memory of its own, with a zero at its end; NULL: no memory. */
 char *rbt_cell_text(const rbt_cell *cell);

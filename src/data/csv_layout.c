@@ -224,36 +224,42 @@ const char *rbt_csv_layout_header_end(const rbt_csv_layout *l, const char *at, c
 
 /* ------------------------------------------------------------------------------------------- what the cells are */
 
-/* The next row of the chunk that is neither empty nor the header nor broken; false at the end. */
-static bool whole_row(const rbt_csv_layout *l, rbt_cells *c, rbt_cells *row)
+/* Goes to the next row of the chunk that is neither empty nor the header; false at the end. */
+static bool next_row(const rbt_csv_layout *l, rbt_cells *c)
 {
-    while (find_row(c)) {
-        const char *after = rbt_csv_layout_header_end(l, c->at, c->end);
-        *row = *c;
-        if (after != NULL) {
-            c->at = after;
-            continue;
-        }
-        if (count_cells(c) == l->count)
-            return true;
-        if (c->wrong != NULL)
-            c->at = rbt_cells_row_end(l->delimiter, row->at, row->at + 1, c->end);
-    }
-    return false;
+    const char *after;
+    while (find_row(c) && (after = rbt_csv_layout_header_end(l, c->at, c->end)) != NULL)
+        c->at = after;
+    return c->at < c->end;
+}
+
+/* Was the row, which began there and had n cells, whole? Goes to its end when it was not. */
+static bool was_whole(const rbt_csv_layout *l, rbt_cells *c, const char *row, size_t n)
+{
+    if (c->wrong != NULL)
+        c->at = rbt_cells_row_end(l->delimiter, row, row + 1, c->end);
+    return c->wrong == NULL && n == l->count;
 }
 
 static void look_for_words(void *context, const char *at, const char *end)
 {
     rbt_csv_layout *l = context;
-    rbt_cells c = {.at = at, .end = end, .delimiter = l->delimiter}, row;
+    rbt_cells c = {.at = at, .end = end, .delimiter = l->delimiter};
+    RBT_ARRAY(size_t) found = {0}; /* columns that the row shows to be words, and no row before */
     rbt_cell cell;
-    float ignored;
-    while (whole_row(l, &c, &row)) {
-        for (rbt_csv_column *column = l->column; rbt_cells_next(&row, &cell); column++)
-            if (!atomic_load_explicit(&column->words, memory_order_relaxed) && !rbt_cell_is_number(&cell, &ignored) &&
-                !rbt_cell_is_missing(&cell))
-                atomic_store_explicit(&column->words, true, memory_order_relaxed);
+    while (next_row(l, &c)) {
+        const char *row = c.at;
+        size_t n = 0;
+        found.count = 0;
+        for (; rbt_cells_next(&c, &cell); n++)
+            if (n < l->count && !atomic_load_explicit(&l->column[n].words, memory_order_relaxed) &&
+                rbt_cell_is_word(&cell))
+                rbt_array_push(&found, n);
+        if (was_whole(l, &c, row, n))
+            for (size_t i = 0; i < found.count; i++)
+                atomic_store_explicit(&l->column[found.at[i]].words, true, memory_order_relaxed);
     }
+    rbt_array_free(&found);
 }
 
 /* The labels seen so far, by all chunks. */
@@ -289,19 +295,21 @@ static void look_for_labels(void *context, const char *at, const char *end)
 {
     labels *all = context;
     const rbt_csv_layout *l = all->layout;
-    rbt_cells c = {.at = at, .end = end, .delimiter = l->delimiter}, row;
+    rbt_cells c = {.at = at, .end = end, .delimiter = l->delimiter};
     rbt_map seen = {0};
-    rbt_cell cell = {0};
-    while (seen.count <= RBT_CSV_LABELS_LIMIT && whole_row(l, &c, &row)) {
+    rbt_cell cell, label = {0};
+    while (seen.count <= RBT_CSV_LABELS_LIMIT && next_row(l, &c)) {
+        const char *row = c.at;
         bool is_new = false;
-        for (size_t i = 0; i <= l->label; i++)
-            (void)rbt_cells_next(&row, &cell);
-        if (rbt_cell_is_missing(&cell))
+        size_t n = 0;
+        for (; rbt_cells_next(&c, &cell); n++)
+            label = n == l->label ? cell : label;
+        if (!was_whole(l, &c, row, n) || rbt_cell_is_missing(&label))
             continue;
-        (void)rbt_map_put(&seen, label_hash(&cell), &is_new);
+        (void)rbt_map_put(&seen, label_hash(&label), &is_new);
         if (is_new) {
             (void)pthread_mutex_lock(&all->lock);
-            add_label(all, &cell, label_hash(&cell));
+            add_label(all, &label, label_hash(&label));
             (void)pthread_mutex_unlock(&all->lock);
         }
     }
@@ -386,6 +394,7 @@ static rbt_err number_columns(rbt_csv_layout *l, const rbt_reading *reading, con
         if (i == l->label || i == l->weight)
             continue;
         if (!atomic_load_explicit(&c->words, memory_order_relaxed)) {
+            c->plain = true;
             c->index = l->numbers++;
             continue;
         }

@@ -16,7 +16,8 @@
 typedef struct rbt_csv_column {
     char *name;        /* NULL without a header */
     atomic_bool words; /* a cell is neither a number nor missing */
-    uint32_t index;    /* of the feature, when they are numbers */
+    bool plain;        /* a feature of numbers */
+    uint32_t index;    /* its index then */
     uint64_t seed;     /* of the hashes, when they are words */
 } rbt_csv_column;
 

@@ -135,8 +135,8 @@ rbt_err rbt_idx_parse(const rbt_input *images, const rbt_input *labels, rbt_data
     if (labels != NULL && labels->bytes[3] != 1)
         return rbt_fail(error, RBT_E_DATA, "%s: holds no labels but an array of %d dimensions; give another --label",
                         labels->name, labels->bytes[3]);
-    if (pixels.rows == 0)
-        return rbt_fail(error, RBT_E_DATA, "%s: has no rows; expected one image or more", images->name);
+    if (pixels.rows == 0 || pixels.cols == 0)
+        return rbt_fail(error, RBT_E_DATA, "%s: has no rows; expected one image of one pixel or more", images->name);
     if (pixels.cols >= RBT_DATA_INDEX_LIMIT)
         return rbt_fail(error, RBT_E_LIMIT, "%s: has %zu pixels per image; there must be fewer than %u", images->name,
                         pixels.cols, RBT_DATA_INDEX_LIMIT);

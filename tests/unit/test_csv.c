@@ -246,6 +246,22 @@ static void bad_text_is_refused_with_its_line_and_what_was_expected(void **state
     refused("y,a\n1e99,1\n", "mem:2: '1e99' in column 1, y: expected a label");
 }
 
+static void a_cell_is_a_number_missing_or_a_word(void **state)
+{
+    (void)state;
+    static const char *const cells[] = {"5.",   ".5",    ".",   "+",     "-.",   "1e",  "1e+", "1e5",   "-.5e-3",
+                                        "0x1",  "1e5x",  "--1", "1.2.3", "",     "NA",  "n/a", "?",     "??",
+                                        "Null", "nulls", "NaN", "inf",   "1 2",  "e5",  "+1",  "1E+07", "-0",
+                                        "1e9",  "1,000", "-e",  ".e1",   "5.e1", "12ab"};
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+        rbt_cell cell = {.at = cells[i], .n = strlen(cells[i])};
+        float ignored;
+        bool number = rbt_cell_is_number(&cell, &ignored), missing = rbt_cell_is_missing(&cell);
+        if (number + missing + rbt_cell_is_word(&cell) != 1)
+            fail_msg("'%s' is none or several of them", cells[i]);
+    }
+}
+
 static void row_ends_are_found_from_any_row_start(void **state)
 {
     (void)state;
@@ -341,6 +357,7 @@ int main(void)
         cmocka_unit_test(rows_without_labels_are_fine_for_prediction),
         cmocka_unit_test(quoted_cells_hold_anything),
         cmocka_unit_test(bad_text_is_refused_with_its_line_and_what_was_expected),
+        cmocka_unit_test(a_cell_is_a_number_missing_or_a_word),
         cmocka_unit_test(row_ends_are_found_from_any_row_start),
         cmocka_unit_test(no_cut_changes_anything),
         cmocka_unit_test(several_files_have_one_layout),

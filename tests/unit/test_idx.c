@@ -104,6 +104,8 @@ static void files_that_do_not_fit_their_header_are_refused(void **state)
     static const unsigned char none[] = {0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3};
     assert_int_equal(parse(none, sizeof none, NULL, 0, &error), RBT_E_DATA);
     assert_non_null(strstr(error.text, "a: has no rows"));
+    static const unsigned char empty[] = {0, 0, 8, 3, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3}; /* many of no pixels */
+    assert_int_equal(parse(empty, sizeof empty, NULL, 0, &error), RBT_E_DATA);
     static const unsigned char three[] = {0, 0, 8, 1, 0, 0, 0, 3, 7, 3, 1};
     assert_int_equal(parse(images, sizeof images, three, sizeof three, &error), RBT_E_DATA);
     assert_non_null(strstr(error.text, "b: has 3 labels for the 2 images of a"));
