@@ -1,6 +1,6 @@
 /* The binary cache: an rbt_data in a file that is mapped instead of parsed. The format is docs/formats.md.
  *
- * Called by data.c (reading) and `rubato convert` (writing). Always holds: a file appears complete or not at all; any
+ * Called by read.c (reading) and `rubato convert` (writing). Always holds: a file appears complete or not at all; any
  * damaged byte and any cut is detected; what is accepted keeps every promise of an rbt_data (data.h), whoever wrote it.
  * Reading checks all bytes once, in parallel, and copies none. Proved by tests/unit/test_datacache.c and
  * tests/fuzz/fuzz_cache.c.

@@ -1,6 +1,6 @@
 /* Decimal numbers to and from text: the inner loop of every text reader and writer.
  *
- * Called by src/data/libsvm.c. Always holds: parsing gives the very float that strtof gives in the "C" locale, whatever
+ * Called by the readers and writers of text. Always holds: parsing gives the very float that strtof gives in the "C" locale, whatever
  * the program's locale is, and printing gives text that parses back to the same float. Most numbers take a fast path
  * of one multiplication or division; the few that lie too near the middle between two floats go to the C library.
  * No allocation, no state. Proved by tests/unit/test_number.c (random and worst-case numbers against strtof).
