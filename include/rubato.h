@@ -305,6 +305,13 @@ typedef struct rbt_result {
     bool has_table_sum;
     uint64_t seed;
     uint64_t events; /* simulator: events handled */
+
+    uint32_t folds;   /* cross-validation: so many; the rest is of the model trained on all rows */
+    double fold_loss; /* on the rows left out: mean over the folds, and standard deviation */
+    double fold_loss_deviation;
+    double fold_score; /* likewise: accuracy, or the root of the mean squared error */
+    double fold_score_deviation;
+
     uint32_t threads;
     uint32_t servers;
     size_t workers;
@@ -326,7 +333,8 @@ typedef struct rbt_event {
     uint64_t eval_clock;          /* EVAL: on the validation data, after this many clocks */
     double eval_seconds;
     double eval_loss;
-    double eval_accuracy;
+    double eval_accuracy; /* of a model that predicts classes, else NaN */
+    double eval_rmse;     /* of a model that predicts numbers, else NaN */
     const char *note;         /* NOTE: a sentence */
     const rbt_result *result; /* DONE */
 } rbt_event;

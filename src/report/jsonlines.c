@@ -2,6 +2,7 @@
 #include "report/jsonlines.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -143,6 +144,13 @@ void rbt_jsonlines_result(rbt_json *json, const rbt_recorder *run)
     else
         rbt_json_null(json, "reached");
     rbt_json_bool(json, "interrupted", r->interrupted);
+    if (r->folds > 0) {
+        rbt_json_count(json, "folds", r->folds);
+        rbt_json_real(json, "fold_loss", r->fold_loss);
+        rbt_json_real(json, "fold_loss_deviation", r->fold_loss_deviation);
+        rbt_json_real(json, "fold_score", r->fold_score);
+        rbt_json_real(json, "fold_score_deviation", r->fold_score_deviation);
+    }
     rbt_json_hex(json, "param_hash", r->param_hash);
     if (r->has_table_sum)
         rbt_json_integer(json, "table_sum", r->table_sum);
@@ -172,7 +180,10 @@ void rbt_jsonlines_event(rbt_jsonlines *lines, const rbt_recorder *run, const rb
         rbt_json_count(json, "clock", event->eval_clock);
         rbt_json_real(json, "seconds", event->eval_seconds);
         rbt_json_real(json, "loss", event->eval_loss);
-        rbt_json_real(json, "accuracy", event->eval_accuracy);
+        if (isnan(event->eval_accuracy))
+            rbt_json_real(json, "rmse", event->eval_rmse);
+        else
+            rbt_json_real(json, "accuracy", event->eval_accuracy);
         break;
     case RBT_EVENT_NOTE:
         rbt_json_text(json, "note", event->note);
