@@ -22,9 +22,10 @@ rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error
     };
     if (d.start == NULL || d.index == NULL || d.value == NULL || d.label == NULL) {
         rbt_data_deinit(&d);
-        return rbt_fail(error, RBT_E_MEMORY,
-                        "not enough memory for data of %zu rows and %zu non-zeros; use fewer rows or a larger machine",
-                        rows, nnz);
+        (void)rbt_fail(error, RBT_E_MEMORY,
+                       "not enough memory for data of %zu rows and %zu non-zeros; use fewer rows or a larger machine",
+                       rows, nnz);
+        return RBT_E_MEMORY;
     }
     d.start[0] = 0;
     *data = d;
@@ -80,7 +81,7 @@ static rbt_err join_names(const rbt_data *parts, size_t count, rbt_data *d, rbt_
             return rbt_fail(error, RBT_E_DATA,
                             "some files have words as labels and some have numbers; use files with the same labels");
         }
-        for (size_t k = 0; k < parts[i].label_count; k++)
+        for (size_t k = 0; parts[i].label_names != NULL && k < parts[i].label_count; k++)
             rbt_array_push(&all, parts[i].label_names[k]);
     }
     if (all.count == 0)
@@ -134,7 +135,7 @@ rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_e
         memcpy(d.label + d.rows, p->label, p->rows * sizeof *d.label);
         if (d.label_count > p->label_count)
             renumber(&d, p);
-        for (size_t r = 0; weighted && r < p->rows; r++)
+        for (size_t r = 0; d.weight != NULL && r < p->rows; r++)
             d.weight[d.rows + r] = p->weight != NULL ? p->weight[r] : 1;
         d.rows += p->rows;
         d.nnz += p->nnz;

@@ -123,7 +123,7 @@ static rbt_err fill(const array *images, const array *labels, rbt_data *data, rb
 
 rbt_err rbt_idx_parse(const rbt_input *images, const rbt_input *labels, rbt_data *data, rbt_error *error)
 {
-    array pixels, classes = {0};
+    array pixels = {0}, classes = {0};
     rbt_err err = decode(images, &pixels, error);
     if (err == RBT_OK && labels != NULL)
         err = decode(labels, &classes, error);
