@@ -1,22 +1,7 @@
-/* rubato convert: data in whatever format, from wherever it may come, written as a cache or as LIBSVM text. */
+/* rubato convert: data in whatever format, from wherever it may come, written as a cache or as text. */
 #include "cli/cli.h"
 
-#include <string.h>
-
-#include "base/error.h"
-#include "data/cache.h"
-#include "data/data.h"
-
-/* LIBSVM text has no weights, and numbers as labels. */
-static rbt_err tell_what_text_loses(const cli_command *command, const rbt_data *data, rbt_error *error)
-{
-    if (data->weight != NULL)
-        return rbt_fail(error, RBT_E_USAGE,
-                        "the rows have weights, which LIBSVM text has no place for; write a cache (--to cache)");
-    for (size_t i = 0; i < data->label_count; i++)
-        (void)fprintf(stderr, "rubato %s: label %zu is '%s'\n", command->name, i, data->label_names[i]);
-    return RBT_OK;
-}
+#include "data/write_rows.h"
 
 int cli_convert(const cli_command *command, int argc, char **argv)
 {
@@ -29,7 +14,7 @@ int cli_convert(const cli_command *command, int argc, char **argv)
         {"data", "PATH", "The data: a file, a quoted pattern, or - = standard input.", &path},
         {"out", "FILE", "Where it goes; - = standard output.", &out},
         CLI_READING_OPTIONS(&given),
-        {"to", "cache|libsvm", "A cache, which every command loads faster than text, or LIBSVM text. [cache]", &to},
+        {"to", "FORMAT", "cache, which every command loads faster than text, or libsvm, csv, vw. [cache]", &to},
     };
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
     rbt_data data = {0};
@@ -43,20 +28,17 @@ int cli_convert(const cli_command *command, int argc, char **argv)
         err = cli_require("data", path, "PATH", &error);
     if (err == RBT_OK)
         err = cli_require("out", out, "FILE", &error);
-    bool text = to != NULL && strcmp(to, "libsvm") == 0;
-    if (err == RBT_OK && to != NULL && !text && strcmp(to, "cache") != 0)
-        err = rbt_fail(&error, RBT_E_USAGE, "--to '%s' is unknown; choose cache or libsvm", to);
+    rbt_format format = RBT_FORMAT_CACHE;
+    if (err == RBT_OK && to != NULL)
+        err = rbt_format_find(to, &format, &error);
     if (err == RBT_OK)
         err = cli_reading_settle(&given, &report, &reading, &error);
     if (err == RBT_OK)
         err = rbt_data_read_as(path, &reading, &data, &error);
-    if (err == RBT_OK) {
-        cli_reading_note(command, &report);
-        if (text)
-            err = tell_what_text_loses(command, &data, &error);
-    }
     if (err == RBT_OK)
-        err = text ? rbt_data_write_libsvm(&data, out, &error) : rbt_cache_write(&data, out, &error);
+        cli_reading_note(command, &report);
+    if (err == RBT_OK)
+        err = rbt_data_write(&data, format, &(rbt_writing){.path = out, .stop = cli_stop_flag()}, &error);
     rbt_data_deinit(&data);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
 }

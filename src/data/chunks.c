@@ -34,7 +34,7 @@ typedef struct chunk {
 struct rbt_chunks {
     RBT_ARRAY(chunk) list;
     rbt_source source;
-    rbt_format format;
+    rbt_row_format format;
     uint64_t skip_bad;
     rbt_data data;
     atomic_size_t refused; /* the first chunk known to be refused; those after it need not be parsed */
@@ -97,7 +97,7 @@ static size_t count_byte(const char *text, size_t bytes, char wanted)
 }
 
 /* Upper bounds: a line is at most one row, a separator at most one feature. In pieces that stay in the nearest cache. */
-static void count_bounds(chunk *c, const rbt_format *format)
+static void count_bounds(chunk *c, const rbt_row_format *format)
 {
     const size_t piece = 16384;
     for (const char *at = c->at; at < c->end;) {
@@ -114,7 +114,7 @@ static void count_bounds(chunk *c, const rbt_format *format)
 
 /* ----------------------------------------------------------------------------------------------------- cutting */
 
-static const char *row_end(const rbt_format *format, const char *from, const char *least, const char *end)
+static const char *row_end(const rbt_row_format *format, const char *from, const char *least, const char *end)
 {
     if (format->row_end != NULL)
         return format->row_end(format->context, from, least, end);
@@ -142,7 +142,7 @@ static void cut_text(rbt_chunks *all, const rbt_text *text, size_t chunk_bytes)
 /* The chunk's rows to their place. More than `skip_bad` bad ones end it, with the last one's message. */
 static void parse_chunk(chunk *c, rbt_chunks *all, uint64_t skip_bad, rbt_error *error)
 {
-    const rbt_format *format = &all->format;
+    const rbt_row_format *format = &all->format;
     rbt_reader r = {.at = c->at,
                     .end = c->end,
                     .name = c->text->name,
@@ -296,7 +296,7 @@ rbt_cut rbt_cut_default(void)
     return (rbt_cut){.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()};
 }
 
-rbt_chunks *rbt_chunks_create(const rbt_source *source, const rbt_format *format)
+rbt_chunks *rbt_chunks_create(const rbt_source *source, const rbt_row_format *format)
 {
     rbt_chunks *all = rbt_alloc(1, sizeof *all);
     all->source = *source;
@@ -361,8 +361,8 @@ rbt_err rbt_chunks_parse(rbt_chunks *all, const rbt_reading *reading, rbt_data *
     return RBT_OK;
 }
 
-rbt_err rbt_source_parse(const rbt_source *source, const rbt_format *format, const rbt_reading *reading, rbt_data *data,
-                         rbt_seen *seen, rbt_error *error)
+rbt_err rbt_source_parse(const rbt_source *source, const rbt_row_format *format, const rbt_reading *reading,
+                         rbt_data *data, rbt_seen *seen, rbt_error *error)
 {
     rbt_chunks *chunks = rbt_chunks_create(source, format);
     rbt_err err = rbt_chunks_parse(chunks, reading, data, seen, error);

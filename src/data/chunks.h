@@ -66,7 +66,7 @@ typedef struct rbt_reader {
     rbt_error *error; /* NULL: only the code is wanted */
 } rbt_reader;
 
-typedef struct rbt_format {
+typedef struct rbt_row_format {
     const char *row;     /* what a row looks like, for the refusal of a text without any */
     char separators[2];  /* a row has at most as many features as it has of these; the second may be 0 */
     bool one_more;       /* and one */
@@ -80,11 +80,11 @@ typedef struct rbt_format {
     /* One row, or a line without one, and the newline that ends it. Called with at < end. After a failure it does not
      * matter what was changed in the reader. */
     rbt_err (*parse)(rbt_reader *reader);
-} rbt_format;
+} rbt_row_format;
 
 /* The texts, cut. They must outlive it. */
 typedef struct rbt_chunks rbt_chunks;
-rbt_chunks *rbt_chunks_create(const rbt_source *source, const rbt_format *format);
+rbt_chunks *rbt_chunks_create(const rbt_source *source, const rbt_row_format *format);
 void rbt_chunks_destroy(rbt_chunks *chunks);
 
 /* Looks at all chunks without making data, in parallel; for formats that must know all rows before the first is parsed. */
@@ -97,8 +97,8 @@ rbt_err rbt_chunks_parse(rbt_chunks *chunks, const rbt_reading *reading, rbt_dat
                          rbt_error *error);
 
 /* All of it, for a format that needs no survey. */
-rbt_err rbt_source_parse(const rbt_source *source, const rbt_format *format, const rbt_reading *reading, rbt_data *data,
-                         rbt_seen *seen, rbt_error *error);
+rbt_err rbt_source_parse(const rbt_source *source, const rbt_row_format *format, const rbt_reading *reading,
+                         rbt_data *data, rbt_seen *seen, rbt_error *error);
 
 /* Puts the features of the row under way (from `first` to reader->nnz) in ascending order of their indices, adds up what
  * has the same index and drops what is zero then. The order of addition is that of the text. */

@@ -174,13 +174,13 @@ static const char *row_end(const void *layout, const char *from, const char *lea
 static rbt_err parse(const rbt_source *source, const rbt_reading *reading, rbt_csv_layout *l, rbt_data *data,
                      rbt_error *error)
 {
-    const rbt_format format = {.row = "label,number,word,...",
-                               .separators = {l->delimiter},
-                               .one_more = true,
-                               .weighted = l->weight != RBT_CSV_NONE,
-                               .context = l,
-                               .row_end = row_end,
-                               .parse = parse_row};
+    const rbt_row_format format = {.row = "label,number,word,...",
+                                   .separators = {l->delimiter},
+                                   .one_more = true,
+                                   .weighted = l->weight != RBT_CSV_NONE,
+                                   .context = l,
+                                   .row_end = row_end,
+                                   .parse = parse_row};
     rbt_seen seen;
     rbt_chunks *chunks = rbt_chunks_create(source, &format);
     rbt_err err = rbt_csv_layout_survey(l, chunks, reading, source->name, error);

@@ -169,7 +169,7 @@ static rbt_err finish(rbt_data *d, const rbt_seen *seen, const char *name, rbt_e
 
 rbt_err rbt_libsvm_parse(const rbt_source *source, const rbt_reading *reading, rbt_data *data, rbt_error *error)
 {
-    static const rbt_format format = {
+    static const rbt_row_format format = {
         .row = "label index:value index:value ...", .separators = ":", .parse = parse_line};
     rbt_data d;
     rbt_seen seen;
@@ -188,76 +188,4 @@ rbt_err rbt_data_parse_libsvm(const char *text, size_t bytes, const char *name, 
 {
     const rbt_text whole = {.name = name, .bytes = text, .n = bytes};
     return rbt_libsvm_parse(&(rbt_source){&whole, 1, name, rbt_cut_default()}, &(rbt_reading){0}, data, error);
-}
-
-/* ----------------------------------------------------------------------------------------------------- writing */
-
-static size_t print_index(uint64_t index, char *out)
-{
-    char backwards[24];
-    size_t n = 0, length = 0;
-    do {
-        backwards[n++] = (char)('0' + index % 10);
-        index /= 10;
-    } while (index > 0);
-    while (n > 0)
-        out[length++] = backwards[--n];
-    return length;
-}
-
-static rbt_err write_row(const rbt_data *data, size_t row, rbt_output *output, rbt_error *error)
-{
-    char text[RBT_NUMBER_ROOM + 32];
-    if (!isfinite(data->label[row]))
-        return rbt_fail(error, RBT_E_DATA, "%s: row %zu has a label that is not finite; nothing was written",
-                        output->name, row + 1);
-    rbt_err err = rbt_output_put(output, text, rbt_number_print(data->label[row], text), error);
-    for (size_t i = data->start[row]; err == RBT_OK && i < data->start[row + 1]; i++) {
-        if (!isfinite(data->value[i]))
-            return rbt_fail(error, RBT_E_DATA, "%s: row %zu has a value that is not finite; nothing was written",
-                            output->name, row + 1);
-        text[0] = ' ';
-        size_t n = 1 + print_index((uint64_t)data->index[i] + 1, text + 1);
-        text[n++] = ':';
-        n += rbt_number_print(data->value[i], text + n);
-        err = rbt_output_put(output, text, n, error);
-    }
-    return err;
-}
-
-/* The largest index used, plus one. */
-static size_t columns_used(const rbt_data *data)
-{
-    size_t used = 0;
-    for (size_t row = 0; row < data->rows; row++)
-        if (data->start[row + 1] > data->start[row] && (size_t)data->index[data->start[row + 1] - 1] + 1 > used)
-            used = (size_t)data->index[data->start[row + 1] - 1] + 1;
-    return used;
-}
-
-rbt_err rbt_data_write_libsvm(const rbt_data *data, const char *path, rbt_error *error)
-{
-    if (data->rows == 0)
-        return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
-    rbt_output output;
-    rbt_err err = rbt_output_open(path, &output, error);
-    if (err != RBT_OK)
-        return err;
-    /* A last column that no row uses is kept by an explicit zero in the first row: readers drop it and count it. */
-    bool wider = columns_used(data) < data->cols;
-    for (size_t row = 0; err == RBT_OK && row < data->rows; row++) {
-        err = write_row(data, row, &output, error);
-        if (err == RBT_OK && row == 0 && wider) {
-            char text[32] = " ";
-            size_t n = 1 + print_index(data->cols, text + 1);
-            memcpy(text + n, ":0", 2);
-            err = rbt_output_put(&output, text, n + 2, error);
-        }
-        if (err == RBT_OK)
-            err = rbt_output_put(&output, "\n", 1, error);
-    }
-    if (err == RBT_OK)
-        return rbt_output_finish(&output, false, error);
-    rbt_output_abandon(&output);
-    return err;
 }

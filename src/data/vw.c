@@ -272,11 +272,11 @@ rbt_err rbt_vw_parse(const rbt_source *source, const rbt_reading *reading, rbt_d
 {
     uint32_t bits = reading->bits != 0 ? reading->bits : RBT_BITS_DEFAULT;
     const vw_context context = {.mask = (UINT64_C(1) << bits) - 1, .unlabelled = reading->unlabelled};
-    const rbt_format format = {.row = "label |namespace feature:value feature ...",
-                               .separators = " \t",
-                               .weighted = true,
-                               .context = &context,
-                               .parse = parse_line};
+    const rbt_row_format format = {.row = "label |namespace feature:value feature ...",
+                                   .separators = " \t",
+                                   .weighted = true,
+                                   .context = &context,
+                                   .parse = parse_line};
     rbt_data d;
     rbt_seen seen;
     rbt_err err = rbt_source_parse(source, &format, reading, &d, &seen, error);
