@@ -38,8 +38,7 @@ expect 0 convert --data data.txt --bits 6 --to libsvm --out back.svm
 python3 - <<'PYTHON' || fail 'Vowpal Wabbit text converted is not the LIBSVM text'
 plain = open("data.svm").read().split("\n")
 back = open("back.svm").read().split("\n")
-back[-2] = back[-2].replace(" 64:0", "")
-plain[-2] = plain[-2].replace(" 50:0", "")
+back[-2] = back[-2].removesuffix(" 64:0")
 raise SystemExit(plain != back)
 PYTHON
 for tool in gzip zstd; do
