@@ -8,6 +8,7 @@ peers=$(cd "$(dirname "$0")/../../bench" && pwd)/peers.py
 command -v liblinear-train >/dev/null || exit 77
 /usr/bin/python3 -c 'import sklearn' 2>/dev/null || exit 77
 
+# shellcheck disable=SC2154 # work, out and err are of lib.sh
 RUBATO=$RUBATO /usr/bin/python3 -B "$peers" --quick --folder "$work/bench" >"$out" 2>"$err" || fail 'peers.py --quick'
 prints 'Time to within 1 % and 0.1 % of the optimum'
 prints 'LIBLINEAR'
