@@ -86,6 +86,44 @@ rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_e
     return RBT_OK;
 }
 
+/* The names of labels, again. */
+static void copy_names(const rbt_data *from, rbt_data *to)
+{
+    if (from->label_names == NULL)
+        return;
+    to->label_names = rbt_alloc(from->label_count, sizeof *to->label_names);
+    to->label_count = from->label_count;
+    for (size_t i = 0; i < from->label_count; i++)
+        to->label_names[i] = rbt_strdup(from->label_names[i]);
+}
+
+rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rbt_data *out, rbt_error *error)
+{
+    size_t nnz = 0;
+    rbt_data d = {0};
+    for (size_t i = 0; i < n; i++)
+        nnz += data->start[rows[i] + 1] - data->start[rows[i]];
+    rbt_err err = rbt_data_alloc(n, nnz, &d, error);
+    if (err != RBT_OK)
+        return err;
+    d.weight = data->weight != NULL ? rbt_alloc(n, sizeof *d.weight) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        size_t first = data->start[rows[i]], features = data->start[rows[i] + 1] - first;
+        memcpy(d.index + d.nnz, data->index + first, features * sizeof *d.index);
+        memcpy(d.value + d.nnz, data->value + first, features * sizeof *d.value);
+        d.nnz += features;
+        d.start[i + 1] = d.nnz;
+        d.label[i] = data->label[rows[i]];
+        if (d.weight != NULL)
+            d.weight[i] = data->weight[rows[i]];
+    }
+    d.rows = n;
+    d.cols = data->cols;
+    copy_names(data, &d);
+    *out = d;
+    return RBT_OK;
+}
+
 rbt_err rbt_data_own(rbt_data *data, rbt_error *error)
 {
     rbt_data copy = {0};

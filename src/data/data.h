@@ -22,6 +22,9 @@ rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error
 /* The rows of all parts, one part after the other, in memory of their own. */
 rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error);
 
+/* A copy of the given rows, in that order. */
+rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rbt_data *out, rbt_error *error);
+
 /* Scales every row to length 1; rows without features stay. Mapped values are copied first. */
 rbt_err rbt_data_scale_rows(rbt_data *data, rbt_error *error);
 

@@ -57,8 +57,25 @@ static double logistic_dual(double a, double z, double y, double q, double delta
     return y * x;
 }
 
-const rbt_link rbt_link_logistic = {
-    .steepest = 0.25, .loss = logistic_loss, .slope = logistic_slope, .bend = logistic_bend, .dual = logistic_dual};
+/* t log t, continued to 0. */
+static double entropy(double t)
+{
+    return t > 0 ? t * rbt_log(t) : 0;
+}
+
+static double logistic_conjugate(double a, double y, double delta)
+{
+    double t = clamp(y * a, 0, 1);
+    (void)delta;
+    return entropy(t) + entropy(1 - t);
+}
+
+const rbt_link rbt_link_logistic = {.steepest = 0.25,
+                                    .loss = logistic_loss,
+                                    .slope = logistic_slope,
+                                    .bend = logistic_bend,
+                                    .dual = logistic_dual,
+                                    .conjugate = logistic_conjugate};
 
 /* ------------------------------------------------------------------------------------------------------- hinge */
 
@@ -88,8 +105,18 @@ static double hinge_dual(double a, double z, double y, double q, double delta)
     return y * clamp(y * a + (1 - y * z) / q, 0, 1);
 }
 
-const rbt_link rbt_link_hinge = {
-    .steepest = INFINITY, .loss = hinge_loss, .slope = hinge_slope, .bend = no_bend, .dual = hinge_dual};
+static double hinge_conjugate(double a, double y, double delta)
+{
+    (void)delta;
+    return -y * a;
+}
+
+const rbt_link rbt_link_hinge = {.steepest = INFINITY,
+                                 .loss = hinge_loss,
+                                 .slope = hinge_slope,
+                                 .bend = no_bend,
+                                 .dual = hinge_dual,
+                                 .conjugate = hinge_conjugate};
 
 /* ----------------------------------------------------------------------------------------------- squared hinge */
 
@@ -120,11 +147,18 @@ static double squared_hinge_dual(double a, double z, double y, double q, double 
     return t > 0 ? y * t : 0;
 }
 
+static double squared_hinge_conjugate(double a, double y, double delta)
+{
+    (void)delta;
+    return -y * a + a * a / 4;
+}
+
 const rbt_link rbt_link_squared_hinge = {.steepest = 2,
                                          .loss = squared_hinge_loss,
                                          .slope = squared_hinge_slope,
                                          .bend = squared_hinge_bend,
-                                         .dual = squared_hinge_dual};
+                                         .dual = squared_hinge_dual,
+                                         .conjugate = squared_hinge_conjugate};
 
 /* ----------------------------------------------------------------------------------------------------- squares */
 
@@ -152,8 +186,18 @@ static double squares_dual(double a, double z, double y, double q, double delta)
     return a - (a + z - y) / (1 + q);
 }
 
-const rbt_link rbt_link_squares = {
-    .steepest = 1, .loss = squares_loss, .slope = squares_slope, .bend = squares_bend, .dual = squares_dual};
+static double squares_conjugate(double a, double y, double delta)
+{
+    (void)delta;
+    return a * a / 2 - a * y;
+}
+
+const rbt_link rbt_link_squares = {.steepest = 1,
+                                   .loss = squares_loss,
+                                   .slope = squares_slope,
+                                   .bend = squares_bend,
+                                   .dual = squares_dual,
+                                   .conjugate = squares_conjugate};
 
 /* ------------------------------------------------------------------------------------------------------- huber */
 
@@ -170,7 +214,8 @@ static double huber_slope(double z, double y, double delta)
 
 static double huber_bend(double z, double y, double delta)
 {
-    return fabs(z - y) <= delta ? 1 : 0;
+    double error = fabs(z - y);
+    return error <= delta ? 1 : delta / error; /* with 0, rows far off would not be felt at all */
 }
 
 static double huber_dual(double a, double z, double y, double q, double delta)
@@ -178,5 +223,9 @@ static double huber_dual(double a, double z, double y, double q, double delta)
     return clamp(squares_dual(a, z, y, q, delta), -delta, delta);
 }
 
-const rbt_link rbt_link_huber = {
-    .steepest = 1, .loss = huber_loss, .slope = huber_slope, .bend = huber_bend, .dual = huber_dual};
+const rbt_link rbt_link_huber = {.steepest = 1,
+                                 .loss = huber_loss,
+                                 .slope = huber_slope,
+                                 .bend = huber_bend,
+                                 .dual = huber_dual,
+                                 .conjugate = squares_conjugate};
