@@ -23,7 +23,7 @@ static const cli_command COMMANDS[] = {
      cli_gen},
     {"convert", "--data PATH --out FILE [--to cache|libsvm]",
      "Writes data in another format, such as a cache that loads fast.", cli_convert},
-    {"info", "FILE", "Tells what a model file or a data file holds.", cli_info},
+    {"info", "FILE [--vocab FILE]", "Tells what a model file or a data file holds.", cli_info},
     {"swarm", "--seeds N [--seed FIRST] [--replay SEED] [--verbose]",
      "Runs random jobs with faults in the simulator and checks every guarantee.", cli_swarm},
     {"bench", "kernels|local|sim", "Measures this machine.", cli_bench},
