@@ -373,6 +373,7 @@ static void break_ties(const header *h, const layout *l, rbt_trained *t)
 /* Of two classes LIBLINEAR looks at the first column only, even where the file has two (MCSVM_CS). */
 static rbt_err take_model(header *h, rbt_trained *t, rbt_error *error)
 {
+    RBT_ASSERT(h->solver != NULL); /* take_header has made sure */
     const rbt_model *model = h->solver->model;
     bool numbers = model == &rbt_model_linear, two = numbers || h->classes == 2;
     layout l = {.lines = (size_t)h->features + (h->bias >= 0 ? 1 : 0),
