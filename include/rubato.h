@@ -78,7 +78,8 @@ typedef struct rbt_data {
     float *label;    /* rows, as in the file; or which of label_names */
     float *weight;   /* rows: how much each counts, above 0; NULL = 1 each */
 
-    char **label_names; /* labels that are words: label_count of them in ascending order; NULL when labels are numbers */
+    char *
+        *label_names; /* labels that are words: label_count of them in ascending order; NULL when labels are numbers */
     size_t label_count;
 
     /* Not NULL: start, index and value lie in this mapped cache file, which rbt_data_deinit unmaps. They must not be
@@ -89,7 +90,8 @@ typedef struct rbt_data {
 
 /* How to read a file. All zero: find out what it is, and take what is usual. */
 typedef struct rbt_reading {
-    const char *format; /* "libsvm", "vw", "csv", "idx" or "cache"; NULL or "auto" = by the file's first bytes and name */
+    const char
+        *format; /* "libsvm", "vw", "csv", "idx" or "cache"; NULL or "auto" = by the file's first bytes and name */
     const char *label;  /* csv: the label's column, by name or by number from 1; NULL = 1. idx: the file of labels */
     const char *weight; /* csv: the column of the rows' weights; NULL = none */
     uint32_t bits;      /* vw, and words in csv: hashed to 2^bits columns; 0 = 18 */
@@ -316,8 +318,8 @@ typedef struct rbt_event {
     uint64_t eval_clock;          /* EVAL: on the validation data, after this many clocks */
     double eval_seconds;
     double eval_loss;
-    double eval_accuracy; /* of a model that predicts classes, else NaN */
-    double eval_rmse;     /* of a model that predicts numbers, else NaN */
+    double eval_accuracy;     /* of a model that predicts classes, else NaN */
+    double eval_rmse;         /* of a model that predicts numbers, else NaN */
     const char *note;         /* NOTE: a sentence */
     const rbt_result *result; /* DONE */
 } rbt_event;
