@@ -28,6 +28,8 @@ int cli_train(const cli_command *command, int argc, char **argv);
 int cli_compare(const cli_command *command, int argc, char **argv);
 int cli_predict(const cli_command *command, int argc, char **argv);
 int cli_eval(const cli_command *command, int argc, char **argv);
+int cli_export(const cli_command *command, int argc, char **argv);
+int cli_import(const cli_command *command, int argc, char **argv);
 int cli_gen(const cli_command *command, int argc, char **argv);
 int cli_convert(const cli_command *command, int argc, char **argv);
 int cli_info(const cli_command *command, int argc, char **argv);

@@ -244,7 +244,7 @@ static rbt_err write_json(const eval_request *request, const subject *s, rbt_err
     write_values(json, request, s);
     if (request->confusion)
         write_confusion(json, s);
-    if (request->baseline != NULL) {
+    if (s[1].trained.model != NULL) {
         rbt_json_object(json, "baseline");
         rbt_json_text(json, "model", s[1].trained.model->name);
         write_values(json, request, &s[1]);

@@ -39,6 +39,11 @@ typedef struct rbt_output {
 rbt_err rbt_output_open(const char *path, rbt_output *output, rbt_error *error);
 rbt_err rbt_output_put(rbt_output *output, const void *bytes, size_t n, rbt_error *error);
 
+/* Puts printf-style text of at most RBT_OUTPUT_PRINT_MAX characters. */
+#define RBT_OUTPUT_PRINT_MAX 512
+rbt_err rbt_output_print(rbt_output *output, rbt_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Ends the file: writes what is left, asks the disk to keep it when `durable`, puts it in place. On failure nothing is
  * left behind. Either way the output is gone afterwards. */
 rbt_err rbt_output_finish(rbt_output *output, bool durable, rbt_error *error);
