@@ -5,119 +5,205 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/mem.h"
 #include "data/data.h"
 #include "data/file.h"
+#include "data/read.h"
+#include "data/stats.h"
 #include "model/classes.h"
 #include "model/trained.h"
+#include "model/vocab.h"
 #include "report/text.h"
 
-#define WEIGHTS_SHOWN 10
-#define LABELS_SHOWN  20
+#define WEIGHTS_SHOWN   10 /* of each decision value; of many, fewer */
+#define WEIGHTS_OF_MANY 5
+#define OUTPUTS_SHOWN   20
+#define LABELS_SHOWN    20
+#define LABELS_COUNTED  1000 /* more different labels are numbers to predict */
 
 /* --------------------------------------------------------------------------------------------------- model */
 
-/* The largest weights by magnitude, the bias aside. */
-static void print_weights(const rbt_trained *t)
+/* The largest weights of decision value k by magnitude, the bias aside. */
+static void print_weights(const rbt_trained *t, size_t k, size_t most, const rbt_vocab *vocab)
 {
-    size_t features = t->n - (t->shape.bias && t->n > 0 ? 1 : 0), top[WEIGHTS_SHOWN], count = 0;
+    size_t outputs = t->model->outputs(&t->shape), top[WEIGHTS_SHOWN], count = 0;
 
-    for (size_t i = 0; i < features; i++) {
-        if (t->w[i] == 0 || (count == WEIGHTS_SHOWN && fabsf(t->w[i]) <= fabsf(t->w[top[count - 1]])))
+    for (size_t i = 0; i < t->shape.cols; i++) {
+        float size = fabsf(t->w[i * outputs + k]);
+        if (size == 0 || (count == most && size <= fabsf(t->w[top[count - 1] * outputs + k])))
             continue;
-        size_t at = count < WEIGHTS_SHOWN ? count++ : count - 1;
-        for (; at > 0 && fabsf(t->w[i]) > fabsf(t->w[top[at - 1]]); at--)
+        size_t at = count < most ? count++ : count - 1;
+        for (; at > 0 && size > fabsf(t->w[top[at - 1] * outputs + k]); at--)
             top[at] = top[at - 1];
         top[at] = i;
     }
-    if (count > 0)
-        printf("largest weights (feature as in the file, from 1)\n");
-    for (size_t k = 0; k < count; k++)
-        printf("  %10zu  % .6g\n", top[k] + 1, (double)t->w[top[k]]);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = rbt_vocab_name(vocab, top[i]);
+        printf("  %10zu  % .6g%s%s\n", top[i] + 1, (double)t->w[top[i] * outputs + k], name != NULL ? "  " : "",
+               name != NULL ? name : "");
+    }
+}
+
+static void print_all_weights(const rbt_trained *t, const rbt_vocab *vocab)
+{
+    size_t outputs = t->model->outputs(&t->shape);
+    char label[RBT_LABEL_ROOM];
+
+    printf("largest weights (feature as in the file, from 1)\n");
+    if (outputs == 1) {
+        print_weights(t, 0, WEIGHTS_SHOWN, vocab);
+        return;
+    }
+    for (size_t k = 0; k < outputs && k < OUTPUTS_SHOWN; k++) {
+        rbt_shape_label_text(&t->shape, (double)k, label);
+        printf(" label %s\n", label);
+        print_weights(t, k, WEIGHTS_OF_MANY, vocab);
+    }
+    if (outputs > OUTPUTS_SHOWN)
+        printf(" and %zu other labels; rubato export --format text has all\n", outputs - OUTPUTS_SHOWN);
 }
 
 static void print_classes(const rbt_shape *shape)
 {
     char text[RBT_LABEL_ROOM];
 
-    for (size_t i = 0; i < shape->classes; i++) {
+    for (size_t i = 0; i < shape->classes && i < LABELS_SHOWN; i++) {
         rbt_shape_label_text(shape, (double)i, text);
         printf("%s%s", i == 0 ? "labels      " : ", ", text);
     }
+    if (shape->classes > LABELS_SHOWN)
+        printf(" and %zu more", shape->classes - LABELS_SHOWN);
     printf("%s", shape->classes > 0 ? "\n" : "");
 }
 
-static void print_model(const rbt_trained *t)
+static void print_model(const rbt_trained *t, const rbt_vocab *vocab)
 {
-    double norm = 0;
-    size_t nonzero = 0;
+    size_t outputs = t->model->outputs(&t->shape), nonzero = 0;
+    double squares = 0, sum = 0;
 
-    for (size_t i = 0; i < t->n; i++) {
-        norm += (double)t->w[i] * (double)t->w[i];
+    for (size_t i = 0; i < t->n; i++)
         nonzero += t->w[i] != 0;
+    for (size_t i = 0; i < t->shape.cols * outputs; i++) {
+        squares += (double)t->w[i] * (double)t->w[i];
+        sum += fabs((double)t->w[i]);
     }
     printf("kind        trained model\nmodel       %s (%s)\nfeatures    %zu\n", t->model->name, t->model->about,
            t->shape.cols);
     printf("parameters  %zu, of which %zu are not zero\n", t->n, nonzero);
     print_classes(&t->shape);
-    printf("norm        %.6g\n", sqrt(norm));
-    for (size_t k = 0, outputs = t->model->outputs(&t->shape); t->shape.bias && k < outputs; k++)
+    if (t->shape.unit_rows)
+        printf("rows        are scaled to length 1\n");
+    printf("norm        %.6g; sum of magnitudes %.6g (without the bias)\n", sqrt(squares), sum);
+    for (size_t k = 0; t->shape.bias && k < outputs && k < OUTPUTS_SHOWN; k++)
         printf("%-11s %.6g\n", k == 0 ? "bias" : "", (double)t->w[t->n - outputs + k]);
-    print_weights(t);
+    if (nonzero > 0)
+        print_all_weights(t, vocab);
 }
 
 /* ---------------------------------------------------------------------------------------------------- data */
 
-static int ascending(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
+typedef struct label_count {
+    float label;
+    size_t rows;
+} label_count;
 
-    return (x > y) - (x < y);
+/* Counts the different labels, ascending; false when there are more than LABELS_COUNTED. */
+static bool count_labels(const rbt_data *data, label_count *found, size_t *count)
+{
+    size_t at = 0;
+
+    *count = 0;
+    for (size_t r = 0; r < data->rows; r++) {
+        float label = data->label[r];
+        if (*count > 0 && at < *count && found[at].label == label) {
+            found[at].rows++;
+            continue;
+        }
+        size_t low = 0, high = *count;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (found[middle].label < label)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        at = low;
+        if (at == *count || found[at].label != label) {
+            if (*count == LABELS_COUNTED)
+                return false;
+            memmove(found + at + 1, found + at, (*count - at) * sizeof *found);
+            found[at] = (label_count){label, 0};
+            (*count)++;
+        }
+        found[at].rows++;
+    }
+    return true;
+}
+
+static void print_label_range(const rbt_data *data)
+{
+    float least = data->label[0], most = data->label[0];
+    double sum = 0;
+
+    for (size_t r = 0; r < data->rows; r++) {
+        least = data->label[r] < least ? data->label[r] : least;
+        most = data->label[r] > most ? data->label[r] : most;
+        sum += (double)data->label[r];
+    }
+    printf("labels      more than %d different ones, %g to %g, %.6g on average\n", LABELS_COUNTED, (double)least,
+           (double)most, sum / (double)data->rows);
 }
 
 static void print_labels(const rbt_data *data)
 {
-    float *labels = rbt_alloc(data->rows, sizeof *labels);
-    size_t shown = 0, distinct = 0;
+    label_count *found = rbt_alloc(LABELS_COUNTED, sizeof *found);
+    size_t count = 0;
 
-    memcpy(labels, data->label, data->rows * sizeof *labels);
-    qsort(labels, data->rows, sizeof *labels, ascending);
-    for (size_t i = 0, run = 0; i < data->rows; i += run) {
-        for (run = 1; i + run < data->rows && labels[i + run] == labels[i];)
-            run++;
-        distinct++;
-        if (shown == LABELS_SHOWN)
-            continue;
-        shown++;
-        printf("%-11s %g: %zu rows (%.2f %%)\n", shown == 1 ? "labels" : "", (double)labels[i], run,
-               100.0 * (double)run / (double)data->rows);
+    if (!count_labels(data, found, &count)) {
+        print_label_range(data);
+        count = 0;
     }
-    if (distinct > shown)
-        printf("%-11s and %zu other labels\n", "", distinct - shown);
-    rbt_free(labels);
+    for (size_t i = 0; i < count && i < LABELS_SHOWN; i++) {
+        size_t name = (size_t)(found[i].label > 0 ? found[i].label : 0);
+        printf("%-11s ", i == 0 ? "labels" : "");
+        if (data->label_names != NULL && name < data->label_count)
+            printf("%s", data->label_names[name]);
+        else
+            printf("%g", (double)found[i].label);
+        printf(": %zu rows (%.2f %%)\n", found[i].rows, 100.0 * (double)found[i].rows / (double)data->rows);
+    }
+    if (count > LABELS_SHOWN)
+        printf("%-11s and %zu other labels\n", "", count - LABELS_SHOWN);
+    rbt_free(found);
 }
 
-static void print_data(const rbt_data *data)
+static rbt_err print_data(const rbt_data *data, rbt_error *error)
 {
-    float least = 0, most = 0;
-    size_t longest = 0, shortest = SIZE_MAX;
-
-    for (size_t i = 0; i < data->nnz; i++) {
-        least = i == 0 || data->value[i] < least ? data->value[i] : least;
-        most = i == 0 || data->value[i] > most ? data->value[i] : most;
-    }
-    for (size_t r = 0; r < data->rows; r++) {
-        size_t n = data->start[r + 1] - data->start[r];
-        longest = n > longest ? n : longest;
-        shortest = n < shortest ? n : shortest;
-    }
     double cells = (double)data->rows * (double)data->cols;
-    printf("kind        data\nrows        %zu\nfeatures    %zu\n", data->rows, data->cols);
-    printf("non-zeros   %zu; %zu to %zu per row, %.4g on average\n", data->nnz, data->rows > 0 ? shortest : 0, longest,
+    rbt_stats s;
+    rbt_err err = rbt_stats_compute(data, RBT_STATS_RHO_BUDGET, &s, error);
+
+    if (err != RBT_OK)
+        return err;
+    printf("kind        data\nrows        %zu\nfeatures    %zu", data->rows, data->cols);
+    if (s.used < data->cols)
+        printf(", of which %zu occur", s.used);
+    printf("\nnon-zeros   %zu; %zu to %zu per row, %.4g on average\n", data->nnz, s.shortest, s.longest,
            data->rows > 0 ? (double)data->nnz / (double)data->rows : 0);
     printf("density     %.4g %%\nvalues      %g to %g\n", cells > 0 ? 100 * (double)data->nnz / cells : 0,
-           (double)least, (double)most);
-    print_labels(data);
+           (double)s.least, (double)s.most);
+    if (data->weight != NULL)
+        printf("weights     %g to %g, %.10g in all\n", s.weight_least, s.weight_most, s.weight);
+    if (data->nnz > 0)
+        printf("Delta       %.4g (of the rows have feature %zu, the most frequent)\n", s.delta, s.delta_feature + 1);
+    if (s.rho_rows == data->rows)
+        printf("rho         %.4g (of the rows share a feature with one row, at most)\n", s.rho);
+    else
+        printf("rho      >= %.4g (of the rows share a feature with one row; from %zu rows)\n", s.rho, s.rho_rows);
+    if (data->rows > 0)
+        print_labels(data);
+    return RBT_OK;
 }
 
 /* A model file begins with a byte that no text begins with. */
@@ -127,7 +213,7 @@ static bool is_model(const rbt_input *input)
 }
 
 /* A pattern stands for data; one file may be either. */
-static rbt_err tell(const char *path, rbt_error *error)
+static rbt_err tell(const char *path, const rbt_reading *reading, const rbt_vocab *vocab, rbt_error *error)
 {
     rbt_input input = {.name = path};
     rbt_trained trained = {0};
@@ -141,14 +227,14 @@ static rbt_err tell(const char *path, rbt_error *error)
     if (is_model(&input)) {
         err = rbt_trained_decode(input.bytes, input.n, input.name, &trained, error);
         if (err == RBT_OK)
-            print_model(&trained);
+            print_model(&trained, vocab);
         rbt_trained_deinit(&trained);
         rbt_input_close(&input);
         return err;
     }
-    err = pattern ? rbt_data_read(path, &data, error) : rbt_data_take(&input, &data, error);
+    err = pattern ? rbt_data_read_as(path, reading, &data, error) : rbt_data_take(&input, reading, &data, error);
     if (err == RBT_OK)
-        print_data(&data);
+        err = print_data(&data, error);
     rbt_data_deinit(&data);
     return err;
 }
@@ -156,8 +242,14 @@ static rbt_err tell(const char *path, rbt_error *error)
 int cli_info(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
-    const char *path = NULL;
-    cli_arguments arguments = {NULL, 0, NULL, &path, 1, 0, false};
+    const char *path = NULL, *names = NULL;
+    cli_reading given = {0};
+    rbt_read_report report = {0};
+    rbt_reading reading = {0};
+    const cli_option own[] = {{"vocab", "FILE", "Names of the features, one per line, for a model's weights.", &names},
+                              CLI_READING_OPTIONS(&given)};
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &path, 1, 0, false};
+    rbt_vocab vocab = {0};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {
@@ -168,7 +260,16 @@ int cli_info(const cli_command *command, int argc, char **argv)
         error = (rbt_error){RBT_E_USAGE, "which file? give a model file or a data file"};
         err = RBT_E_USAGE;
     }
+    if (err == RBT_OK && names != NULL)
+        err = rbt_vocab_read(names, &vocab, &error);
     if (err == RBT_OK)
-        err = tell(path, &error);
-    return err == RBT_OK ? 0 : cli_fail(command, &error);
+        err = cli_reading_settle(&given, &report, &reading, &error);
+    reading.unlabelled = true;
+    if (err == RBT_OK)
+        err = tell(path, &reading, &vocab, &error);
+    rbt_vocab_deinit(&vocab);
+    if (err != RBT_OK)
+        return cli_fail(command, &error);
+    cli_reading_note(command, &report);
+    return 0;
 }

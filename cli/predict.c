@@ -70,7 +70,8 @@ static rbt_err write_rows(const rbt_trained *trained, const rbt_data *data, answ
     return err;
 }
 
-static rbt_err predict(const char *model, const char *path, const char *out, answer as, rbt_error *error)
+static rbt_err predict(const char *model, const char *path, const rbt_reading *reading, const char *out, answer as,
+                       rbt_error *error)
 {
     rbt_trained trained = {0};
     rbt_data data = {0};
@@ -84,7 +85,7 @@ static rbt_err predict(const char *model, const char *path, const char *out, ans
                        trained.model->about);
         goto deinit_trained;
     }
-    err = rbt_data_read(path, &data, error);
+    err = rbt_data_read_as(path, reading, &data, error);
     if (err != RBT_OK)
         goto deinit_trained;
     err = rbt_shape_apply(&trained.shape, false, &data, error);
@@ -109,9 +110,13 @@ int cli_predict(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
     const char *model = NULL, *data = NULL, *out = NULL, *as_text = NULL;
+    cli_reading given = {0};
+    rbt_read_report report = {0};
+    rbt_reading reading;
     const cli_option own[] = {
         {"model", "FILE", "The trained model.", &model},
-        {"data", "PATH", "The rows, LIBSVM text; - = standard input.", &data},
+        {"data", "PATH", "The rows: a file, a quoted pattern, or - = standard input. They need no labels.", &data},
+        CLI_READING_OPTIONS(&given),
         {"out", "FILE", "Where the answers go; - = standard output. [-]", &out},
         {"as", "label|probability|score", "What is written per row. [label]", &as_text},
     };
@@ -130,6 +135,13 @@ int cli_predict(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = answer_of(as_text, &as, &error);
     if (err == RBT_OK)
-        err = predict(model, data, out, as, &error);
-    return err == RBT_OK ? 0 : cli_fail(command, &error);
+        err = cli_reading_settle(&given, &report, &reading, &error);
+    reading.unlabelled = true;
+    if (err == RBT_OK)
+        err = predict(model, data, &reading, out, as, &error);
+    if (err != RBT_OK)
+        return cli_fail(command, &error);
+    report.unlabelled = 0; /* nothing special here */
+    cli_reading_note(command, &report);
+    return 0;
 }

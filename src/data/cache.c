@@ -19,7 +19,8 @@
 
 #define CHECKSUM_AT    56
 #define ROWS_AT_A_TIME 4096 /* rows checked by a thread before it takes the next */
-#define SECTIONS       4
+#define SECTIONS       6
+#define FLAG_WEIGHTS   1U
 
 /* Not text, and broken by whatever changes line ends or cuts the eighth bit. */
 static const unsigned char magic[8] = {0x89, 'R', 'B', 'D', '\r', '\n', 0x1a, '\n'};
@@ -66,12 +67,14 @@ static size_t padded(size_t bytes)
     return (bytes + RBT_CACHE_ALIGNMENT - 1) / RBT_CACHE_ALIGNMENT * RBT_CACHE_ALIGNMENT;
 }
 
-static void sections_of(const rbt_data *data, section sections[SECTIONS])
+static void sections_of(const rbt_data *data, rbt_cache_names names, section sections[SECTIONS])
 {
     sections[0] = (section){(const void *)data->start, (data->rows + 1) * sizeof *data->start};
     sections[1] = (section){(const void *)data->index, data->nnz * sizeof *data->index};
     sections[2] = (section){(const void *)data->value, data->nnz * sizeof *data->value};
     sections[3] = (section){(const void *)data->label, data->rows * sizeof *data->label};
+    sections[4] = (section){(const void *)data->weight, data->weight != NULL ? data->rows * sizeof *data->weight : 0};
+    sections[5] = (section){(const void *)names.at, names.bytes};
 }
 
 /* ---------------------------------------------------------------------------------------------------- checksum */
@@ -93,15 +96,16 @@ static void hash_block(void *context, size_t item)
         rbt_hash(h->sections[s].at + from, left < RBT_CACHE_BLOCK_BYTES ? left : RBT_CACHE_BLOCK_BYTES, 0);
 }
 
-uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data)
+uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data,
+                            rbt_cache_names names)
 {
     hashing h = {.first = {0}};
-    sections_of(data, h.sections);
+    sections_of(data, names, h.sections);
     for (size_t s = 0; s < SECTIONS; s++)
         h.first[s + 1] = h.first[s] + (h.sections[s].bytes + RBT_CACHE_BLOCK_BYTES - 1) / RBT_CACHE_BLOCK_BYTES;
     size_t blocks = h.first[SECTIONS];
     h.hashes = rbt_alloc(blocks, sizeof *h.hashes);
-    /* Up to four blocks are hashed before a second thread has begun. */
+    /* As many blocks as there are arrays are hashed before a second thread has begun. */
     rbt_parallel_for(blocks, blocks > SECTIONS ? rbt_parallel_threads() : 1, hash_block, &h);
     /* machine_fits: the hashes lie in memory as the format has them, little-endian. */
     uint64_t sum = rbt_hash(h.hashes, blocks * sizeof *h.hashes, rbt_hash(header, CHECKSUM_AT, 0));
@@ -121,30 +125,52 @@ static rbt_err refuse(const char *name, const char *what, rbt_error *error)
     return rbt_fail(error, RBT_E_DATA, "%s: the cache is damaged: %s; make it again with rubato convert", name, what);
 }
 
+/* A cache being read: what its header says, and where its arrays lie. */
+typedef struct reading {
+    rbt_data data;
+    rbt_cache_names names;
+    bool weighted;
+} reading;
+
+/* How many bytes each array takes, padding left out. */
+static void sizes_of(const reading *r, size_t sizes[SECTIONS])
+{
+    const size_t all[SECTIONS] = {(r->data.rows + 1) * sizeof *r->data.start,
+                                  r->data.nnz * sizeof *r->data.index,
+                                  r->data.nnz * sizeof *r->data.value,
+                                  r->data.rows * sizeof *r->data.label,
+                                  r->weighted ? r->data.rows * sizeof *r->data.weight : 0,
+                                  r->names.bytes};
+    memcpy(sizes, all, sizeof all);
+}
+
 /* The header's numbers, and whether the file is as long as they demand. */
-static rbt_err decode_header(const unsigned char *at, size_t n, const char *name, rbt_data *view, rbt_error *error)
+static rbt_err decode_header(const unsigned char *at, size_t n, const char *name, reading *r, rbt_error *error)
 {
     if (n < RBT_CACHE_HEADER_BYTES)
         return refuse(name, "it ends within its header", error);
     uint64_t version = get_u64(at + 8), rows = get_u64(at + 16), cols = get_u64(at + 24), nnz = get_u64(at + 32);
+    uint64_t flags = get_u64(at + 40) & UINT32_MAX, labels = get_u64(at + 40) >> 32, names = get_u64(at + 48);
     if (version != RBT_CACHE_VERSION)
         return rbt_fail(error, RBT_E_UNSUPPORTED,
-                        "%s: the cache has format version %llu, this program reads version %d; make it again with "
-                        "rubato convert",
+                        "%s: the cache has format version %llu, this program reads version %d; make it again from its "
+                        "text with rubato convert",
                         name, (unsigned long long)version, RBT_CACHE_VERSION);
-    if (get_u64(at + 40) != 0 || get_u64(at + 48) != 0)
-        return refuse(name, "bytes 40 to 55 should be zero", error);
+    if ((flags & ~(uint64_t)FLAG_WEIGHTS) != 0)
+        return refuse(name, "byte 40 has flags that do not exist", error);
     if (cols >= RBT_DATA_INDEX_LIMIT)
         return refuse(name, "byte 24 has more columns than there can be", error);
-    /* Neither can be more than the file has bytes; after this no sum below overflows. */
-    if (rows == 0 || rows > n / 12 || nnz > n / 8)
-        return refuse(name, "its length does not fit the rows and features it promises", error);
-    *view = (rbt_data){.rows = (size_t)rows, .cols = (size_t)cols, .nnz = (size_t)nnz};
-    section s[SECTIONS];
-    sections_of(view, s);
-    size_t need = RBT_CACHE_HEADER_BYTES;
+    /* None can be more than the file has bytes; after this no sum below overflows. */
+    if (rows == 0 || rows > n / 12 || nnz > n / 8 || names > n || labels > names || (labels == 0) != (names == 0))
+        return refuse(name, "its length does not fit the rows, features and labels it promises", error);
+    *r = (reading){
+        .data = {.rows = (size_t)rows, .cols = (size_t)cols, .nnz = (size_t)nnz, .label_count = (size_t)labels},
+        .names = {NULL, (size_t)names},
+        .weighted = (flags & FLAG_WEIGHTS) != 0};
+    size_t sizes[SECTIONS], need = RBT_CACHE_HEADER_BYTES;
+    sizes_of(r, sizes);
     for (size_t i = 0; i < SECTIONS; i++)
-        need += padded(s[i].bytes);
+        need += padded(sizes[i]);
     if (need != n)
         return rbt_fail(error, RBT_E_DATA,
                         "%s: the cache is damaged: it has %zu bytes and should have %zu; make it again with rubato "
@@ -153,25 +179,43 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
     return RBT_OK;
 }
 
-/* Points the view's arrays into the file; false when the padding after one of them is not zero. */
-static bool lay_out(const unsigned char *at, rbt_data *view)
+/* Points the arrays into the file; false when the padding after one of them is not zero. */
+static bool lay_out(const unsigned char *at, reading *r)
 {
-    section s[SECTIONS];
+    size_t sizes[SECTIONS];
     const unsigned char *begin[SECTIONS];
     bool zero = true;
-    sections_of(view, s);
+    sizes_of(r, sizes);
     at += RBT_CACHE_HEADER_BYTES;
     for (size_t i = 0; i < SECTIONS; i++) {
         begin[i] = at;
-        for (size_t k = s[i].bytes; k < padded(s[i].bytes); k++)
+        for (size_t k = sizes[i]; k < padded(sizes[i]); k++)
             zero = zero && at[k] == 0;
-        at += padded(s[i].bytes);
+        at += padded(sizes[i]);
     }
-    view->start = (size_t *)(uintptr_t)begin[0];
-    view->index = (uint32_t *)(uintptr_t)begin[1];
-    view->value = (float *)(uintptr_t)begin[2];
-    view->label = (float *)(uintptr_t)begin[3];
+    r->data.start = (size_t *)(uintptr_t)begin[0];
+    r->data.index = (uint32_t *)(uintptr_t)begin[1];
+    r->data.value = (float *)(uintptr_t)begin[2];
+    r->data.label = (float *)(uintptr_t)begin[3];
+    r->data.weight = r->weighted ? (float *)(uintptr_t)begin[4] : NULL;
+    r->names.at = (const char *)begin[5];
     return zero;
+}
+
+/* As many names as there are labels, each ended by a zero, ascending? */
+static bool names_fit(rbt_cache_names names, size_t count)
+{
+    const char *at = names.at, *end = names.at + names.bytes, *before = NULL;
+    if (names.bytes == 0)
+        return count == 0;
+    if (end[-1] != '\0')
+        return false;
+    for (; at < end; at += strlen(at) + 1, count--) {
+        if (count == 0 || (before != NULL && strcmp(before, at) >= 0))
+            return false;
+        before = at;
+    }
+    return count == 0;
 }
 
 typedef struct checking {
@@ -187,6 +231,12 @@ static inline uint32_t is_bad_value(float value)
     return (bits & 0x7fffffff) - 1 >= 0x7f800000 - 1;
 }
 
+/* Is it the number of one of so many names? */
+static inline bool is_label(float label, size_t count)
+{
+    return label >= 0 && label < (float)count && label == floorf(label);
+}
+
 /* What a correct checksum does not vouch for: the promises of data.h, for some rows. */
 static void check_rows(void *context, size_t item)
 {
@@ -197,6 +247,8 @@ static void check_rows(void *context, size_t item)
     for (; row < end && bad == 0; row++) {
         size_t from = d->start[row], to = d->start[row + 1];
         bad |= from > to || to > d->nnz || !isfinite(d->label[row]);
+        bad |= d->weight != NULL && !(d->weight[row] > 0 && isfinite(d->weight[row]));
+        bad |= d->label_count > 0 && !is_label(d->label[row], d->label_count);
         if (bad != 0 || from == to)
             continue;
         bad |= d->index[to - 1] >= d->cols; /* the last is the largest when they ascend */
@@ -209,44 +261,74 @@ static void check_rows(void *context, size_t item)
         atomic_store_explicit(&c->wrong, true, memory_order_relaxed);
 }
 
-rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_error *error)
+rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_cache_names *names,
+                         rbt_error *error)
 {
     const unsigned char *at = bytes;
-    rbt_data d = {0};
+    reading r = {.weighted = false};
     if (!machine_fits())
         return refuse_machine(name, error);
     if (!rbt_cache_recognise(bytes, n))
         return refuse(name, "its first bytes are others", error);
-    rbt_err err = decode_header(at, n, name, &d, error);
+    rbt_err err = decode_header(at, n, name, &r, error);
     if (err != RBT_OK)
         return err;
-    if (!lay_out(at, &d))
+    if (!lay_out(at, &r))
         return refuse(name, "padding between its arrays should be zero", error);
-    if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum(at, &d))
+    if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum(at, &r.data, r.names))
         return refuse(name, "its checksum does not match", error);
-    checking c = {.data = &d};
-    if (d.start[0] != 0 || d.start[d.rows] != d.nnz)
+    const rbt_data *d = &r.data;
+    checking c = {.data = d};
+    if (d->start[0] != 0 || d->start[d->rows] != d->nnz)
         return refuse(name, "its rows do not cover its features", error);
-    rbt_parallel_for((d.rows + ROWS_AT_A_TIME - 1) / ROWS_AT_A_TIME, rbt_parallel_threads(), check_rows, &c);
+    if (!names_fit(r.names, d->label_count))
+        return refuse(name, "the names of its labels are not as many as it says, or do not ascend", error);
+    rbt_parallel_for((d->rows + ROWS_AT_A_TIME - 1) / ROWS_AT_A_TIME, rbt_parallel_threads(), check_rows, &c);
     if (atomic_load_explicit(&c.wrong, memory_order_relaxed))
         return refuse(name, "a row in it breaks the rules for rows", error);
-    *view = d;
+    *view = r.data;
+    *names = r.names;
     return RBT_OK;
+}
+
+static char **names_of(rbt_cache_names names, size_t count)
+{
+    char **list = count > 0 ? rbt_alloc(count, sizeof *list) : NULL;
+    const char *at = names.at;
+    for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
+        list[i] = rbt_strdup(at);
+    return list;
+}
+
+/* A copy of an array of rows, NULL for NULL. */
+static float *copy_of(const float *from, size_t rows)
+{
+    float *to = from != NULL ? rbt_try_alloc_raw(rows, sizeof *to) : NULL;
+    if (to != NULL)
+        memcpy(to, from, rows * sizeof *to);
+    return to;
 }
 
 rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error)
 {
     rbt_data view = {0};
-    rbt_err err = rbt_cache_decode(input->bytes, input->n, input->name, &view, error);
+    rbt_cache_names names = {0};
+    rbt_err err = rbt_cache_decode(input->bytes, input->n, input->name, &view, &names, error);
     if (err != RBT_OK)
         return err;
+    view.label_names = names_of(names, view.label_count);
     if (input->mapped) {
-        float *label = rbt_try_alloc_raw(view.rows, sizeof *label); /* labels are renumbered by whoever trains */
-        if (label == NULL)
-            return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the labels of %zu rows", input->name,
-                            view.rows);
-        memcpy(label, view.label, view.rows * sizeof *label);
+        /* Labels are renumbered by whoever trains. */
+        float *label = copy_of(view.label, view.rows), *weight = copy_of(view.weight, view.rows);
+        if (label == NULL || (view.weight != NULL && weight == NULL)) {
+            rbt_free(label);
+            rbt_free(weight);
+            err = rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the labels of %zu rows", input->name,
+                           view.rows);
+            goto free_names;
+        }
         view.label = label;
+        view.weight = weight;
         (void)madvise((void *)(uintptr_t)input->bytes, input->n, MADV_NORMAL); /* training goes to and fro */
         view.mapping = (void *)(uintptr_t)input->bytes;
         view.mapping_bytes = input->n;
@@ -254,17 +336,22 @@ rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error)
         *data = view;
         return RBT_OK;
     }
-    return rbt_data_join(&view, 1, data, error);
+    err = rbt_data_join(&view, 1, data, error);
+free_names:
+    for (size_t i = 0; i < view.label_count; i++)
+        rbt_free(view.label_names[i]);
+    rbt_free(view.label_names);
+    return err;
 }
 
 /* ----------------------------------------------------------------------------------------------------- writing */
 
-static rbt_err put_sections(const rbt_data *data, rbt_output *output, rbt_error *error)
+static rbt_err put_sections(const rbt_data *data, rbt_cache_names names, rbt_output *output, rbt_error *error)
 {
     static const unsigned char zeros[RBT_CACHE_ALIGNMENT];
     section s[SECTIONS];
     rbt_err err = RBT_OK;
-    sections_of(data, s);
+    sections_of(data, names, s);
     for (size_t i = 0; err == RBT_OK && i < SECTIONS; i++) {
         err = rbt_output_put(output, s[i].at, s[i].bytes, error);
         if (err == RBT_OK)
@@ -273,35 +360,78 @@ static rbt_err put_sections(const rbt_data *data, rbt_output *output, rbt_error 
     return err;
 }
 
-rbt_err rbt_cache_write(const rbt_data *data, const char *path, rbt_error *error)
+/* The names one after the other, each with its zero. */
+static rbt_err gather_names(const rbt_data *data, const char *path, char **all, rbt_cache_names *names,
+                            rbt_error *error)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < data->label_count; i++)
+        bytes += strlen(data->label_names[i]) + 1;
+    char *at = rbt_try_alloc_raw(bytes, 1);
+    if (at == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the names of %zu labels", path,
+                        data->label_count);
+    *all = at;
+    *names = (rbt_cache_names){at, bytes};
+    for (size_t i = 0; i < data->label_count; i++) {
+        size_t n = strlen(data->label_names[i]) + 1;
+        memcpy(at, data->label_names[i], n);
+        at += n;
+    }
+    return RBT_OK;
+}
+
+static rbt_err check_data(const rbt_data *data, rbt_cache_names names, const char *path, rbt_error *error)
+{
+    checking c = {.data = data};
+    rbt_parallel_for((data->rows + ROWS_AT_A_TIME - 1) / ROWS_AT_A_TIME, rbt_parallel_threads(), check_rows, &c);
+    if (data->start[0] != 0 || data->start[data->rows] != data->nnz ||
+        atomic_load_explicit(&c.wrong, memory_order_relaxed) || !names_fit(names, data->label_count))
+        return rbt_fail(
+            error, RBT_E_DATA,
+            "%s: not written: a row's indices do not ascend below %zu, or a value is zero or not finite, or a "
+            "weight or a label is none",
+            path, data->cols);
+    return RBT_OK;
+}
+
+static rbt_err write_file(const rbt_data *data, rbt_cache_names names, const char *path, rbt_error *error)
 {
     unsigned char header[RBT_CACHE_HEADER_BYTES] = {0};
     rbt_output output;
-    checking c = {.data = data};
-    if (!machine_fits())
-        return refuse_machine(path, error);
-    if (data->rows == 0)
-        return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
-    rbt_parallel_for((data->rows + ROWS_AT_A_TIME - 1) / ROWS_AT_A_TIME, rbt_parallel_threads(), check_rows, &c);
-    if (data->start[0] != 0 || data->start[data->rows] != data->nnz ||
-        atomic_load_explicit(&c.wrong, memory_order_relaxed))
-        return rbt_fail(error, RBT_E_DATA,
-                        "%s: not written: a row's indices do not ascend below %zu, or a value is zero or not finite",
-                        path, data->cols);
     memcpy(header, magic, sizeof magic);
     put_u64(header + 8, RBT_CACHE_VERSION);
     put_u64(header + 16, data->rows);
     put_u64(header + 24, data->cols);
     put_u64(header + 32, data->nnz);
-    put_u64(header + CHECKSUM_AT, rbt_cache_checksum(header, data));
+    put_u64(header + 40, (data->weight != NULL ? FLAG_WEIGHTS : 0) | (uint64_t)data->label_count << 32);
+    put_u64(header + 48, names.bytes);
+    put_u64(header + CHECKSUM_AT, rbt_cache_checksum(header, data, names));
     rbt_err err = rbt_output_open(path, &output, error);
     if (err != RBT_OK)
         return err;
     err = rbt_output_put(&output, header, sizeof header, error);
     if (err == RBT_OK)
-        err = put_sections(data, &output, error);
+        err = put_sections(data, names, &output, error);
     if (err == RBT_OK)
         return rbt_output_finish(&output, true, error);
     rbt_output_abandon(&output);
+    return err;
+}
+
+rbt_err rbt_cache_write(const rbt_data *data, const char *path, rbt_error *error)
+{
+    char *all = NULL;
+    rbt_cache_names names = {0};
+    if (!machine_fits())
+        return refuse_machine(path, error);
+    if (data->rows == 0)
+        return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
+    rbt_err err = gather_names(data, path, &all, &names, error);
+    if (err == RBT_OK)
+        err = check_data(data, names, path, error);
+    if (err == RBT_OK)
+        err = write_file(data, names, path, error);
+    rbt_free(all);
     return err;
 }

@@ -1,6 +1,6 @@
 /* The binary cache: an rbt_data in a file that is mapped instead of parsed. The format is docs/formats.md.
  *
- * Called by data.c (reading) and `rubato convert` (writing). Always holds: a file appears complete or not at all; any
+ * Called by read.c (reading) and `rubato convert` (writing). Always holds: a file appears complete or not at all; any
  * damaged byte and any cut is detected; what is accepted keeps every promise of an rbt_data (data.h), whoever wrote it.
  * Reading checks all bytes once, in parallel, and copies none. Proved by tests/unit/test_datacache.c and
  * tests/fuzz/fuzz_cache.c.
@@ -10,7 +10,7 @@
 
 #include "data/file.h"
 
-#define RBT_CACHE_VERSION      1
+#define RBT_CACHE_VERSION      2
 #define RBT_CACHE_HEADER_BYTES 64
 #define RBT_CACHE_ALIGNMENT    64                    /* where every array begins, in the file and so in memory */
 #define RBT_CACHE_BLOCK_BYTES  (size_t)(1024 * 1024) /* what is hashed at a time */
@@ -18,9 +18,16 @@
 /* Do the bytes begin like a cache? */
 bool rbt_cache_recognise(const void *bytes, size_t n);
 
-/* Checks everything, and makes `view` point into the bytes, which must be aligned to 8 and outlive it. A view owns
- * nothing: it is not for rbt_data_deinit. */
-rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_error *error);
+/* The names of labels in a cache: one after the other, each ended by a zero. */
+typedef struct rbt_cache_names {
+    const char *at;
+    size_t bytes;
+} rbt_cache_names;
+
+/* Checks everything, and makes `view` and `names` point into the bytes, which must be aligned to 8 and outlive them. A view
+ * owns nothing and is not for rbt_data_deinit; its label_count tells how many names there are, its label_names is NULL. */
+rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_cache_names *names,
+                         rbt_error *error);
 
 /* The cache in an input as data: the mapping goes over to the data when there is one (the input is then empty), else
  * the arrays are copied. On failure the input is as it was. */
@@ -30,6 +37,7 @@ rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error);
 rbt_err rbt_cache_write(const rbt_data *data, const char *path, rbt_error *error);
 
 /* The checksum that belongs at byte 56 of a header (whose first 56 bytes it covers) in front of this data. */
-uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data);
+uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data,
+                            rbt_cache_names names);
 
 #endif

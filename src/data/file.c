@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +154,8 @@ static rbt_err flush(rbt_output *output, rbt_error *error)
 
 rbt_err rbt_output_put(rbt_output *output, const void *bytes, size_t n, rbt_error *error)
 {
+    if (n == 0)
+        return RBT_OK; /* bytes may be NULL then */
     if (n > BUFFER_BYTES - output->used) {
         rbt_err err = flush(output, error);
         if (err != RBT_OK)
@@ -169,6 +172,17 @@ rbt_err rbt_output_put(rbt_output *output, const void *bytes, size_t n, rbt_erro
 static bool keep_on_disk(int fd)
 {
     return fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP;
+}
+
+rbt_err rbt_output_print(rbt_output *output, rbt_error *error, const char *format, ...)
+{
+    char text[RBT_OUTPUT_PRINT_MAX + 1];
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    RBT_ASSERT(n >= 0 && n <= RBT_OUTPUT_PRINT_MAX);
+    return rbt_output_put(output, text, (size_t)n, error);
 }
 
 rbt_err rbt_output_finish(rbt_output *output, bool durable, rbt_error *error)

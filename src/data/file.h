@@ -1,6 +1,6 @@
 /* Whole files in, whole files out: the only place of data and model that opens files.
  *
- * Called by data.c, libsvm.c, cache.c and src/model/trained.c. Always holds: a file that could not be written completely leaves
+ * Called by read.c, libsvm.c, cache.c and src/model/trained.c. Always holds: a file that could not be written completely leaves
  * nothing behind, and what stood at its path before stays as it was; every failure names the path and the system's
  * reason. Proved by tests/unit/test_libsvm.c and test_trained.c (full device, file size limit, missing folder).
  */
@@ -38,6 +38,11 @@ typedef struct rbt_output {
 
 rbt_err rbt_output_open(const char *path, rbt_output *output, rbt_error *error);
 rbt_err rbt_output_put(rbt_output *output, const void *bytes, size_t n, rbt_error *error);
+
+/* Puts printf-style text of at most RBT_OUTPUT_PRINT_MAX characters. */
+#define RBT_OUTPUT_PRINT_MAX 512
+rbt_err rbt_output_print(rbt_output *output, rbt_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Ends the file: writes what is left, asks the disk to keep it when `durable`, puts it in place. On failure nothing is
  * left behind. Either way the output is gone afterwards. */

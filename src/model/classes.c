@@ -65,7 +65,7 @@ static void collect(const rbt_data *data, size_t enough, found *f)
         if (label == last)
             continue;
         size_t at = place_of(f->value.at, f->value.count, label);
-        if (at == f->value.count || f->value.at[at] != label)
+        if (at == f->value.count || (f->value.at != NULL && f->value.at[at] != label))
             insert(f, at, label, r + 1);
         last = label;
     }
@@ -86,6 +86,7 @@ static rbt_err refuse_classes(const rbt_data *data, const found *f, size_t wante
     char a[RBT_LABEL_ROOM], b[RBT_LABEL_ROOM], c[RBT_LABEL_ROOM];
     const double *v = f->value.at;
     const size_t *row = f->row.at;
+    RBT_ASSERT(v != NULL && f->value.count > 0); /* rbt_shape_set_cols has refused data without rows */
     if (f->value.count == 1)
         return rbt_fail(error, RBT_E_DATA,
                         "all %zu rows have the label %s; a classifier needs at least two different labels, for example "

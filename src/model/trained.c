@@ -271,6 +271,7 @@ static rbt_err decode_classes(const unsigned char *at, const char *name, rbt_tra
                               rbt_error *error)
 {
     size_t names = (size_t)get_u64(at + 32);
+    RBT_ASSERT(t->model != NULL);
     *bytes = names > 0 ? names : 8 * t->shape.classes;
     if (t->model->size == rbt_model_lr.size && t->shape.classes != (rbt_model_is_classifier(t->model) ? 2 : 0))
         return rbt_fail(error, RBT_E_DATA,

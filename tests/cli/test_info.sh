@@ -1,0 +1,50 @@
+#!/bin/sh
+# rubato info: what it says of data and of models agrees with the files.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# data: Delta, rho and label counts against plain loops
+"$RUBATO" gen lr --out data.svm --rows 300 --cols 2000 --nnz 3 --seed 3
+expect 0 info data.svm
+python3 - "$out" <<'PYTHON' || fail 'info disagrees with the data'
+import sys
+said = dict((line[:11].strip(), line[12:]) for line in open(sys.argv[1]))
+rows = [(line.split()[0], {item.split(":")[0] for item in line.split()[1:] if not item.endswith(":0")}) for line in open("data.svm")]
+features = [f for _, row in rows for f in row]
+assert said["rows"].split()[0] == "300" and said["non-zeros"].split(";")[0] == str(len(features))
+assert "of which %d occur" % len(set(features)) in said["features"]
+delta = max(features.count(f) for f in set(features)) / 300
+rho = max(sum(bool(a & b) for _, b in rows) for _, a in rows) / 300
+assert abs(float(said["Delta"].split()[0]) - delta) < 1e-4 and abs(float(said["rho"].split()[0]) - rho) < 1e-4
+assert said["labels"].startswith("-1: %d rows" % sum(label == "-1" for label, _ in rows))
+PYTHON
+
+awk 'BEGIN { for (i = 1; i <= 2000; i++) print i / 8, (i % 7 + 1) ":1" }' >numbers.svm
+expect 0 info numbers.svm
+prints 'more than 1000 different ones, 0.125 to 250'
+awk 'BEGIN { for (i = 1; i <= 30; i++) print i, "1:1" }' >many.svm
+expect 0 info many.svm
+prints 'and 10 other labels'
+prints 'Delta       1 '
+prints 'rho         1 '
+
+# a model of each kind, with names of features
+printf 'alpha\nbeta\t17\ngamma\n' >vocab
+awk 'BEGIN { for (i = 0; i < 90; i++) print i % 3 + 1, (i % 3 + 1) ":1" }' >three.svm
+expect 0 train softmax --data three.svm --workers 1 --epochs 20 --lr 1 --out softmax.rbt --quiet
+expect 0 info softmax.rbt --vocab vocab
+prints 'labels      1, 2, 3'
+prints 'parameters  12'
+python3 - "$out" <<'PYTHON' || fail 'the largest weight of each class is not its own feature'
+import sys
+text = open(sys.argv[1]).read()
+for label, name in (("1", "alpha"), ("2", "beta"), ("3", "gamma")):
+    first = text.split(" label %s\n" % label)[1].split("\n")[0].split()
+    assert first[0] == label and float(first[1]) > 0 and first[2] == name, first
+PYTHON
+expect 0 train linear --data numbers.svm --workers 1 --epochs 1 --lr 0.001 --no-bias --out linear.rbt --quiet
+expect 0 info linear.rbt
+prints 'model       linear'
+! grep -q '^labels\|^bias' "$out" || fail 'a regression without bias has labels or a bias'
+expect 1 info softmax.rbt --vocab missing
+says 'missing: cannot be opened'
