@@ -33,8 +33,8 @@ typedef struct rbt_sgd {
     float momentum;
     float *share;  /* per feature rows / rows with it; NULL without penalties */
     float *shrink; /* plain steps with l2: per feature what its weight is multiplied with after a step of this pass */
-    float *first;  /* per parameter: velocity, sum of squares, first moment, sum of values */
-    float *second; /* per parameter: second moment, last step seen */
+    float *first;  /* per parameter: velocity, sum of squares, first moment, sum of changes by step */
+    float *second; /* per parameter: second moment */
 } rbt_sgd;
 
 rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer optimizer, double momentum,

@@ -235,9 +235,9 @@ static bool is_looked_at(const training *t)
 static bool look(training *t, bool last, bool looked_at, rbt_shared_listener *listener, void *context)
 {
     rbt_shared_pass state = {.clock = t->clock, .gap = NAN};
+    if (is_dual(t) && (looked_at || t->problem->shape->bias)) /* the next pass needs the biases */
+        state.objective = settle_dual(t, last, &state.gap);
     if (looked_at) {
-        if (is_dual(t))
-            state.objective = settle_dual(t, last, &state.gap);
         state.w = parameters(t);
         if (is_newton(t))
             state.objective = t->objective;

@@ -100,9 +100,19 @@ for l1 in 0.001 0.005 0.02; do
     expect 0 train lr --data two.svm --l1 $l1 --out m.rbt --json run.json --quiet
     check run.json "first['optimizer'] == 'sdca' and first['l1'] == $l1"
     expect 0 info m.rbt
-    now=$(awk '$1 == "parameters" { print $5 }' "$out")
-    [ "$now" -gt 0 ] && [ "$now" -lt "$nonzeros" ] || fail "l1 $l1: $now parameters are not zero, before it were $nonzeros"
+    now=$(awk '$1 == "parameters" { print $5 }' "${out:?}")
+    if [ "$now" -eq 0 ] || [ "$now" -ge "$nonzeros" ]; then
+        fail "l1 $l1: $now parameters are not zero, before it were $nonzeros"
+    fi
     nonzeros=$now
+done
+# ... and the same objective from batches and servers, whatever makes the steps
+expect 0 train lr --data two.svm --l1 0.005 --tolerance 1e-7 --epochs 300 --json optimum.json --quiet
+for optimizer in 'sgd --lr 0.5' 'momentum --lr 0.05' adagrad adam; do
+    # shellcheck disable=SC2086 # several words
+    expect 0 train lr --data two.svm --l1 0.005 --sync bsp --workers 2 --batch 5 --epochs 100 --decay mult:0.95 --optimizer $optimizer \
+        --json run.json --quiet
+    check run.json "-1e-6 < last['loss'] / $(loss_of optimum.json) - 1 < 5e-3"
 done
 
 # --patience: ends after so many looks without a better one, and saves the best

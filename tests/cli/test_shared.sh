@@ -94,6 +94,8 @@ refuses '--verify makes no sense with --sync hogwild' --sync hogwild --verify
 refuses 'sequential has one worker' --sync sequential --workers 2
 refuses 'in one memory' --sync ssp --optimizer sdca
 refuses 'in one memory' --sync bsp --optimizer asgd
+refuses '--l1 makes no sense with --rule adagrad' --rule adagrad --l1 0.1
+refuses '--optimizer makes no sense with --rule adagrad' --rule adagrad --optimizer momentum
 expect 2 train svm --data d.svm --optimizer newton
 says 'needs a smooth loss'
 
@@ -106,7 +108,10 @@ says 'use a smaller --lr'
 # more threads than the system gives (the sanitizers need more memory than such a limit leaves)
 if [ "$RUBATO_SANITIZED" -eq 0 ]; then
     code=0
-    (ulimit -v 1500000 && exec "$RUBATO" train lr --data d.svm --sync hogwild --workers 2000 >"$out" 2>"$err") || code=$?
+    python3 -c '
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (1500000000, 1500000000))
+os.execv(sys.argv[1], sys.argv[1:])' "$RUBATO" train lr --data d.svm --sync hogwild --workers 2000 >"${out:?}" 2>"${err:?}" || code=$?
     [ "$code" -eq 1 ] || fail "no threads: exit code $code"
     says 'use fewer --workers'
 fi

@@ -74,6 +74,21 @@ static void softmax_of_two_classes_settles_its_biases(void **state)
     test_problem_deinit(&p);
 }
 
+static void the_outcome_does_not_depend_on_how_often_one_looks(void **state)
+{
+    test_kind kind = kind_of("lr");
+    test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 1, .passes = 30};
+    float often[21], once[21];
+    test_problem p;
+    (void)state;
+    test_problem_init(&p, &kind);
+    (void)train(&p.problem, &t, often);
+    t.eval_last = true;
+    (void)train(&p.problem, &t, once);
+    assert_memory_equal(often, once, sizeof often);
+    test_problem_deinit(&p);
+}
+
 /* Far from the optimum hardly any row bends: a bias that trusted that would be lost for ever. */
 static void the_biases_stay_bounded_when_features_are_large(void **state)
 {
@@ -174,7 +189,7 @@ static void restoring_gives_what_the_steps_have_added_up(void **state)
     for (int pass = 0; pass < 5; pass++)
         rbt_walker_rows(&walker, rows, 200, 200);
     memcpy(again, w, sizeof w);
-    rbt_sdca_restore(&sdca, again);
+    rbt_sdca_restore(&sdca, again, team);
     for (size_t i = 0; i < 84; i++)
         assert_true(fabsf(w[i] - again[i]) < 1e-4F);
     rbt_walker_deinit(&walker);
@@ -190,6 +205,7 @@ int main(void)
         cmocka_unit_test(every_smooth_loss_reaches_the_optimum_with_and_without_bias_weights_and_l1),
         cmocka_unit_test(the_hinge_reaches_the_optimum),
         cmocka_unit_test(softmax_of_two_classes_settles_its_biases),
+        cmocka_unit_test(the_outcome_does_not_depend_on_how_often_one_looks),
         cmocka_unit_test(the_biases_stay_bounded_when_features_are_large),
         cmocka_unit_test(the_gap_bounds_the_distance_to_the_optimum_and_vanishes),
         cmocka_unit_test(l1_makes_true_zeros_where_the_reference_has_them),

@@ -237,6 +237,40 @@ static void every_optimizer_lowers_the_objective_of_every_loss(void **state)
             }
 }
 
+static void averaged_steps_end_with_the_mean_over_the_steps(void **state)
+{
+    test_kind kind = kind_of("softmax");
+    test_problem p;
+    float w[2][84] = {{0}}, mean[84];
+    double sum[84] = {0};
+    (void)state;
+    test_problem_init(&p, &kind);
+    for (unsigned averaged = 0; averaged < 2; averaged++) {
+        rbt_sgd sgd;
+        rbt_walk walk;
+        rbt_walker walker;
+        assert_int_equal(rbt_sgd_init(&sgd, &p.problem, averaged ? RBT_OPTIMIZER_ASGD : RBT_OPTIMIZER_SGD, 0, NULL), 0);
+        assert_int_equal(rbt_walk_init(&walk, &p.problem, RBT_ACCESS_ALONE, 1, NULL), RBT_OK);
+        rbt_sgd_attach(&sgd, &walk);
+        rbt_walker_init(&walker, &walk, w[averaged], 0);
+        walker.rate = 0.1;
+        rbt_sgd_begin(&sgd, 0.1);
+        for (uint32_t r = 0; r < 300; r++) {
+            rbt_walker_rows(&walker, &r, 1, 1);
+            for (size_t i = 0; averaged == 0 && i < 84; i++)
+                sum[i] += (double)w[0][i];
+        }
+        if (averaged)
+            rbt_sgd_average(&sgd, w[1], 300, mean);
+        rbt_walker_deinit(&walker);
+        rbt_walk_deinit(&walk);
+        rbt_sgd_deinit(&sgd);
+    }
+    for (size_t i = 0; i < 84; i++)
+        assert_true(fabs((double)mean[i] - sum[i] / 300) < 1e-5);
+    test_problem_deinit(&p);
+}
+
 /* The mean of averaged steps is of the last pass, however seldom one looks at it. */
 static void averaged_steps_do_not_depend_on_how_often_one_looks(void **state)
 {
@@ -438,6 +472,7 @@ int main(void)
         cmocka_unit_test(l1_by_steps_leads_to_the_optimum_of_proximal_gradients),
         cmocka_unit_test(l1_makes_true_zeros),
         cmocka_unit_test(every_optimizer_lowers_the_objective_of_every_loss),
+        cmocka_unit_test(averaged_steps_end_with_the_mean_over_the_steps),
         cmocka_unit_test(averaged_steps_do_not_depend_on_how_often_one_looks),
         cmocka_unit_test(stopping_between_two_looks_keeps_what_was_learned),
         cmocka_unit_test(the_rate_found_neither_blows_up_nor_crawls_on_badly_scaled_data),
