@@ -78,6 +78,21 @@ static rbt_err evaluate_valid(rbt_evaluation *evaluation, const rbt_progress *pr
     return RBT_OK;
 }
 
+static rbt_err diverged(const rbt_evaluation *evaluation, const rbt_progress *progress, rbt_error *error)
+{
+    const rbt_options *options = evaluation->training->options;
+
+    if (options->optimizer >= RBT_OPTIMIZER_SDCA)
+        return rbt_fail(
+            error, RBT_E_DIVERGED,
+            "training diverged: the objective became %g after clock %llu; use --normalize standard, a larger "
+            "--l2, or --workers 1",
+            progress->loss, (unsigned long long)progress->clock_min);
+    return rbt_fail(error, RBT_E_DIVERGED,
+                    "training diverged: the objective became %g after clock %llu; use a smaller --lr (it is %g)",
+                    progress->loss, (unsigned long long)progress->clock_min, options->lr);
+}
+
 rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap, rbt_progress *progress,
                             rbt_error *error)
 {
@@ -88,9 +103,7 @@ rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap,
     evaluation->objectives[evaluation->evaluations++ % RBT_LAST_OBJECTIVES] = loss;
     evaluation->last = *progress;
     if (!isfinite(loss) || loss > BLOW_UP * evaluation->first)
-        return rbt_fail(error, RBT_E_DIVERGED,
-                        "training diverged: the objective became %g after clock %llu; use a smaller --lr (it is %g)",
-                        loss, (unsigned long long)progress->clock_min, evaluation->training->options->lr);
+        return diverged(evaluation, progress, error);
     if (evaluation->valid != NULL)
         err = evaluate_valid(evaluation, progress, &valid, error);
     if (err == RBT_OK && evaluation->on_progress != NULL)

@@ -161,20 +161,39 @@ static rbt_err standardise(rbt_loaded *loaded, rbt_error *error)
     return err;
 }
 
+/* Do so few features occur in the data that there are at most FEW_PARAMETERS to learn? Looks only as long as it may. */
+static bool has_few_parameters(const rbt_problem *problem)
+{
+    const rbt_data *data = problem->data;
+    size_t limit = FEW_PARAMETERS / problem->outputs, used = 0, bytes = problem->shape->cols / 8 + 1;
+    unsigned char *seen = rbt_alloc(bytes, 1);
+
+    for (size_t i = 0; i < data->nnz && used <= limit; i++) {
+        uint32_t j = data->index[i];
+        if (j < problem->shape->cols && (seen[j / 8] >> (j % 8) & 1) == 0) {
+            seen[j / 8] |= (unsigned char)(1 << (j % 8));
+            used++;
+        }
+    }
+    rbt_free(seen);
+    return used <= limit;
+}
+
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
  * second derivatives are cheap; dual coordinate ascent for many. */
 static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, rbt_error *error)
 {
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
+    bool few = has_few_parameters(&problem);
+
     if (options->optimizer == RBT_OPTIMIZER_AUTO)
-        options->optimizer =
-            problem.n <= FEW_PARAMETERS && rbt_newton_fits(&problem) ? RBT_OPTIMIZER_NEWTON : RBT_OPTIMIZER_SDCA;
+        options->optimizer = few && rbt_newton_fits(&problem) ? RBT_OPTIMIZER_NEWTON : RBT_OPTIMIZER_SDCA;
     if (options->optimizer == RBT_OPTIMIZER_NEWTON && !rbt_newton_fits(&problem))
         return rbt_fail(error, RBT_E_USAGE,
                         "--optimizer newton needs a smooth loss, which that of %s is not; use --optimizer sdca, or "
                         "train svm2",
                         loaded->model->name);
-    if (options->workers_auto && problem.n <= FEW_PARAMETERS && options->optimizer != RBT_OPTIMIZER_NEWTON)
+    if (options->workers_auto && few && options->optimizer != RBT_OPTIMIZER_NEWTON)
         options->workers = 1;
     return RBT_OK;
 }

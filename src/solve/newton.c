@@ -14,7 +14,7 @@
 #include "solve/rows.h"
 
 #define CG_STEPS 200
-#define CG_WORTH 0.3 /* of the mean step's gain: a step of conjugate gradients that brings less is the last */
+#define CG_WORTH 0.1 /* of the mean step's gain: a step of conjugate gradients that brings less is the last */
 #define HALVINGS 30
 #define SLACK    1e-4 /* of the fall the slope promises, that a step must bring */
 

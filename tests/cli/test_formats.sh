@@ -69,19 +69,19 @@ says 'no such column; it has: label, c1, c2'
 printf 'y,w,a,b\n1,2,1,0\n0,1,0,1\n1,1,0.5,2\n' >weighted.csv
 printf '1 2 | 0:1\n0 | 1:1\n1 1 | 0:0.5 1:2\n' >weighted.vw
 expect 0 info weighted.csv --weight w
-prints 'weights     1.33333 per row'
+prints 'weights     1 to 2, 4 in all'
 expect 0 info weighted.vw --bits 1
-prints 'weights     1.33333 per row'
+prints 'weights     1 to 2, 4 in all'
 expect 0 convert --data weighted.csv --weight w --out weighted.cache
 expect 0 info weighted.cache
-prints 'weights     1.33333 per row'
+prints 'weights     1 to 2, 4 in all'
 for format in csv vw; do
     expect 0 convert --data weighted.csv --weight w --to $format --out "back.$format"
 done
 expect 0 info back.csv --weight weight
-prints 'weights     1.33333 per row'
+prints 'weights     1 to 2, 4 in all'
 expect 0 info back.vw --bits 1
-prints 'weights     1.33333 per row'
+prints 'weights     1 to 2, 4 in all'
 
 # labels that are words, and words as features; the cache keeps both
 python3 - <<'PYTHON'

@@ -140,15 +140,16 @@ static void l2_is_one_by_rows_unless_given(void **state)
     end(&loaded, &o);
 }
 
-static rbt_optimizer chosen(const char *model, size_t cols, const char *const *pairs)
+static rbt_optimizer chosen_for(const char *model, size_t rows, size_t cols, const char *const *pairs)
 {
     rbt_generate_options g = rbt_generate_defaults();
     rbt_loaded loaded;
     rbt_options o;
     rbt_data d;
-    g.rows = 50;
+    g.rows = rows;
     g.cols = cols;
     g.nnz = 5;
+    g.skew = 0;
     assert_int_equal(rbt_generate_lr(&g, &d, NULL), RBT_OK);
     start(&loaded, &o, model, d, pairs);
     assert_int_equal(rbt_loaded_prepare(&loaded, &o, NULL), RBT_OK);
@@ -158,11 +159,17 @@ static rbt_optimizer chosen(const char *model, size_t cols, const char *const *p
     return optimizer;
 }
 
+static rbt_optimizer chosen(const char *model, size_t cols, const char *const *pairs)
+{
+    return chosen_for(model, 50, cols, pairs);
+}
+
 static void the_optimizer_fits_the_data(void **state)
 {
     (void)state;
+    assert_int_equal(chosen_for("lr", 1000, 5000, NULL), RBT_OPTIMIZER_SDCA);
+    assert_int_equal(chosen_for("lr", 50, 5000, NULL), RBT_OPTIMIZER_NEWTON); /* most features do not occur */
     assert_int_equal(chosen("lr", 100, NULL), RBT_OPTIMIZER_NEWTON);
-    assert_int_equal(chosen("lr", 5000, NULL), RBT_OPTIMIZER_SDCA);
     assert_int_equal(chosen("svm", 100, NULL), RBT_OPTIMIZER_SDCA);
     assert_int_equal(chosen("lr", 100, PAIRS("l1", "0.01")), RBT_OPTIMIZER_SDCA);
     assert_int_equal(chosen("lr", 100, PAIRS("l2", "0")), RBT_OPTIMIZER_SGD);
