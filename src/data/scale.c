@@ -53,9 +53,10 @@ static rbt_err fill(const rbt_scaling *scaling, rbt_data *data, rbt_error *error
 {
     size_t cols = scaling->cols > data->cols ? scaling->cols : data->cols;
     rbt_data full = {0};
-    rbt_err err = data->rows > 0 && cols > SIZE_MAX / sizeof(float) / data->rows
-                      ? rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu dense rows", data->rows)
-                      : rbt_data_alloc(data->rows, data->rows * cols, &full, error);
+    rbt_err err;
+    if (data->rows > 0 && cols > SIZE_MAX / sizeof(float) / data->rows)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu dense rows; use --normalize unit", data->rows);
+    err = rbt_data_alloc(data->rows, data->rows * cols, &full, error);
     if (err != RBT_OK)
         return err;
     for (size_t r = 0; r < data->rows; r++) {

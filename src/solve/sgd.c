@@ -144,7 +144,8 @@ static inline float stepped(const rbt_walker *walker, const rbt_sgd *sgd, size_t
         return penalised(w - rate * slope, rate * l1, rate * l2);
     case RBT_OPTIMIZER_ADAM: {
         float second = rbt_load(sgd->second + at), g = slope + l2 * w;
-        float steps = (float)(walker->step / walker->walk->threads + 1);
+        uint64_t before = walker->step / walker->walk->threads;
+        float steps = (float)(before + 1);
         float left = steps < 1e5F ? 1 - powf(RBT_ADAM_SECOND, steps) : 1;
         first = RBT_ADAM_FIRST * first + (1 - RBT_ADAM_FIRST) * g;
         second = RBT_ADAM_SECOND * second + (1 - RBT_ADAM_SECOND) * g * g;
