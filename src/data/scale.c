@@ -30,7 +30,7 @@ rbt_err rbt_scaling_learn(rbt_scaling *scaling, const rbt_data *data, rbt_error 
     for (size_t j = 0; j < cols; j++) {
         double mean = sum[j] / (double)data->rows;
         double variance = squares[j] / (double)data->rows - mean * mean;
-        bool varies = variance > 1e-12 * (1 + mean * mean);
+        bool varies = variance > 1e-12 * mean * mean; /* more than rounding */
         scaling->scale[j] = varies ? (float)(1 / sqrt(variance)) : 1;
         if (dense)
             scaling->mean[j] = varies ? (float)mean : 0;

@@ -103,17 +103,13 @@ double rbt_training_rate(const void *context, uint64_t clock)
     return options->lr;
 }
 
-/* l1 after a step: truncated towards zero; the update takes note. */
-static void truncate(const rbt_problem *problem, double rate, rbt_scratch *s)
+/* l1 after a step of this size at one parameter: truncated towards zero; the update takes note. */
+static inline void truncate(double l1, double rate, size_t i, rbt_scratch *s)
 {
-    float by = (float)(rate * problem->l1);
+    float by = (float)(rate * l1), w = s->w[i], next = w > by ? w - by : w < -by ? w + by : 0;
 
-    for (size_t i = 0; i < problem->weights; i++) {
-        float w = s->w[i], next = w > by ? w - by : w < -by ? w + by : 0;
-
-        s->w[i] = next;
-        s->u[i] += next - w;
-    }
+    s->w[i] = next;
+    s->u[i] += next - w;
 }
 
 /* A step with the optimizer's state; g is the batch's summed gradient. */
@@ -126,22 +122,28 @@ static void apply_stateful(const rbt_training *training, size_t n, double rate, 
     left = s->steps < 100000 ? 1 - powf(RBT_ADAM_SECOND, (float)s->steps) : 1;
     for (size_t i = 0; i < training->n; i++) {
         float g = s->g[i] * mean + (i < p->weights ? l2 * s->w[i] : 0), *first = &s->sgd.first[i], step = (float)rate;
+        float reach = 1; /* how many times the rate a gradient moves the parameter by in the end */
 
         if (training->options->optimizer == RBT_OPTIMIZER_MOMENTUM) {
             step *= *first = s->sgd.momentum * *first + g;
+            reach = 1 / (1 - s->sgd.momentum);
         } else if (training->options->optimizer == RBT_OPTIMIZER_ADAGRAD) {
             *first += g * g;
-            step *= g / sqrtf(*first + RBT_ADAGRAD_FLOOR);
+            reach = 1 / sqrtf(*first + RBT_ADAGRAD_FLOOR);
+            step *= g * reach;
         } else {
             float *second = &s->sgd.second[i];
 
             *first = RBT_ADAM_FIRST * *first + (1 - RBT_ADAM_FIRST) * g;
             *second = RBT_ADAM_SECOND * *second + (1 - RBT_ADAM_SECOND) * g * g;
-            step *= *first / (sqrtf(*second / left) + RBT_ADAM_FLOOR);
+            reach = 1 / (sqrtf(*second / left) + RBT_ADAM_FLOOR);
+            step *= *first * reach;
         }
         s->w[i] -= step;
         s->u[i] -= step;
         s->g[i] = 0;
+        if (p->l1 > 0 && i < p->weights)
+            truncate(p->l1, rate * (double)reach, i, s);
     }
 }
 
@@ -160,13 +162,13 @@ static void apply_batch(const rbt_training *training, size_t n, double rate, uin
     }
     if (training->options->optimizer != RBT_OPTIMIZER_SGD) {
         apply_stateful(training, n, rate, s);
-    } else {
-        /* rate * (g/n + l2*w) = rate/n * (g + l2*n*w): one pass over the parameters */
-        kernels->sgd_step((float)(-rate / (double)n), (float)(l2 * (double)n), s->g, s->w, s->u, weights);
-        kernels->sgd_step((float)(-rate / (double)n), 0, s->g + weights, s->w + weights, s->u + weights, rest);
+        return;
     }
-    if (training->problem.l1 > 0)
-        truncate(&training->problem, rate, s);
+    /* rate * (g/n + l2*w) = rate/n * (g + l2*n*w): one pass over the parameters */
+    kernels->sgd_step((float)(-rate / (double)n), (float)(l2 * (double)n), s->g, s->w, s->u, weights);
+    kernels->sgd_step((float)(-rate / (double)n), 0, s->g + weights, s->w + weights, s->u + weights, rest);
+    for (size_t i = 0; training->problem.l1 > 0 && i < weights; i++)
+        truncate(training->problem.l1, rate, i, s);
 }
 
 /* A clock of steps of one row: the update is what has changed. */

@@ -181,15 +181,21 @@ static bool has_few_parameters(const rbt_problem *problem)
 
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
  * second derivatives are cheap; dual coordinate ascent for many. */
-static void settle_optimizer(const rbt_loaded *loaded, rbt_options *options)
+static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, rbt_error *error)
 {
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
     bool few = has_few_parameters(&problem);
 
     if (options->optimizer == RBT_OPTIMIZER_AUTO)
         options->optimizer = few && rbt_newton_fits(&problem) ? RBT_OPTIMIZER_NEWTON : RBT_OPTIMIZER_SDCA;
+    if (options->optimizer == RBT_OPTIMIZER_NEWTON && !rbt_newton_fits(&problem))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--optimizer newton needs a smooth loss, which that of %s is not; use --optimizer sdca, or "
+                        "train svm2",
+                        loaded->model->name);
     if (options->workers_auto && few && options->optimizer != RBT_OPTIMIZER_NEWTON)
         options->workers = 1;
+    return RBT_OK;
 }
 
 /* What depends on the data: l2, the optimizer and the step size. */
@@ -197,8 +203,9 @@ static rbt_err settle(rbt_loaded *loaded, rbt_options *options, rbt_error *error
 {
     if (isnan(options->l2)) /* softmax: a penalty on the weights of every class, of which few matter to a row */
         options->l2 = (loaded->model == &rbt_model_softmax ? 0.5 : 1) / (double)loaded->data.rows;
-    if (rbt_options_shared(options))
-        settle_optimizer(loaded, options);
+    rbt_err err = rbt_options_shared(options) ? settle_optimizer(loaded, options, error) : RBT_OK;
+    if (err != RBT_OK)
+        return err;
     if (options->lr > 0 || options->optimizer >= RBT_OPTIMIZER_SDCA)
         return RBT_OK;
     if (options->rule == RBT_RULE_ADAGRAD && !rbt_options_shared(options)) {

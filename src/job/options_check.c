@@ -191,6 +191,11 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
     if (o->rule == RBT_RULE_ADAGRAD && (o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT))
         return rbt_fail(error, RBT_E_USAGE,
                         "--decay makes no sense with --rule adagrad, which shrinks its own steps; leave it out");
+    if (o->rule == RBT_RULE_ADAGRAD && (o->l1 > 0 || o->optimizer > RBT_OPTIMIZER_SGD))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s makes no sense with --rule adagrad, where workers send gradients and servers make the "
+                        "steps; use --rule con or dyn",
+                        o->l1 > 0 ? "l1" : "optimizer");
     if (o->runtime != RBT_RUNTIME_SIM && (o->net != NULL || o->cost != NULL || o->faults != NULL || o->per_process > 1))
         return rbt_fail(error, RBT_E_USAGE,
                         "--%s describes the simulator and makes no sense with --runtime local; use "

@@ -126,17 +126,21 @@ rbt_err rbt_shared_job_run(rbt_model_run *run, rbt_error *error)
         .slow = slow,
         .slow_context = &run->setup.stragglers,
     };
-    rbt_team *team = rbt_team_create(options->workers);
+    rbt_team *team = NULL;
     shared_job s = {.run = run, .error = error, .workers = rbt_alloc(options->workers, sizeof *s.workers)};
     float *w = rbt_try_alloc(training->n, sizeof *w);
     rbt_err err =
         w != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu parameters", training->n);
 
-    if (!rbt_problem_is_walkable(&training->problem))
+    if (err == RBT_OK)
+        err = rbt_team_create(options->workers, &team, error);
+    if (err == RBT_OK && !rbt_problem_is_walkable(&training->problem))
         err = rbt_fail(error, RBT_E_USAGE, "the model %s cannot be trained row by row in shared memory; use --sync ssp",
                        training->model->name);
     if (err == RBT_OK) {
         run->evaluation.first = training->model->loss(&training->shape, training->data, 0, sample, w) / (double)sample;
+        if (run->evaluation.first == 0) /* numbers to predict that are all zero there, but perhaps not elsewhere */
+            run->evaluation.first = rbt_problem_objective(&training->problem, w, team);
         s.began_ns = now_ns();
         err =
             rbt_shared_train(&training->problem, &shared, training->shards, team, w, s.workers, after_pass, &s, error);

@@ -31,9 +31,11 @@ bool rbt_problem_is_walkable(const rbt_problem *problem)
 
 struct rbt_team {
     uint32_t threads;
-    pthread_t *others; /* threads - 1 */
+    pthread_t *others;        /* threads - 1 */
+    pthread_mutex_t starting; /* held until it is known that all threads could be had */
     pthread_barrier_t begin;
     pthread_barrier_t end;
+    bool complete;
     rbt_team_work *work; /* NULL: go home */
     void *context;
 };
@@ -47,37 +49,55 @@ static void *member_run(void *argument)
 {
     member m = *(member *)argument;
     rbt_free(argument);
-    for (;;) {
+    pthread_mutex_lock(&m.team->starting);
+    pthread_mutex_unlock(&m.team->starting);
+    while (m.team->complete) {
         pthread_barrier_wait(&m.team->begin);
         if (m.team->work == NULL)
-            return NULL;
+            break;
         m.team->work(m.team->context, m.thread);
         pthread_barrier_wait(&m.team->end);
     }
+    return NULL;
 }
 
-rbt_team *rbt_team_create(uint32_t threads)
+rbt_err rbt_team_create(uint32_t threads, rbt_team **out, rbt_error *error)
 {
     rbt_team *team = rbt_alloc(1, sizeof *team);
     team->others = rbt_alloc(threads, sizeof *team->others);
     team->threads = 1;
-    /* A machine that refuses a thread gets a smaller team: the barriers are made for those that exist. */
     pthread_barrier_init(&team->begin, NULL, threads);
     pthread_barrier_init(&team->end, NULL, threads);
-    for (uint32_t t = 1; t < threads; t++) {
+    pthread_mutex_init(&team->starting, NULL);
+    pthread_mutex_lock(&team->starting);
+    while (team->threads < threads) {
         member *m = rbt_alloc(1, sizeof *m);
-        *m = (member){team, t};
-        RBT_ASSERT(pthread_create(&team->others[t - 1], NULL, member_run, m) == 0);
+        *m = (member){team, team->threads};
+        if (pthread_create(&team->others[team->threads - 1], NULL, member_run, m) != 0) {
+            rbt_free(m);
+            break;
+        }
         team->threads++;
     }
-    return team;
+    team->complete = team->threads == threads;
+    pthread_mutex_unlock(&team->starting);
+    if (!team->complete) {
+        rbt_err err = rbt_fail(error, RBT_E_LIMIT,
+                               "the system gives %u threads only, not the %u asked for; use fewer "
+                               "--workers",
+                               team->threads, threads);
+        rbt_team_destroy(team);
+        return err;
+    }
+    *out = team;
+    return RBT_OK;
 }
 
 void rbt_team_destroy(rbt_team *team)
 {
     if (team == NULL)
         return;
-    if (team->threads > 1) {
+    if (team->complete && team->threads > 1) {
         team->work = NULL;
         pthread_barrier_wait(&team->begin);
     }
@@ -85,6 +105,7 @@ void rbt_team_destroy(rbt_team *team)
         pthread_join(team->others[t - 1], NULL);
     pthread_barrier_destroy(&team->begin);
     pthread_barrier_destroy(&team->end);
+    pthread_mutex_destroy(&team->starting);
     rbt_free(team->others);
     rbt_free(team);
 }

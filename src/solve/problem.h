@@ -30,7 +30,7 @@ bool rbt_problem_is_walkable(const rbt_problem *problem);
 typedef struct rbt_team rbt_team;
 typedef void rbt_team_work(void *context, uint32_t thread);
 
-rbt_team *rbt_team_create(uint32_t threads);
+rbt_err rbt_team_create(uint32_t threads, rbt_team **team, rbt_error *error);
 void rbt_team_destroy(rbt_team *team);
 uint32_t rbt_team_threads(const rbt_team *team);
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "model/link.h"
 
 #define SAMPLE_ROWS  4000
 #define FACTOR       2.0
@@ -54,14 +55,34 @@ static void climb(trial *t, double factor, double *rate, double *best)
     }
 }
 
+/* A loss whose slope grows without end blows up where a row's step overshoots its own optimum, be it after many passes:
+ * no larger rate than one that no row overshoots with. */
+static double safe_rate(const rbt_problem *p)
+{
+    double largest = 0;
+    if (p->model->link != &rbt_link_squares && p->model->link != &rbt_link_squared_hinge)
+        return INFINITY;
+    for (size_t r = 0; r < p->data->rows; r++) {
+        rbt_row row = rbt_row_of(p->data, r, p->shape->cols);
+        double squares = p->shape->bias ? 1 : 0;
+        for (size_t i = 0; i < row.n; i++)
+            squares += (double)row.value[i] * (double)row.value[i];
+        if (p->data->weight != NULL)
+            squares *= (double)p->data->weight[r];
+        largest = fmax(largest, squares);
+    }
+    return 1 / (p->model->link->steepest * largest);
+}
+
+/* Below rates that lead nowhere the objective says nothing: first down to one that is better than not to move at all. */
 static double find(trial *t, double rate)
 {
-    double best = objective_after(t, rate), first;
-    for (int i = 0; isinf(best) && i < TRIES; i++)
+    double start = objective_after(t, 0), best = objective_after(t, rate), first = rate;
+    for (int i = 0; !(best < start) && i < TRIES; i++)
         best = objective_after(t, rate /= FACTOR);
-    first = rate;
-    climb(t, FACTOR, &rate, &best);
     if (rate == first)
+        climb(t, FACTOR, &rate, &best);
+    if (rate <= first)
         climb(t, 1 / FACTOR, &rate, &best);
     return rate;
 }
@@ -70,7 +91,8 @@ rbt_err rbt_rate_find(const rbt_problem *problem, rbt_optimizer optimizer, doubl
                       rbt_error *error)
 {
     size_t rows = problem->data->rows, n = rows < SAMPLE_ROWS ? rows : SAMPLE_ROWS;
-    rbt_optimizer tried = optimizer == RBT_OPTIMIZER_ASGD ? RBT_OPTIMIZER_SGD : optimizer;
+    bool plain = optimizer <= RBT_OPTIMIZER_MOMENTUM || optimizer == RBT_OPTIMIZER_ASGD;
+    rbt_optimizer tried = plain ? RBT_OPTIMIZER_SGD : optimizer;
     trial t = {.problem = problem, .n = n, .w = rbt_try_alloc(problem->n, sizeof *t.w)};
     rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_BATCH, UINT64_MAX);
     rbt_err err;
@@ -88,6 +110,10 @@ rbt_err rbt_rate_find(const rbt_problem *problem, rbt_optimizer optimizer, doubl
         rbt_sgd_attach(&t.sgd, &t.walk);
         rbt_walker_init(&t.walker, &t.walk, t.w, 0);
         *rate = find(&t, optimizer == RBT_OPTIMIZER_ADAM ? RATE_OF_ADAM : RATE_FIRST);
+        if (plain)
+            *rate = fmin(*rate, safe_rate(problem));
+        if (optimizer == RBT_OPTIMIZER_MOMENTUM) /* a step goes on until it is 1 / (1 - momentum) times as long */
+            *rate *= 1 - momentum;
         rbt_walker_deinit(&t.walker);
         rbt_free(t.rows);
     }

@@ -1,4 +1,4 @@
-/* Stochastic dual coordinate ascent. Contract in sdca.h; proved by tests/unit/test_solve.c. */
+/* Stochastic dual coordinate ascent. Contract in sdca.h; proved by tests/unit/test_sdca.c. */
 #include "solve/sdca.h"
 
 #include <math.h>
@@ -13,6 +13,8 @@
 
 #define BIAS_STEPS    2   /* of Newton's method, after each pass; the next pass goes on from there */
 #define BISECTIONS    24  /* the hinge has no second derivative to follow */
+#define BIAS_REACH    8   /* times the step that is always safe */
+#define HINGE_FIRST   4   /* passes whose biases are the best for the weights */
 #define SOFTMAX_STEPS 4   /* inner steps towards a row's optimal dual variables */
 #define SOFTMAX_STEEP 0.5 /* no eigenvalue of softmax's second derivative is larger */
 
@@ -314,13 +316,47 @@ static void bisect_bias(settling *s, rbt_team *team)
     }
 }
 
+/* The hinge's corners: with the weights given, many biases far from the common optimum are each the best. The dual
+ * variables tell better, as at that optimum they add up to 0: steps in the direction of their sum, longer while it keeps
+ * its sign and shorter when it turns. */
+static void step_bias(settling *s)
+{
+    rbt_sdca *sdca = s->sdca;
+    const rbt_problem *p = sdca->problem;
+    double sum = 0;
+    for (size_t r = 0; r < p->data->rows; r++)
+        sum += weight_of(p->data, r) * (double)sdca->dual[r];
+    if (sum == 0)
+        return;
+    sdca->bias_step *= (sum > 0) == sdca->bias_rose ? 1.3 : 0.5;
+    sdca->bias_rose = sum > 0;
+    *s->bias += sum > 0 ? sdca->bias_step : -sdca->bias_step;
+}
+
+static void settle_hinge(settling *s, rbt_team *team)
+{
+    rbt_sdca *sdca = s->sdca;
+    double before = *s->bias;
+    if (sdca->settled++ >= HINGE_FIRST) {
+        step_bias(s);
+        return;
+    }
+    bisect_bias(s, team);
+    sdca->bias_step = fabs(*s->bias - before);
+    sdca->bias_rose = *s->bias > before;
+}
+
+/* Newton's method where rows bend; where hardly any does (all are far from their labels' side), steps are as long as the
+ * steepest loss allows, and a little more. Softmax's biases move together: half a step each is a whole one for two. */
 static void newton_biases(settling *s, rbt_team *team)
 {
+    const rbt_problem *p = s->sdca->problem;
+    bool one = p->model->link != NULL;
+    double least = (one ? p->model->link->steepest : SOFTMAX_STEEP) * (double)p->data->rows / BIAS_REACH;
     for (int i = 0; i < BIAS_STEPS; i++) {
         look(s, team);
-        for (size_t c = 0; c < s->sdca->problem->outputs; c++)
-            if (s->bend[c] > 0)
-                s->bias[c] -= s->slope[c] / s->bend[c];
+        for (size_t c = 0; c < p->outputs; c++)
+            s->bias[c] -= s->slope[c] / fmax(one ? s->bend[c] : 2 * s->bend[c], least);
     }
 }
 
@@ -330,7 +366,7 @@ static void settle_biases(settling *s, float *w, rbt_team *team)
     for (size_t c = 0; c < p->outputs; c++)
         s->bias[c] = (double)w[p->weights + c];
     if (p->model->link != NULL && isinf(p->model->link->steepest))
-        bisect_bias(s, team);
+        settle_hinge(s, team);
     else
         newton_biases(s, team);
     for (size_t c = 0; c < p->outputs; c++)

@@ -3,9 +3,9 @@
  * size.
  *
  * With l1 the vector kept is the one before soft-thresholding by l1/l2. The biases, which are not regularised and so
- * have no place in the dual, are set to their optimum after each pass. Threads without locks may lose an addition: after
- * the last pass, and whenever rbt_sdca_restore is called, the vector is put together anew from the dual variables.
- * Called by shared.c. Proved by tests/unit/test_solve.c.
+ * have no place in the dual, are set to their optimum after each pass (the hinge's: moved towards it). Threads without
+ * locks may lose an addition: after the last pass, and whenever rbt_sdca_restore is called, the vector is put together
+ * anew from the dual variables. Called by shared.c. Proved by tests/unit/test_sdca.c.
  */
 #ifndef RBT_SOLVE_SDCA_H
 #define RBT_SOLVE_SDCA_H
@@ -14,9 +14,12 @@
 
 typedef struct rbt_sdca {
     const rbt_problem *problem;
-    float *dual; /* rows * outputs */
-    float *q;    /* per row |x|^2 / (l2 * rows) */
-    float *z;    /* rows * outputs: decision values without biases, of the last pass that looked at them */
+    float *dual;      /* rows * outputs */
+    float *q;         /* per row |x|^2 / (l2 * rows) */
+    float *z;         /* rows * outputs: decision values without biases, of the last pass that looked at them */
+    uint64_t settled; /* hinge: passes so far, ... */
+    double bias_step; /* ... how far the bias moved, ... */
+    bool bias_rose;   /* ... and where to */
 } rbt_sdca;
 
 rbt_err rbt_sdca_init(rbt_sdca *sdca, const rbt_problem *problem, rbt_team *team, rbt_error *error);

@@ -42,11 +42,11 @@ rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer opt
         sgd->shrink = rbt_try_alloc(cols > 0 ? cols : 1, sizeof *sgd->shrink);
     if (optimizer != RBT_OPTIMIZER_SGD)
         sgd->first = rbt_try_alloc(problem->n, sizeof *sgd->first);
-    if (optimizer == RBT_OPTIMIZER_ADAM || optimizer == RBT_OPTIMIZER_ASGD)
+    if (optimizer == RBT_OPTIMIZER_ADAM)
         sgd->second = rbt_try_alloc(problem->n, sizeof *sgd->second);
     if ((optimizer != RBT_OPTIMIZER_SGD && sgd->first == NULL) ||
         (optimizer == RBT_OPTIMIZER_SGD && problem->l2 > 0 && sgd->shrink == NULL) ||
-        ((optimizer == RBT_OPTIMIZER_ADAM || optimizer == RBT_OPTIMIZER_ASGD) && sgd->second == NULL)) {
+        (optimizer == RBT_OPTIMIZER_ADAM && sgd->second == NULL)) {
         rbt_sgd_deinit(sgd);
         return rbt_fail(error, RBT_E_MEMORY,
                         "not enough memory for the optimizer's state of %zu parameters; use "
@@ -116,7 +116,8 @@ static void apply_one(rbt_walker *walker, rbt_row row, const double *slope)
             rbt_store(at, (rbt_load(at) - step * row.value[i]) * sgd->shrink[row.index[i]]);
         }
     }
-    *walker->bias -= walker->rate * sgd->bias * *slope;
+    if (walker->walk->problem->shape->bias)
+        *walker->bias -= walker->rate * sgd->bias * *slope;
 }
 
 static void apply_plain(rbt_walker *walker, rbt_row row, const double *slope)
@@ -132,7 +133,7 @@ static void apply_plain(rbt_walker *walker, rbt_row row, const double *slope)
         for (size_t c = 0; c < k; c++)
             rbt_store(at + c, truncated(rbt_load(at + c) - rate * (float)slope[c] * x, by) * shrink);
     }
-    for (size_t c = 0; c < k; c++)
+    for (size_t c = 0; p->shape->bias && c < k; c++)
         walker->bias[c] -= walker->rate * sgd->bias * slope[c];
 }
 
@@ -146,6 +147,8 @@ static inline float stepped(const rbt_walker *walker, const rbt_sgd *sgd, size_t
     case RBT_OPTIMIZER_MOMENTUM:
         first = sgd->momentum * first + slope;
         rbt_store(sgd->first + at, first);
+        l1 /= 1 - sgd->momentum; /* as much as a slope adds up to in the end */
+        l2 /= 1 - sgd->momentum;
         return penalised(w - rate * first, rate * l1, rate * l2);
     case RBT_OPTIMIZER_ADAGRAD:
         first += slope * slope;
@@ -163,10 +166,11 @@ static inline float stepped(const rbt_walker *walker, const rbt_sgd *sgd, size_t
         rate /= sqrtf(second / left) + RBT_ADAM_FLOOR;
         return penalised(w - rate * first, rate * l1, 0);
     }
-    case RBT_OPTIMIZER_ASGD: /* first: the sum of w over the steps so far; second: up to which step */
-        rbt_store(sgd->first + at, first + w * ((float)walker->step - rbt_load(sgd->second + at)));
-        rbt_store(sgd->second + at, (float)walker->step);
-        return penalised(w - rate * slope, rate * l1, rate * l2);
+    case RBT_OPTIMIZER_ASGD: { /* first: the sum of the changes, each times the number of its step */
+        float next = penalised(w - rate * slope, rate * l1, rate * l2);
+        rbt_store(sgd->first + at, first + (float)walker->step * (next - w));
+        return next;
+    }
     default:
         return w;
     }
@@ -205,10 +209,12 @@ void rbt_sgd_begin(rbt_sgd *sgd, double rate)
         sgd->shrink[j] = 1 / (1 + (float)rate * (float)sgd->problem->l2 * sgd->share[j]);
 }
 
+/* A change at step t of T is missing from t of the T parameters there were. An addition that threads lose costs no more
+ * than that change. */
 void rbt_sgd_average(rbt_sgd *sgd, const float *w, uint64_t steps, float *mean)
 {
     for (size_t i = 0; i < sgd->problem->n; i++) {
-        mean[i] = (sgd->first[i] + w[i] * ((float)steps - sgd->second[i])) / (float)steps;
-        sgd->first[i] = sgd->second[i] = 0;
+        mean[i] = w[i] - sgd->first[i] / (float)steps;
+        sgd->first[i] = 0;
     }
 }

@@ -175,6 +175,8 @@ static void pass(training *t)
         iterate(t);
         return;
     }
+    if (t->options->optimizer == RBT_OPTIMIZER_ASGD) /* the mean is of one pass, whether it is looked at or not */
+        rbt_sgd_reset(&t->sgd);
     if (!is_dual(t)) {
         t->rate = t->options->rate(t->options->rate_context, t->clock);
         rbt_sgd_begin(&t->sgd, t->rate);
@@ -224,13 +226,18 @@ static double settle_dual(training *t, bool last, double *gap)
     return t->objective = objective;
 }
 
-static bool look(training *t, bool last, rbt_shared_listener *listener, void *context)
+static bool is_looked_at(const training *t)
 {
     const rbt_shared_options *o = t->options;
+    return t->clock == o->clocks || (o->eval_every > 0 && t->clock % o->eval_every == 0);
+}
+
+static bool look(training *t, bool last, bool looked_at, rbt_shared_listener *listener, void *context)
+{
     rbt_shared_pass state = {.clock = t->clock, .gap = NAN};
-    if (last || (o->eval_every > 0 && t->clock % o->eval_every == 0)) {
-        if (is_dual(t))
-            state.objective = settle_dual(t, last, &state.gap);
+    if (is_dual(t) && (looked_at || t->problem->shape->bias)) /* the next pass needs the biases */
+        state.objective = settle_dual(t, last, &state.gap);
+    if (looked_at) {
         state.w = parameters(t);
         if (is_newton(t))
             state.objective = t->objective;
@@ -250,8 +257,10 @@ rbt_err rbt_shared_train(const rbt_problem *problem, const rbt_shared_options *o
         bool more = true;
         while (more && t.clock < options->clocks) {
             pass(&t);
-            more = look(&t, t.clock == options->clocks, listener, context);
+            more = look(&t, t.clock == options->clocks, is_looked_at(&t), listener, context);
         }
+        if (t.clock > 0 && !is_looked_at(&t)) /* ended from outside: what there is shall be known */
+            (void)look(&t, true, true, listener, context);
         if (t.mean != NULL) /* what was looked at last */
             memcpy(w, t.mean, problem->n * sizeof *w);
     }

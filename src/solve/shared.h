@@ -1,9 +1,9 @@
 /* Training in shared memory: passes over the data by a team of threads, until told to stop.
  *
  * Called by src/job for --sync sequential, hogwild, aig, round-robin and psgd. A clock is a pass: each worker visits its
- * own rows in a fresh random order. One worker gives the same bits on every machine; several do not, except under
- * round-robin and psgd. Proved by tests/unit/test_shared_local.c (every manner and optimizer reaches the same optimum)
- * and tests/cli/test_shared.sh.
+ * own rows in a fresh random order. One worker gives the same bits on every machine; several do not, except under psgd
+ * (round-robin applies updates in order, but a worker reads while others still write) and with newton. Proved by
+ * tests/unit/test_shared_local.c (every manner and optimizer reaches the same optimum) and tests/cli/test_shared.sh.
  */
 #ifndef RBT_SOLVE_SHARED_H
 #define RBT_SOLVE_SHARED_H
@@ -37,7 +37,7 @@ typedef struct rbt_shared_pass {
 } rbt_shared_pass;
 
 /* Called after every pass: by the thread that called rbt_shared_train, while no other works. `pass->w` is NULL when the
- * objective was not looked at. false ends the training. */
+ * objective was not looked at. false ends the training; if that was not looked at, it is called once more with it. */
 typedef bool rbt_shared_listener(void *context, const rbt_shared_pass *pass);
 
 /* What a worker did, for the report; one per worker, filled in as it goes. */

@@ -1,0 +1,216 @@
+/* Proves src/solve/sdca.c: it reaches the optimum that other methods find, for every loss and penalty, and its duality gap
+ * is a bound. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "solve/sdca.h"
+#include "unit/problems.h"
+
+static const char *const SMOOTH[] = {"lr", "svm2", "linear", "huber", "softmax"};
+#define SMOOTH_COUNT (sizeof SMOOTH / sizeof SMOOTH[0])
+
+static test_kind kind_of(const char *model)
+{
+    return (test_kind){.model = model, .rows = 200, .cols = 20, .density = 0.3, .noise = 1, .l2 = 0.01};
+}
+
+/* Trains with one thread; the outcome must be within `share` of the optimum, and the objective told that of the outcome. */
+static void reaches(const test_kind *kind, const rbt_problem *problem, double optimum, double share, uint64_t passes)
+{
+    test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 1, .passes = passes};
+    double found = train(problem, &t, NULL);
+    bool good = within(found, optimum, share) && within(t.objective[t.looks - 1], found, 1e-6);
+    if (!good)
+        fail_msg("%s, bias %d, weights %d, l1 %g", kind->model, !kind->no_bias, kind->weights, kind->l1);
+}
+
+static void every_smooth_loss_reaches_the_optimum_with_and_without_bias_weights_and_l1(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < SMOOTH_COUNT; m++)
+        for (unsigned variant = 0; variant < 8; variant++) {
+            test_kind kind = kind_of(SMOOTH[m]);
+            test_problem p;
+            kind.no_bias = variant & 1;
+            kind.weights = variant & 2;
+            kind.l1 = variant & 4 ? 0.01 : 0;
+            test_problem_init(&p, &kind);
+            reaches(&kind, &p.problem,
+                    kind.l1 > 0 ? reference_optimum(&p.problem, NULL) : newton_optimum(&p.problem, NULL), 1e-5, 150);
+            test_problem_deinit(&p);
+        }
+}
+
+/* The hinge's corners make it slow to the last digits; its bias must not be stuck at a corner. */
+static void the_hinge_reaches_the_optimum(void **state)
+{
+    (void)state;
+    for (unsigned variant = 0; variant < 4; variant++) {
+        test_kind kind = kind_of("svm");
+        test_problem p;
+        kind.no_bias = variant & 1;
+        kind.weights = variant & 2;
+        test_problem_init(&p, &kind);
+        reaches(&kind, &p.problem, reference_svm(&p.problem), 1e-4, 400);
+        test_problem_deinit(&p);
+    }
+}
+
+static void softmax_of_two_classes_settles_its_biases(void **state)
+{
+    test_kind kind = kind_of("softmax");
+    test_problem p;
+    (void)state;
+    kind.classes = 2;
+    test_problem_init(&p, &kind);
+    reaches(&kind, &p.problem, newton_optimum(&p.problem, NULL), 1e-5, 150);
+    test_problem_deinit(&p);
+}
+
+static void the_outcome_does_not_depend_on_how_often_one_looks(void **state)
+{
+    test_kind kind = kind_of("lr");
+    test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 1, .passes = 30};
+    float often[21], once[21];
+    test_problem p;
+    (void)state;
+    test_problem_init(&p, &kind);
+    (void)train(&p.problem, &t, often);
+    t.eval_last = true;
+    (void)train(&p.problem, &t, once);
+    assert_memory_equal(often, once, sizeof often);
+    test_problem_deinit(&p);
+}
+
+/* Far from the optimum hardly any row bends: a bias that trusted that would be lost for ever. */
+static void the_biases_stay_bounded_when_features_are_large(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < SMOOTH_COUNT; m++) {
+        test_kind kind = kind_of(SMOOTH[m]);
+        test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 1, .passes = 60};
+        test_problem p;
+        kind.mean = 5;
+        kind.density = 1;
+        test_problem_init(&p, &kind);
+        float *zero = rbt_alloc(p.problem.n, sizeof *zero);
+        rbt_team *team = make_team(1);
+        assert_true(train(&p.problem, &t, NULL) < rbt_problem_objective(&p.problem, zero, team));
+        rbt_team_destroy(team);
+        rbt_free(zero);
+        test_problem_deinit(&p);
+    }
+}
+
+static void the_gap_bounds_the_distance_to_the_optimum_and_vanishes(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m <= SMOOTH_COUNT; m++)
+        for (unsigned variant = 0; variant < 2; variant++) {
+            test_kind kind = kind_of(m < SMOOTH_COUNT ? SMOOTH[m] : "svm");
+            test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 1, .passes = 200};
+            test_problem p;
+            kind.no_bias = true;
+            kind.l1 = variant == 1 && m < SMOOTH_COUNT ? 0.01 : 0;
+            test_problem_init(&p, &kind);
+            double optimum = m < SMOOTH_COUNT ? reference_optimum(&p.problem, NULL) : reference_svm(&p.problem);
+            (void)train(&p.problem, &t, NULL);
+            for (size_t i = 0; i < t.looks; i++)
+                if (!(t.gap[i] >= t.objective[i] - optimum - 1e-6 * (1 + optimum)))
+                    fail_msg("%s, pass %zu: gap %g, but %g above the optimum", kind.model, i, t.gap[i],
+                             t.objective[i] - optimum);
+            assert_true(fabs(t.gap[t.looks - 1]) < 1e-4 * optimum);
+            test_problem_deinit(&p);
+        }
+}
+
+static void l1_makes_true_zeros_where_the_reference_has_them(void **state)
+{
+    test_kind kind = kind_of("lr");
+    test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 1, .passes = 150};
+    test_problem p;
+    float w[21], reference[21];
+    size_t zeros = 0;
+    (void)state;
+    kind.l1 = 0.03;
+    test_problem_init(&p, &kind);
+    (void)train(&p.problem, &t, w);
+    (void)reference_optimum(&p.problem, reference);
+    for (size_t i = 0; i < 20; i++) {
+        zeros += w[i] == 0;
+        assert_true((w[i] == 0) == (reference[i] == 0));
+    }
+    assert_true(zeros >= 3 && zeros <= 17);
+    test_problem_deinit(&p);
+}
+
+static void an_empty_row_and_one_without_other_rows_features_do_no_harm(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m <= SMOOTH_COUNT; m++) {
+        test_kind kind = kind_of(m < SMOOTH_COUNT ? SMOOTH[m] : "svm");
+        test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 1, .passes = 150};
+        test_problem p;
+        kind.rows = 40;
+        kind.density = 0.05; /* a third of the rows is empty */
+        test_problem_init(&p, &kind);
+        double optimum = m < SMOOTH_COUNT ? reference_optimum(&p.problem, NULL) : reference_svm(&p.problem);
+        assert_true(within(train(&p.problem, &t, NULL), optimum, 1e-3));
+        test_problem_deinit(&p);
+    }
+}
+
+static void restoring_gives_what_the_steps_have_added_up(void **state)
+{
+    test_kind kind = kind_of("softmax");
+    test_problem p;
+    rbt_sdca sdca;
+    rbt_walk walk;
+    rbt_walker walker;
+    uint32_t rows[200];
+    float w[84] = {0}, again[84];
+    rbt_team *team = make_team(1);
+    (void)state;
+    kind.weights = true;
+    test_problem_init(&p, &kind);
+    for (uint32_t r = 0; r < 200; r++)
+        rows[r] = r;
+    assert_int_equal(rbt_sdca_init(&sdca, &p.problem, team, NULL), RBT_OK);
+    assert_int_equal(rbt_walk_init(&walk, &p.problem, RBT_ACCESS_ALONE, 1, NULL), RBT_OK);
+    rbt_sdca_attach(&sdca, &walk);
+    rbt_walker_init(&walker, &walk, w, 0);
+    for (int pass = 0; pass < 5; pass++)
+        rbt_walker_rows(&walker, rows, 200, 200);
+    memcpy(again, w, sizeof w);
+    rbt_sdca_restore(&sdca, again, team);
+    for (size_t i = 0; i < 84; i++)
+        assert_true(fabsf(w[i] - again[i]) < 1e-4F);
+    rbt_walker_deinit(&walker);
+    rbt_walk_deinit(&walk);
+    rbt_sdca_deinit(&sdca);
+    rbt_team_destroy(team);
+    test_problem_deinit(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_smooth_loss_reaches_the_optimum_with_and_without_bias_weights_and_l1),
+        cmocka_unit_test(the_hinge_reaches_the_optimum),
+        cmocka_unit_test(softmax_of_two_classes_settles_its_biases),
+        cmocka_unit_test(the_outcome_does_not_depend_on_how_often_one_looks),
+        cmocka_unit_test(the_biases_stay_bounded_when_features_are_large),
+        cmocka_unit_test(the_gap_bounds_the_distance_to_the_optimum_and_vanishes),
+        cmocka_unit_test(l1_makes_true_zeros_where_the_reference_has_them),
+        cmocka_unit_test(an_empty_row_and_one_without_other_rows_features_do_no_harm),
+        cmocka_unit_test(restoring_gives_what_the_steps_have_added_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* Proves src/solve/shared.c and walk.c with several threads at once: every manner of access reaches the optimum with every
+ * optimizer, and what is promised to repeat repeats. The ThreadSanitizer build runs it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "unit/problems.h"
+
+#define COLS 30
+
+static test_kind kind_of(const char *model)
+{
+    return (test_kind){.model = model, .rows = 400, .cols = COLS, .density = 0.1, .noise = 1, .l2 = 0.05};
+}
+
+static const rbt_access SHARING[] = {RBT_ACCESS_HOGWILD, RBT_ACCESS_AIG, RBT_ACCESS_ROUND_ROBIN};
+static const char *const NAMES[] = {"hogwild", "aig", "round-robin", "alone"};
+static const uint32_t WORKERS[] = {1, 2, 4};
+
+static void every_access_with_every_optimizer_reaches_the_optimum(void **state)
+{
+    static const char *const MODELS[] = {"lr", "softmax"};
+    (void)state;
+    for (size_t m = 0; m < 2; m++) {
+        test_kind kind = kind_of(MODELS[m]);
+        test_problem p;
+        test_problem_init(&p, &kind);
+        double optimum = newton_optimum(&p.problem, NULL);
+        for (size_t a = 0; a < 3; a++)
+            for (size_t n = 0; n < 3; n++)
+                for (rbt_optimizer o = RBT_OPTIMIZER_SGD; o <= RBT_OPTIMIZER_SDCA; o++) {
+                    test_training t = {.access = SHARING[a],
+                                       .optimizer = o,
+                                       .workers = WORKERS[n],
+                                       .passes = o == RBT_OPTIMIZER_SDCA ? 30 : 60,
+                                       .decay = 0.9};
+                    if (!within(train(&p.problem, &t, NULL), optimum, 5e-3))
+                        fail_msg("%s, %s, optimizer %d, %u workers", MODELS[m], NAMES[SHARING[a]], (int)o, WORKERS[n]);
+                    assert_true(within(t.objective[t.looks - 1], t.outcome, 1e-6));
+                }
+        test_problem_deinit(&p);
+    }
+}
+
+static void newton_by_several_threads_reaches_the_optimum(void **state)
+{
+    test_kind kind = kind_of("softmax");
+    test_problem p;
+    (void)state;
+    test_problem_init(&p, &kind);
+    double optimum = newton_optimum(&p.problem, NULL);
+    for (size_t n = 0; n < 3; n++) {
+        test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = WORKERS[n], .passes = 20};
+        assert_true(within(train(&p.problem, &t, NULL), optimum, 1e-6));
+    }
+    test_problem_deinit(&p);
+}
+
+/* Each worker finds the optimum of its own rows; their mean is near that of all. */
+static void the_mean_of_workers_alone_is_near_the_optimum(void **state)
+{
+    test_kind kind = kind_of("lr");
+    test_problem p;
+    (void)state;
+    test_problem_init(&p, &kind);
+    double optimum = newton_optimum(&p.problem, NULL);
+    for (size_t n = 0; n < 3; n++) {
+        test_training t = {.access = RBT_ACCESS_ALONE,
+                           .optimizer = RBT_OPTIMIZER_SGD,
+                           .average = true,
+                           .workers = WORKERS[n],
+                           .passes = 60,
+                           .decay = 0.9};
+        assert_true(within(train(&p.problem, &t, NULL), optimum, 5e-2));
+    }
+    test_problem_deinit(&p);
+}
+
+/* Trains twice; the same bits? */
+static bool repeats(const rbt_problem *problem, test_training t)
+{
+    float first[(COLS + 1) * TEST_CLASSES], second[(COLS + 1) * TEST_CLASSES];
+    (void)train(problem, &t, first);
+    (void)train(problem, &t, second);
+    return memcmp(first, second, problem->n * sizeof(float)) == 0;
+}
+
+static void one_worker_gives_the_same_bits_twice(void **state)
+{
+    test_kind kind = kind_of("softmax");
+    test_problem p;
+    (void)state;
+    test_problem_init(&p, &kind);
+    for (size_t a = 0; a < 3; a++)
+        for (rbt_optimizer o = RBT_OPTIMIZER_SGD; o <= RBT_OPTIMIZER_NEWTON; o++)
+            assert_true(
+                repeats(&p.problem,
+                        (test_training){.access = SHARING[a], .optimizer = o, .workers = 1, .passes = 3, .rate = 0.1}));
+    test_problem_deinit(&p);
+}
+
+/* Nobody sees what another does: their number matters, their speed does not. */
+static void workers_alone_and_newtons_give_the_same_bits_twice(void **state)
+{
+    test_kind kind = kind_of("lr");
+    test_problem p;
+    (void)state;
+    test_problem_init(&p, &kind);
+    assert_true(repeats(&p.problem, (test_training){.access = RBT_ACCESS_ALONE,
+                                                    .optimizer = RBT_OPTIMIZER_SGD,
+                                                    .average = true,
+                                                    .workers = 3,
+                                                    .passes = 3,
+                                                    .rate = 0.1}));
+    assert_true(repeats(&p.problem, (test_training){.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 3, .passes = 3}));
+    test_problem_deinit(&p);
+}
+
+/* Rows that share all features, threads that run into each other all the time: additions are lost, the outcome is sound. */
+static void dense_rows_under_hogwild_end_with_a_true_objective(void **state)
+{
+    test_kind kind = kind_of("lr");
+    test_problem p;
+    (void)state;
+    kind.density = 1;
+    kind.rows = 1000;
+    test_problem_init(&p, &kind);
+    double optimum = newton_optimum(&p.problem, NULL);
+    for (int turn = 0; turn < 5; turn++) {
+        test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 4, .passes = 40};
+        assert_true(within(train(&p.problem, &t, NULL), optimum, 5e-3));
+        assert_true(within(t.objective[t.looks - 1], t.outcome, 1e-5));
+    }
+    test_problem_deinit(&p);
+}
+
+/* Shards of 3 and 2 rows: the one with less passes its turn on. */
+static void more_turns_than_rows_do_not_block_anybody(void **state)
+{
+    test_kind kind = kind_of("linear");
+    test_problem p;
+    (void)state;
+    kind.rows = 11;
+    test_problem_init(&p, &kind);
+    test_training t = {
+        .access = RBT_ACCESS_ROUND_ROBIN, .optimizer = RBT_OPTIMIZER_SGD, .workers = 4, .passes = 50, .rate = 0.01};
+    (void)train(&p.problem, &t, NULL);
+    assert_int_equal(t.looks, 50);
+    test_problem_deinit(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_access_with_every_optimizer_reaches_the_optimum),
+        cmocka_unit_test(newton_by_several_threads_reaches_the_optimum),
+        cmocka_unit_test(the_mean_of_workers_alone_is_near_the_optimum),
+        cmocka_unit_test(one_worker_gives_the_same_bits_twice),
+        cmocka_unit_test(workers_alone_and_newtons_give_the_same_bits_twice),
+        cmocka_unit_test(dense_rows_under_hogwild_end_with_a_true_objective),
+        cmocka_unit_test(more_turns_than_rows_do_not_block_anybody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
