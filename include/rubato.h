@@ -85,6 +85,7 @@ typedef struct rbt_data {
      * written to, and the file not be cut short. Data that you make yourself has NULL and 0 here. */
     void *mapping;
     size_t mapping_bytes;
+    bool streamed; /* of the mapping only what is being looked at stays in memory (--store disk) */
 } rbt_data;
 
 /* How to read a file. All zero: find out what it is, and take what is usual. */

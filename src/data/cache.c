@@ -17,6 +17,7 @@
 #include "data/data.h"
 #include "data/parallel.h"
 
+#define SOURCE_AT      40
 #define CHECKSUM_AT    56
 #define ROWS_AT_A_TIME 4096 /* rows checked by a thread before it takes the next */
 #define SECTIONS       4
@@ -77,6 +78,7 @@ static void sections_of(const rbt_data *data, section sections[SECTIONS])
 /* ---------------------------------------------------------------------------------------------------- checksum */
 
 typedef struct hashing {
+    const rbt_data *data;
     section sections[SECTIONS];
     size_t first[SECTIONS + 1]; /* the number of each section's first block */
     uint64_t *hashes;
@@ -89,13 +91,21 @@ static void hash_block(void *context, size_t item)
     while (item >= h->first[s + 1])
         s++;
     size_t from = (item - h->first[s]) * RBT_CACHE_BLOCK_BYTES, left = h->sections[s].bytes - from;
-    h->hashes[item] =
-        rbt_hash(h->sections[s].at + from, left < RBT_CACHE_BLOCK_BYTES ? left : RBT_CACHE_BLOCK_BYTES, 0);
+    size_t bytes = left < RBT_CACHE_BLOCK_BYTES ? left : RBT_CACHE_BLOCK_BYTES;
+    h->hashes[item] = rbt_hash(h->sections[s].at + from, bytes, 0);
+    if (h->data->streamed)
+        rbt_mapping_release(h->data->mapping, h->data->mapping_bytes, h->sections[s].at + from, bytes);
+}
+
+uint64_t rbt_cache_checksum_of(const unsigned char header[RBT_CACHE_HEADER_BYTES], const uint64_t *hashes, size_t n)
+{
+    /* machine_fits: the hashes lie in memory as the format has them, little-endian. */
+    return rbt_hash(hashes, n * sizeof *hashes, rbt_hash(header, CHECKSUM_AT, 0));
 }
 
 uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data)
 {
-    hashing h = {.first = {0}};
+    hashing h = {.data = data};
     sections_of(data, h.sections);
     for (size_t s = 0; s < SECTIONS; s++)
         h.first[s + 1] = h.first[s] + (h.sections[s].bytes + RBT_CACHE_BLOCK_BYTES - 1) / RBT_CACHE_BLOCK_BYTES;
@@ -103,8 +113,7 @@ uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], 
     h.hashes = rbt_alloc(blocks, sizeof *h.hashes);
     /* Up to four blocks are hashed before a second thread has begun. */
     rbt_parallel_for(blocks, blocks > SECTIONS ? rbt_parallel_threads() : 1, hash_block, &h);
-    /* machine_fits: the hashes lie in memory as the format has them, little-endian. */
-    uint64_t sum = rbt_hash(h.hashes, blocks * sizeof *h.hashes, rbt_hash(header, CHECKSUM_AT, 0));
+    uint64_t sum = rbt_cache_checksum_of(header, h.hashes, blocks);
     rbt_free(h.hashes);
     return sum;
 }
@@ -132,14 +141,16 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
                         "%s: the cache has format version %llu, this program reads version %d; make it again with "
                         "rubato convert",
                         name, (unsigned long long)version, RBT_CACHE_VERSION);
-    if (get_u64(at + 40) != 0 || get_u64(at + 48) != 0)
-        return refuse(name, "bytes 40 to 55 should be zero", error);
+    if (get_u64(at + 48) != 0)
+        return refuse(name, "bytes 48 to 55 should be zero", error);
     if (cols >= RBT_DATA_INDEX_LIMIT)
         return refuse(name, "byte 24 has more columns than there can be", error);
     /* Neither can be more than the file has bytes; after this no sum below overflows. */
     if (rows == 0 || rows > n / 12 || nnz > n / 8)
         return refuse(name, "its length does not fit the rows and features it promises", error);
-    *view = (rbt_data){.rows = (size_t)rows, .cols = (size_t)cols, .nnz = (size_t)nnz};
+    view->rows = (size_t)rows;
+    view->cols = (size_t)cols;
+    view->nnz = (size_t)nnz;
     section s[SECTIONS];
     sections_of(view, s);
     size_t need = RBT_CACHE_HEADER_BYTES;
@@ -176,6 +187,7 @@ static bool lay_out(const unsigned char *at, rbt_data *view)
 
 typedef struct checking {
     const rbt_data *data;
+    size_t rows; /* checked at a time */
     atomic_bool wrong;
 } checking;
 
@@ -192,7 +204,7 @@ static void check_rows(void *context, size_t item)
 {
     checking *c = context;
     const rbt_data *d = c->data;
-    size_t row = item * ROWS_AT_A_TIME, end = d->rows - row > ROWS_AT_A_TIME ? row + ROWS_AT_A_TIME : d->rows;
+    size_t row = item * c->rows, first = row, end = d->rows - row > c->rows ? row + c->rows : d->rows;
     uint32_t bad = 0;
     for (; row < end && bad == 0; row++) {
         size_t from = d->start[row], to = d->start[row + 1];
@@ -207,54 +219,95 @@ static void check_rows(void *context, size_t item)
     }
     if (bad != 0)
         atomic_store_explicit(&c->wrong, true, memory_order_relaxed);
+    else
+        rbt_data_release_rows(d, first, end - first);
 }
 
-rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_error *error)
+static bool rows_are_right(const rbt_data *data)
+{
+    checking c = {.data = data, .rows = ROWS_AT_A_TIME};
+    if (data->start[0] != 0 || data->start[data->rows] != data->nnz)
+        return false;
+    if (data->streamed && rbt_data_block_rows(data) < c.rows)
+        c.rows = rbt_data_block_rows(data);
+    rbt_parallel_for((data->rows + c.rows - 1) / c.rows, rbt_parallel_threads(), check_rows, &c);
+    return !atomic_load_explicit(&c.wrong, memory_order_relaxed);
+}
+
+/* Checks everything; a streamed view's bytes leave memory again as they have been looked at. */
+static rbt_err decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_error *error)
 {
     const unsigned char *at = bytes;
-    rbt_data d = {0};
     if (!machine_fits())
         return refuse_machine(name, error);
     if (!rbt_cache_recognise(bytes, n))
         return refuse(name, "its first bytes are others", error);
-    rbt_err err = decode_header(at, n, name, &d, error);
+    rbt_err err = decode_header(at, n, name, view, error);
     if (err != RBT_OK)
         return err;
-    if (!lay_out(at, &d))
+    if (!lay_out(at, view))
         return refuse(name, "padding between its arrays should be zero", error);
-    if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum(at, &d))
+    if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum(at, view))
         return refuse(name, "its checksum does not match", error);
-    checking c = {.data = &d};
-    if (d.start[0] != 0 || d.start[d.rows] != d.nnz)
-        return refuse(name, "its rows do not cover its features", error);
-    rbt_parallel_for((d.rows + ROWS_AT_A_TIME - 1) / ROWS_AT_A_TIME, rbt_parallel_threads(), check_rows, &c);
-    if (atomic_load_explicit(&c.wrong, memory_order_relaxed))
+    if (!rows_are_right(view))
         return refuse(name, "a row in it breaks the rules for rows", error);
-    *view = d;
+    return RBT_OK;
+}
+
+rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_error *error)
+{
+    rbt_data d = {0};
+    rbt_err err = decode(bytes, n, name, &d, error);
+    if (err == RBT_OK)
+        *view = d;
+    return err;
+}
+
+/* Data that takes the mapping over, with labels in memory: whoever trains renumbers them. */
+static rbt_err take_mapped(rbt_input *input, bool streamed, rbt_data *data, rbt_error *error)
+{
+    void *mapping = (void *)(uintptr_t)input->bytes;
+    rbt_data d = {.mapping = mapping, .mapping_bytes = input->n, .streamed = streamed};
+    rbt_err err = decode(input->bytes, input->n, input->name, &d, error);
+    if (err != RBT_OK)
+        return err;
+    float *label = rbt_try_alloc_raw(d.rows, sizeof *label);
+    if (label == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the labels of %zu rows", input->name, d.rows);
+    memcpy(label, d.label, d.rows * sizeof *label);
+    if (streamed)
+        rbt_mapping_release(mapping, input->n, d.label, d.rows * sizeof *label);
+    d.label = label;
+    (void)madvise(mapping, input->n, MADV_NORMAL); /* training goes to and fro */
+    *input = (rbt_input){.name = input->name};
+    *data = d;
     return RBT_OK;
 }
 
 rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error)
 {
     rbt_data view = {0};
-    rbt_err err = rbt_cache_decode(input->bytes, input->n, input->name, &view, error);
+    if (input->mapped)
+        return take_mapped(input, false, data, error);
+    rbt_err err = decode(input->bytes, input->n, input->name, &view, error);
+    return err == RBT_OK ? rbt_data_join(&view, 1, data, error) : err;
+}
+
+rbt_err rbt_cache_read_streamed(const char *path, rbt_data *data, rbt_error *error)
+{
+    rbt_input input;
+    rbt_err err = rbt_input_open(path, &input, error);
     if (err != RBT_OK)
         return err;
-    if (input->mapped) {
-        float *label = rbt_try_alloc_raw(view.rows, sizeof *label); /* labels are renumbered by whoever trains */
-        if (label == NULL)
-            return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the labels of %zu rows", input->name,
-                            view.rows);
-        memcpy(label, view.label, view.rows * sizeof *label);
-        view.label = label;
-        (void)madvise((void *)(uintptr_t)input->bytes, input->n, MADV_NORMAL); /* training goes to and fro */
-        view.mapping = (void *)(uintptr_t)input->bytes;
-        view.mapping_bytes = input->n;
-        *input = (rbt_input){.name = input->name};
-        *data = view;
-        return RBT_OK;
-    }
-    return rbt_data_join(&view, 1, data, error);
+    err = input.mapped ? take_mapped(&input, true, data, error) : rbt_cache_take(&input, data, error);
+    rbt_input_close(&input);
+    return err;
+}
+
+uint64_t rbt_cache_source(const void *bytes, size_t n)
+{
+    return n >= RBT_CACHE_HEADER_BYTES && rbt_cache_recognise(bytes, n) ? get_u64((const unsigned char *)bytes + SOURCE_AT)
+                                                                        : 0;
 }
 
 /* ----------------------------------------------------------------------------------------------------- writing */
@@ -273,35 +326,53 @@ static rbt_err put_sections(const rbt_data *data, rbt_output *output, rbt_error 
     return err;
 }
 
-rbt_err rbt_cache_write(const rbt_data *data, const char *path, rbt_error *error)
+rbt_err rbt_cache_header(const rbt_data *data, uint64_t source, const char *name,
+                         unsigned char header[RBT_CACHE_HEADER_BYTES], rbt_error *error)
 {
-    unsigned char header[RBT_CACHE_HEADER_BYTES] = {0};
-    rbt_output output;
-    checking c = {.data = data};
     if (!machine_fits())
-        return refuse_machine(path, error);
+        return refuse_machine(name, error);
     if (data->rows == 0)
-        return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
-    rbt_parallel_for((data->rows + ROWS_AT_A_TIME - 1) / ROWS_AT_A_TIME, rbt_parallel_threads(), check_rows, &c);
-    if (data->start[0] != 0 || data->start[data->rows] != data->nnz ||
-        atomic_load_explicit(&c.wrong, memory_order_relaxed))
-        return rbt_fail(error, RBT_E_DATA,
-                        "%s: not written: a row's indices do not ascend below %zu, or a value is zero or not finite",
-                        path, data->cols);
+        return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", name);
+    memset(header, 0, RBT_CACHE_HEADER_BYTES);
     memcpy(header, magic, sizeof magic);
     put_u64(header + 8, RBT_CACHE_VERSION);
     put_u64(header + 16, data->rows);
     put_u64(header + 24, data->cols);
     put_u64(header + 32, data->nnz);
-    put_u64(header + CHECKSUM_AT, rbt_cache_checksum(header, data));
-    rbt_err err = rbt_output_open(path, &output, error);
+    put_u64(header + SOURCE_AT, source);
+    return RBT_OK;
+}
+
+void rbt_cache_seal(unsigned char header[RBT_CACHE_HEADER_BYTES], uint64_t checksum)
+{
+    put_u64(header + CHECKSUM_AT, checksum);
+}
+
+rbt_err rbt_cache_write(const rbt_data *data, const char *path, rbt_error *error)
+{
+    return rbt_cache_write_of(data, 0, path, error);
+}
+
+rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *path, rbt_error *error)
+{
+    unsigned char header[RBT_CACHE_HEADER_BYTES];
+    rbt_output output;
+    rbt_err err = rbt_cache_header(data, source, path, header, error);
+    if (err != RBT_OK)
+        return err;
+    if (!rows_are_right(data))
+        return rbt_fail(error, RBT_E_DATA,
+                        "%s: not written: a row's indices do not ascend below %zu, or a value is zero or not finite",
+                        path, data->cols);
+    rbt_cache_seal(header, rbt_cache_checksum(header, data));
+    err = rbt_output_open(path, &output, error);
     if (err != RBT_OK)
         return err;
     err = rbt_output_put(&output, header, sizeof header, error);
     if (err == RBT_OK)
         err = put_sections(data, &output, error);
     if (err == RBT_OK)
-        return rbt_output_finish(&output, true, error);
+        return rbt_output_finish(&output, source == 0, error); /* one that can be made again need not be synchronised */
     rbt_output_abandon(&output);
     return err;
 }

@@ -54,6 +54,23 @@ void rbt_data_deinit(rbt_data *data)
     *data = (rbt_data){0};
 }
 
+void rbt_data_release_rows(const rbt_data *data, size_t first, size_t n)
+{
+    if (!data->streamed || n == 0)
+        return;
+    size_t from = data->start[first], features = data->start[first + n] - from;
+    rbt_mapping_release(data->mapping, data->mapping_bytes, data->index + from, features * sizeof *data->index);
+    rbt_mapping_release(data->mapping, data->mapping_bytes, data->value + from, features * sizeof *data->value);
+    rbt_mapping_release(data->mapping, data->mapping_bytes, data->start + first, (n + 1) * sizeof *data->start);
+}
+
+size_t rbt_data_block_rows(const rbt_data *data)
+{
+    size_t bytes = data->rows * sizeof *data->start + data->nnz * (sizeof *data->index + sizeof *data->value);
+    size_t blocks = bytes / RBT_DATA_BLOCK_BYTES + 1, rows = data->rows / blocks;
+    return rows > 0 ? rows : 1;
+}
+
 rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error)
 {
     size_t rows = 0, nnz = 0;

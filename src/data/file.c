@@ -14,7 +14,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-#define BUFFER_BYTES (256 * 1024)
+#define BUFFER_BYTES  (256 * 1024)
+#define RELEASE_BYTES (uintptr_t)(64 * 1024) /* a touched page brings its neighbours up to this (fault-around) */
 
 /* -------------------------------------------------------------------------------------------------------- in */
 
@@ -87,6 +88,17 @@ void rbt_input_close(rbt_input *input)
     else
         rbt_free((void *)(uintptr_t)input->bytes);
     *input = (rbt_input){0};
+}
+
+void rbt_mapping_release(const void *mapping, size_t mapping_bytes, const void *at, size_t bytes)
+{
+    uintptr_t begin = (uintptr_t)mapping, end = begin + mapping_bytes;
+    uintptr_t from = (uintptr_t)at / RELEASE_BYTES * RELEASE_BYTES;
+    uintptr_t to = ((uintptr_t)at + bytes + RELEASE_BYTES - 1) / RELEASE_BYTES * RELEASE_BYTES;
+    from = from < begin ? begin : from;
+    to = to > end ? end : to;
+    if (from < to)
+        (void)madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
 /* ------------------------------------------------------------------------------------------------------- out */
@@ -163,6 +175,24 @@ rbt_err rbt_output_put(rbt_output *output, const void *bytes, size_t n, rbt_erro
     memcpy(output->buffer + output->used, bytes, n);
     output->used += n;
     return RBT_OK;
+}
+
+rbt_err rbt_output_flush(rbt_output *output, rbt_error *error)
+{
+    return flush(output, error);
+}
+
+rbt_err rbt_output_patch(rbt_output *output, size_t at, const void *bytes, size_t n, rbt_error *error)
+{
+    rbt_err err = flush(output, error);
+    for (size_t done = 0; err == RBT_OK && done < n;) {
+        ssize_t put = pwrite(output->fd, (const char *)bytes + done, n - done, (off_t)(at + done));
+        if (put >= 0)
+            done += (size_t)put;
+        else if (errno != EINTR)
+            err = write_failed(output, "cannot be written", errno, error);
+    }
+    return err;
 }
 
 /* Devices and pipes cannot be synchronised and say EINVAL: there is nothing to keep. */

@@ -1,12 +1,16 @@
 /* Shards: which rows belong to which worker. Contract in shard.h; proved by tests/unit/test_shard.c.
  *
- * The rows are shuffled once (Fisher-Yates) and the list is cut: the first rows % workers shards get one row more.
+ * The rows are shuffled once (Fisher-Yates), or the blocks and then the rows of each, and the list is cut: the first
+ * rows % workers shards get one row more.
  */
 #include "data/shard.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/data.h"
+
+#define BLOCKS_PER_WORKER 16 /* so that a worker's rows come from many places of a small file, too */
 
 static rbt_err check(const rbt_data *data, uint32_t workers, rbt_error *error)
 {
@@ -23,6 +27,38 @@ static rbt_err check(const rbt_data *data, uint32_t workers, rbt_error *error)
     return RBT_OK;
 }
 
+static size_t block_rows_of(const rbt_data *data, uint32_t workers)
+{
+    size_t rows = rbt_data_block_rows(data), even = data->rows / workers / BLOCKS_PER_WORKER;
+    return even == 0 ? 1 : even < rows ? even : rows;
+}
+
+/* The blocks in random order, each with its rows in random order. */
+static bool order_in_blocks(rbt_shards *s, size_t rows, rbt_rng *rng)
+{
+    size_t blocks = (rows + s->block_rows - 1) / s->block_rows, next = 0;
+    uint32_t *block = rbt_try_alloc(blocks, sizeof *block);
+    if (block == NULL)
+        return false;
+    for (size_t b = 0; b < blocks; b++)
+        block[b] = (uint32_t)b;
+    rbt_rng_shuffle_u32(rng, block, blocks);
+    for (size_t b = 0; b < blocks; b++) {
+        size_t first = block[b] * s->block_rows, n = rows - first < s->block_rows ? rows - first : s->block_rows;
+        for (size_t i = 0; i < n; i++)
+            s->order[next + i] = (uint32_t)(first + i);
+        rbt_rng_shuffle_u32(rng, s->order + next, n);
+        next += n;
+    }
+    rbt_free(block);
+    return true;
+}
+
+static void release_block(const rbt_shards *s, const rbt_data *data, size_t first)
+{
+    rbt_data_release_rows(data, first, data->rows - first < s->block_rows ? data->rows - first : s->block_rows);
+}
+
 rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error)
 {
     rbt_err err = check(data, workers, error);
@@ -33,15 +69,20 @@ rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed,
         .shard = rbt_try_alloc(workers, sizeof *s.shard),
         .order = rbt_try_alloc(data->rows, sizeof *s.order),
     };
-    if (s.shard == NULL || s.order == NULL) {
+    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_SHUFFLE, 0);
+    if (data->streamed)
+        s.block_rows = block_rows_of(data, workers);
+    bool room = s.shard != NULL && s.order != NULL;
+    if (!room || (data->streamed && !order_in_blocks(&s, data->rows, &rng))) {
         rbt_shards_destroy(&s);
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory to deal %zu rows to %u workers; use fewer rows",
                         data->rows, workers);
     }
-    for (size_t i = 0; i < data->rows; i++)
-        s.order[i] = (uint32_t)i;
-    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_SHUFFLE, 0);
-    rbt_rng_shuffle_u32(&rng, s.order, data->rows);
+    if (!data->streamed) {
+        for (size_t i = 0; i < data->rows; i++)
+            s.order[i] = (uint32_t)i;
+        rbt_rng_shuffle_u32(&rng, s.order, data->rows);
+    }
 
     uint32_t *next = s.order;
     for (uint32_t w = 0; w < workers; w++) {
@@ -52,8 +93,19 @@ rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed,
             shard->nnz += data->start[shard->rows[i] + (size_t)1] - data->start[shard->rows[i]];
         next += shard->n;
     }
+    for (size_t first = 0; s.block_rows > 0 && first < data->rows; first += s.block_rows)
+        release_block(&s, data, first);
     *out = s;
     return RBT_OK;
+}
+
+void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, uint32_t worker, size_t first, size_t n)
+{
+    const rbt_shard *shard = &shards->shard[worker];
+    size_t size = shards->block_rows;
+    for (size_t i = first; size > 0 && i < first + n; i++)
+        if (i + 1 == shard->n || shard->rows[i] / size != shard->rows[i + 1] / size)
+            release_block(shards, data, shard->rows[i] / size * size);
 }
 
 void rbt_shards_destroy(rbt_shards *shards)

@@ -257,7 +257,7 @@ static void rules_broken_behind_a_right_checksum_are_refused(void **state)
     const float nan = NAN, infinite = -INFINITY, zero = -0.0F;
     broken(COLS, &(uint64_t){8}, 8); /* index 8 is used */
     broken(COLS, &(uint64_t){UINT32_MAX}, 8);
-    broken(RESERVED, &(uint64_t){1}, 8);
+    broken(RESERVED + 8, &(uint64_t){1}, 8);
     broken(START, &(uint64_t){1}, 8);
     broken(START + 8, &(uint64_t){6}, 8);
     broken(START + 8, &(uint64_t){3}, 8); /* above the next */
