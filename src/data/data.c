@@ -2,10 +2,7 @@
  * test_data.c (several files, compressed files). */
 #include "data/data.h"
 
-#include <errno.h>
-#include <glob.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,6 +11,7 @@
 #include "base/mem.h"
 #include "data/cache.h"
 #include "data/libsvm.h"
+#include "data/paths.h"
 #include "data/unpack.h"
 
 rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error)
@@ -138,7 +136,7 @@ rbt_err rbt_data_scale_rows(rbt_data *data, rbt_error *error)
 /* The files a path stands for, in the order they are read. */
 typedef struct files {
     RBT_ARRAY(rbt_input) inputs;
-    glob_t matches; /* whose names the inputs use */
+    rbt_paths paths; /* whose names the inputs use */
 } files;
 
 static void close_files(files *f)
@@ -146,7 +144,7 @@ static void close_files(files *f)
     for (size_t i = 0; i < f->inputs.count; i++)
         rbt_input_close(&f->inputs.at[i]);
     rbt_array_free(&f->inputs);
-    globfree(&f->matches);
+    rbt_paths_free(&f->paths);
 }
 
 static rbt_err open_file(files *f, const char *path, rbt_error *error)
@@ -157,28 +155,6 @@ static rbt_err open_file(files *f, const char *path, rbt_error *error)
         return err;
     rbt_array_push(&f->inputs, input);
     return rbt_input_unpack(&f->inputs.at[f->inputs.count - 1], error);
-}
-
-/* glob(3) itself sorts as the locale says; the order of rows must not depend on that. */
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static rbt_err open_matches(files *f, const char *pattern, rbt_error *error)
-{
-    errno = 0;
-    int status = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, &f->matches);
-    if (status == GLOB_NOMATCH)
-        return rbt_fail(error, RBT_E_IO, "%s: no file matches; check the pattern and the folder", pattern);
-    if (status != 0)
-        return rbt_fail(error, status == GLOB_NOSPACE ? RBT_E_MEMORY : RBT_E_IO, "%s: cannot be searched for: %s",
-                        pattern, status == GLOB_NOSPACE ? "not enough memory" : strerror(errno));
-    qsort(f->matches.gl_pathv, f->matches.gl_pathc, sizeof *f->matches.gl_pathv, by_bytes);
-    rbt_err err = RBT_OK;
-    for (size_t i = 0; err == RBT_OK && i < f->matches.gl_pathc; i++)
-        err = open_file(f, f->matches.gl_pathv[i], error);
-    return err;
 }
 
 bool rbt_data_is_pattern(const char *path)
@@ -241,7 +217,9 @@ rbt_err rbt_data_take(rbt_input *input, rbt_data *data, rbt_error *error)
 rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error)
 {
     files f = {0};
-    rbt_err err = rbt_data_is_pattern(path) ? open_matches(&f, path, error) : open_file(&f, path, error);
+    rbt_err err = rbt_paths_list(path, &f.paths, error);
+    for (size_t i = 0; err == RBT_OK && i < f.paths.count; i++)
+        err = open_file(&f, f.paths.at[i], error);
     if (err == RBT_OK)
         err = read_files(&f, f.inputs.count == 1 ? f.inputs.at[0].name : path, data, error);
     close_files(&f);

@@ -256,12 +256,12 @@ typedef struct chunks {
     atomic_size_t refused; /* the first chunk known to be refused; those after it need not be parsed */
 } chunks;
 
-static void cut_text(chunks *all, const rbt_text *text, size_t chunk_bytes)
+static void cut_text(chunks *all, const rbt_text *text, size_t first_line, size_t chunk_bytes)
 {
     const char *at = text->bytes, *end = text->bytes + text->n;
-    if (text->n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* some editors begin a file with a byte order mark */
+    if (first_line == 1 && text->n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* some editors begin a file with a byte order mark */
         at += 3;
-    for (size_t line = 1; at < end; line = 0) {
+    for (size_t line = first_line; at < end; line = 0) {
         const char *stop = end;
         if ((size_t)(end - at) > chunk_bytes) {
             const char *newline = memchr(at + chunk_bytes - 1, '\n', (size_t)(end - at) - (chunk_bytes - 1));
@@ -327,20 +327,16 @@ static void close_up(chunks *all)
     }
 }
 
-/* What is decided over all chunks: is there a row, where does counting begin, how many columns. */
-static rbt_err finish(chunks *all, const char *name, rbt_error *error)
+/* What is decided over all chunks: where does counting begin, how many columns. */
+static rbt_err finish(chunks *all, const char *name, bool *known, rbt_error *error)
 {
     rbt_data *d = &all->data;
     uint64_t largest = 0;
-    bool zero_based = false;
+    bool zero_based = *known;
     for (size_t i = 0; i < all->list.count; i++) {
         largest = all->list.at[i].largest > largest ? all->list.at[i].largest : largest;
         zero_based |= all->list.at[i].zero_based;
     }
-    if (d->rows == 0)
-        return rbt_fail(error, RBT_E_DATA,
-                        "%s: has no rows; expected one or more lines of the form: label index:value index:value ...",
-                        name);
     if (zero_based && largest + 1 >= RBT_DATA_INDEX_LIMIT)
         return rbt_fail(error, RBT_E_LIMIT,
                         "%s: counts features from 0 and has index %llu; it must have fewer than %u features", name,
@@ -349,6 +345,7 @@ static rbt_err finish(chunks *all, const char *name, rbt_error *error)
         for (size_t i = 0; i < d->nnz; i++)
             d->index[i]++;
     d->cols = (size_t)(zero_based ? largest + 1 : largest);
+    *known = zero_based;
     return RBT_OK;
 }
 
@@ -357,13 +354,13 @@ rbt_libsvm_cut rbt_libsvm_cut_default(void)
     return (rbt_libsvm_cut){.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()};
 }
 
-rbt_err rbt_libsvm_parse(const rbt_text *texts, size_t count, const char *name, rbt_libsvm_cut cut, rbt_data *data,
-                         rbt_error *error)
+static rbt_err parse(const rbt_text *texts, size_t count, size_t line, const char *name, rbt_libsvm_cut cut,
+                     bool *zero_based, rbt_data *data, rbt_error *error)
 {
     chunks all = {.refused = SIZE_MAX};
     size_t rows, features;
     for (size_t i = 0; i < count; i++)
-        cut_text(&all, &texts[i], cut.chunk_bytes);
+        cut_text(&all, &texts[i], line, cut.chunk_bytes);
     rbt_parallel_for(all.list.count, cut.threads, count_item, &all);
     place(&all, &rows, &features);
     rbt_err err = rbt_data_alloc(rows, features, &all.data, error);
@@ -377,7 +374,7 @@ rbt_err rbt_libsvm_parse(const rbt_text *texts, size_t count, const char *name, 
         err = all.list.at[refused].err;
     } else {
         close_up(&all);
-        err = finish(&all, name, error);
+        err = finish(&all, name, zero_based, error);
     }
     if (err == RBT_OK)
         *data = all.data;
@@ -386,6 +383,34 @@ rbt_err rbt_libsvm_parse(const rbt_text *texts, size_t count, const char *name, 
 free_list:
     rbt_array_free(&all.list);
     return err;
+}
+
+rbt_err rbt_libsvm_refuse_empty(const char *name, rbt_error *error)
+{
+    return rbt_fail(error, RBT_E_DATA,
+                    "%s: has no rows; expected one or more lines of the form: label index:value index:value ...", name);
+}
+
+rbt_err rbt_libsvm_parse(const rbt_text *texts, size_t count, const char *name, rbt_libsvm_cut cut, rbt_data *data,
+                         rbt_error *error)
+{
+    rbt_data parsed;
+    bool zero_based = false;
+    rbt_err err = parse(texts, count, 1, name, cut, &zero_based, &parsed, error);
+    if (err != RBT_OK)
+        return err;
+    if (parsed.rows == 0) {
+        rbt_data_deinit(&parsed);
+        return rbt_libsvm_refuse_empty(name, error);
+    }
+    *data = parsed;
+    return RBT_OK;
+}
+
+rbt_err rbt_libsvm_parse_piece(const rbt_text *text, size_t line, rbt_libsvm_cut cut, bool *zero_based, rbt_data *data,
+                               rbt_error *error)
+{
+    return parse(text, 1, line, text->name, cut, zero_based, data, error);
 }
 
 rbt_err rbt_data_parse_libsvm(const char *text, size_t bytes, const char *name, rbt_data *data, rbt_error *error)

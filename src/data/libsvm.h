@@ -30,4 +30,12 @@ rbt_libsvm_cut rbt_libsvm_cut_default(void);
 rbt_err rbt_libsvm_parse(const rbt_text *texts, size_t count, const char *name, rbt_libsvm_cut cut, rbt_data *data,
                          rbt_error *error);
 
+/* What a data set without rows is refused with. */
+rbt_err rbt_libsvm_refuse_empty(const char *name, rbt_error *error);
+
+/* Some lines out of the middle of a text, for stream.c: `line` is the number of the first. There may be no rows among
+ * them, and whether features count from 0 is known from the lines before, or seen in these and then told. */
+rbt_err rbt_libsvm_parse_piece(const rbt_text *text, size_t line, rbt_libsvm_cut cut, bool *zero_based, rbt_data *data,
+                               rbt_error *error);
+
 #endif

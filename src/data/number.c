@@ -178,6 +178,26 @@ static size_t print_decimal(bool minus, uint64_t m, int decimals, char *out)
     return length;
 }
 
+/* The exponent of a's first digit, for 1e-4 <= a < 1e9. */
+static int leading_digit(double a)
+{
+    int leading = -4; /* a >= 10^leading */
+    while (leading < 8 && a >= (leading < -1 ? 1 / power_of_ten[-leading - 1] : power_of_ten[leading + 1]))
+        leading++;
+    return leading;
+}
+
+static size_t print_by_library(double value, char out[RBT_NUMBER_ROOM])
+{
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    RBT_ASSERT(c != (locale_t)0);
+    locale_t before = uselocale(c); /* of this thread only */
+    int n = snprintf(out, RBT_NUMBER_ROOM, "%.9g", value);
+    (void)uselocale(before);
+    freelocale(c);
+    return (size_t)n;
+}
+
 size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM])
 {
     bool minus = value < 0;
@@ -185,9 +205,7 @@ size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM])
     if (a == 0)
         return print_decimal(false, 0, 0, out);
     if (a >= 1e-4F && a < 1e9F) {
-        int leading = -4; /* a >= 10^leading */
-        while (leading < 8 && (double)a >= (leading < -1 ? 1 / power_of_ten[-leading - 1] : power_of_ten[leading + 1]))
-            leading++;
+        int leading = leading_digit((double)a);
         for (int precision = leading >= 6 ? leading + 1 : 6; precision <= 9; precision++) {
             int decimals = precision - 1 - leading;
             uint64_t m = (uint64_t)((double)a * power_of_ten[decimals] + 0.5);
@@ -196,11 +214,14 @@ size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM])
                 return print_decimal(minus, m, decimals, out);
         }
     }
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    RBT_ASSERT(c != (locale_t)0);
-    locale_t before = uselocale(c); /* of this thread only */
-    int n = snprintf(out, RBT_NUMBER_ROOM, "%.9g", (double)value);
-    (void)uselocale(before);
-    freelocale(c);
-    return (size_t)n;
+    return print_by_library((double)value, out);
+}
+
+size_t rbt_number_print_rounded(double value, char out[RBT_NUMBER_ROOM])
+{
+    double a = fabs(value);
+    if (!(a >= 1e-4 && a < 1e8))
+        return a == 0 ? print_decimal(false, 0, 0, out) : print_by_library(value, out);
+    int leading = leading_digit(a), decimals = 8 - leading;
+    return print_decimal(value < 0, (uint64_t)(a * power_of_ten[decimals] + 0.5), decimals, out);
 }
