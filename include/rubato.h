@@ -250,6 +250,8 @@ typedef struct rbt_progress {
     uint64_t bytes_sent;
 } rbt_progress;
 
+#define RBT_LABELS_REPORTED 10 /* classes whose rows are counted per worker */
+
 typedef struct rbt_worker_report {
     double compute_seconds;
     double wait_seconds;          /* for other workers */
@@ -257,6 +259,8 @@ typedef struct rbt_worker_report {
     double slowed_seconds;        /* of compute: added by --straggler */
     uint64_t rows;
     uint64_t nonzeros;
+    uint64_t labels[RBT_LABELS_REPORTED]; /* rows of each class, in the order of the labels */
+    size_t classes;                       /* so many of them; 0: more than fit, or numbers are predicted */
     uint64_t clocks;
     uint64_t samples;
 } rbt_worker_report;

@@ -106,6 +106,10 @@ rbt_err rbt_data_own(rbt_data *data, rbt_error *error)
     rbt_data copy = {0};
     if (data->mapping == NULL)
         return RBT_OK;
+    if (data->streamed)
+        return rbt_fail(error, RBT_E_UNSUPPORTED,
+                        "data that streams from the disk cannot be changed in memory, as --normalize demands; use "
+                        "--store memory or both");
     rbt_err err = rbt_data_join(data, 1, &copy, error);
     if (err != RBT_OK)
         return err;

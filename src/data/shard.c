@@ -54,11 +54,6 @@ static bool order_in_blocks(rbt_shards *s, size_t rows, rbt_rng *rng)
     return true;
 }
 
-static void release_block(const rbt_shards *s, const rbt_data *data, size_t first)
-{
-    rbt_data_release_rows(data, first, data->rows - first < s->block_rows ? data->rows - first : s->block_rows);
-}
-
 rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error)
 {
     rbt_err err = check(data, workers, error);
@@ -89,12 +84,12 @@ rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed,
         rbt_shard *shard = &s.shard[w];
         shard->rows = next;
         shard->n = data->rows / workers + (w < data->rows % workers);
-        for (size_t i = 0; i < shard->n; i++)
+        for (size_t i = 0; i < shard->n; i++) {
             shard->nnz += data->start[shard->rows[i] + (size_t)1] - data->start[shard->rows[i]];
+            rbt_shards_release(&s, data, w, i, 1);
+        }
         next += shard->n;
     }
-    for (size_t first = 0; s.block_rows > 0 && first < data->rows; first += s.block_rows)
-        release_block(&s, data, first);
     *out = s;
     return RBT_OK;
 }
@@ -103,9 +98,11 @@ void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, uint32_t
 {
     const rbt_shard *shard = &shards->shard[worker];
     size_t size = shards->block_rows;
-    for (size_t i = first; size > 0 && i < first + n; i++)
-        if (i + 1 == shard->n || shard->rows[i] / size != shard->rows[i + 1] / size)
-            release_block(shards, data, shard->rows[i] / size * size);
+    for (size_t i = first; size > 0 && i < first + n; i++) {
+        size_t block = shard->rows[i] / size * size, left = data->rows - block;
+        if (i + 1 == shard->n || shard->rows[i + 1] / size * size != block)
+            rbt_data_release_rows(data, block, left < size ? left : size);
+    }
 }
 
 void rbt_shards_destroy(rbt_shards *shards)

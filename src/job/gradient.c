@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "math/kernels.h"
+#include "model/metrics.h"
 
 rbt_err rbt_scratch_init(rbt_scratch *scratch, size_t n, rbt_error *error)
 {
@@ -100,6 +101,27 @@ static void apply_batch(const rbt_training *training, size_t n, double rate, uin
     kernels->sgd_step((float)(-rate / (double)n), 0, s->g + weights, s->w + weights, s->u + weights, rest);
 }
 
+/* The gradient of a batch, summed; of streamed data piece by piece, so that a large batch needs not be in memory. */
+static double batch_gradient(const rbt_training *training, uint32_t worker, size_t first, size_t n,
+                             rbt_scratch *scratch, uint64_t *nonzeros)
+{
+    const rbt_shards *shards = training->shards;
+    const rbt_data *data = training->data;
+    size_t piece = shards->block_rows > 0 ? shards->block_rows : n;
+    double loss = 0;
+
+    for (size_t at = first; at < first + n; at += piece) {
+        size_t count = first + n - at < piece ? first + n - at : piece;
+        const uint32_t *rows = shards->shard[worker].rows + at;
+
+        loss += training->model->gradient(&training->shape, data, rows, count, scratch->w, scratch->g);
+        for (size_t i = 0; i < count; i++)
+            *nonzeros += data->start[rows[i] + 1] - data->start[rows[i]];
+        rbt_shards_release(shards, data, worker, at, count);
+    }
+    return loss;
+}
+
 rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker, uint64_t clock, rbt_scratch *scratch)
 {
     const rbt_shard *shard = &training->shards->shard[worker];
@@ -111,13 +133,10 @@ rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker,
     for (uint64_t k = 0; k < plan.per_clock; k++) {
         size_t first = (size_t)((clock * plan.per_clock + k) % plan.batches) * plan.batch;
         size_t n = shard->n - first < plan.batch ? shard->n - first : plan.batch;
-        const uint32_t *rows = shard->rows + first;
 
-        work.loss += training->model->gradient(&training->shape, training->data, rows, n, scratch->w, scratch->g);
+        work.loss += batch_gradient(training, worker, first, n, scratch, &work.nonzeros);
         apply_batch(training, n, rate, plan.per_clock, scratch);
         work.samples += n;
-        for (size_t i = 0; i < n; i++)
-            work.nonzeros += training->data->start[rows[i] + 1] - training->data->start[rows[i]];
     }
     return work;
 }
@@ -217,7 +236,7 @@ rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_erro
 
 double rbt_training_objective(const rbt_training *training, const float *w)
 {
-    double loss = training->model->loss(&training->shape, training->data, 0, training->data->rows, w);
+    double loss = rbt_model_loss(training->model, &training->shape, training->data, w);
 
     return loss / (double)training->data->rows +
            training->options->l2 / 2 * rbt_kernels_best()->norm2_squared(w, weights_of(training));

@@ -155,22 +155,24 @@ static rbt_err settle_options(rbt_job *job, rbt_error *error)
     return err;
 }
 
-static rbt_err load(const rbt_job *job, job_run *r, rbt_error *error)
+static rbt_err load(rbt_job *job, job_run *r, rbt_error *error)
 {
     const rbt_options *options = &job->options;
+    rbt_log log = rbt_job_log(job);
+    rbt_storing storing = {.level = options->store, .keep = options->cache == RBT_CACHE_AUTO, .log = &log};
     rbt_training *training = &r->training;
     rbt_err err;
 
     training->model = rbt_model_find(options->model);
     if (training->model == NULL)
         return rbt_fail(error, RBT_E_USAGE, "unknown model '%s'; this version has: lr", options->model);
-    err = rbt_data_read(options->data, &r->data, error);
+    err = rbt_store_read(options->data, &storing, &r->data, error);
     if (err == RBT_OK)
         err = training->model->prepare(&r->data, &training->shape, error);
     if (err == RBT_OK)
         err = rbt_shape_apply(&training->shape, true, &r->data, error);
     if (err == RBT_OK && options->valid != NULL)
-        err = rbt_data_read(options->valid, &r->valid, error);
+        err = rbt_store_read(options->valid, &storing, &r->valid, error);
     if (err == RBT_OK && options->valid != NULL)
         err = rbt_shape_apply(&training->shape, true, &r->valid, error);
     if (err == RBT_OK)
@@ -282,6 +284,15 @@ void rbt_job_count(rbt_job *job, const rbt_setup *setup)
     result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
 }
 
+static void count_labels(const job_run *r, const rbt_shard *shard, rbt_worker_report *report)
+{
+    if (r->training.shape.classes > RBT_LABELS_REPORTED)
+        return;
+    report->classes = r->training.shape.classes;
+    for (size_t i = 0; report->classes > 0 && i < shard->n; i++)
+        report->labels[(size_t)r->data.label[shard->rows[i]]]++; /* labels have been numbered */
+}
+
 /* What a model's job reports beyond that; up to the target, if it was reached. */
 static void fill_result(rbt_job *job, job_run *r, double load_seconds)
 {
@@ -308,6 +319,7 @@ static void fill_result(rbt_job *job, job_run *r, double load_seconds)
     for (size_t m = 0; m < result->workers; m++) {
         job->reports[m].rows = r->shards.shard[m].n;
         job->reports[m].nonzeros = r->shards.shard[m].nnz;
+        count_labels(r, &r->shards.shard[m], &job->reports[m]);
     }
     rbt_trained_deinit(&job->trained);
     job->trained =

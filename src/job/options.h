@@ -8,6 +8,7 @@
 #ifndef RBT_JOB_OPTIONS_H
 #define RBT_JOB_OPTIONS_H
 
+#include "data/store.h"
 #include "rubato.h"
 
 #define RBT_WORKERS_LIMIT 100000
@@ -18,6 +19,7 @@ typedef enum rbt_runtime_kind { RBT_RUNTIME_LOCAL, RBT_RUNTIME_SIM } rbt_runtime
 typedef enum rbt_sync { RBT_SYNC_BSP, RBT_SYNC_SSP, RBT_SYNC_ASP } rbt_sync;
 typedef enum rbt_rule_kind { RBT_RULE_AUTO, RBT_RULE_SUM, RBT_RULE_CON, RBT_RULE_DYN, RBT_RULE_ADAGRAD } rbt_rule_kind;
 typedef enum rbt_decay { RBT_DECAY_NONE, RBT_DECAY_SQRT, RBT_DECAY_MULT } rbt_decay;
+typedef enum rbt_cache_use { RBT_CACHE_OFF, RBT_CACHE_AUTO } rbt_cache_use;
 typedef enum rbt_toggle { RBT_AUTO, RBT_OFF, RBT_ON } rbt_toggle;
 
 typedef struct rbt_options {
@@ -26,6 +28,8 @@ typedef struct rbt_options {
     char *data;  /* PATH */
     char *valid; /* PATH or NULL */
     char *out;   /* PATH or NULL */
+    rbt_cache_use cache;   /* --cache off|auto */
+    rbt_store_level store; /* --store memory|disk|both */
 
     /* the job */
     rbt_runtime_kind runtime; /* --runtime local|sim */

@@ -12,6 +12,9 @@ typedef struct rbt_metrics {
     double loss;     /* mean over the rows, no regularisation */
 } rbt_metrics;
 
+/* The sum of the model's losses over all rows; data that streams from the disk is given back as it has been visited. */
+double rbt_model_loss(const rbt_model *model, const rbt_shape *shape, const rbt_data *data, const float *w);
+
 /* Measures the model on data that was made to fit its shape (rbt_shape_apply). Features the model was not trained on are
  * ignored. */
 rbt_err rbt_metrics_compute(const rbt_trained *trained, const rbt_data *data, rbt_metrics *metrics, rbt_error *error);
