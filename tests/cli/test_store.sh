@@ -1,6 +1,6 @@
 #!/bin/sh
 # --cache and --store: the same data whatever they say; data larger than a limit on memory is trained on within it.
-# RUBATO_TEST_DATA_MIB is the size of that data (as text); the limit is a fifth of it, 50 MiB at least. [256]
+# RUBATO_TEST_DATA_MIB is the size of that data (as text); the limit is a fifth of it, 50 MiB at least. [1024]
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -56,7 +56,7 @@ says '--store both makes no sense with the standard input'
 
 # bounded memory: not under a sanitizer, which has memory of its own
 [ "$RUBATO_SANITIZED" -eq 0 ] || exit 0
-size=${RUBATO_TEST_DATA_MIB:-256}
+size=${RUBATO_TEST_DATA_MIB:-1024}
 limit=$((size / 5 > 50 ? size / 5 : 50))
 mkdir big
 "$RUBATO" gen lr --out big/part-0.svm --rows 25000 --cols 20000 --nnz 40
