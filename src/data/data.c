@@ -62,6 +62,17 @@ void rbt_data_release_rows(const rbt_data *data, size_t first, size_t n)
     rbt_mapping_release(data->mapping, data->mapping_bytes, data->start + first, (n + 1) * sizeof *data->start);
 }
 
+void rbt_data_release_passed(const rbt_data *data, size_t first, size_t n)
+{
+    if (!data->streamed)
+        return;
+    size_t size = rbt_data_block_rows(data), block = first / size * size, end = first + n;
+    if (end / size == first / size && end < data->rows)
+        return;
+    block -= block > 0 ? size : 0; /* another thread may have been late in the block before */
+    rbt_data_release_rows(data, block, end - block);
+}
+
 size_t rbt_data_block_rows(const rbt_data *data)
 {
     size_t bytes = data->rows * sizeof *data->start + data->nnz * (sizeof *data->index + sizeof *data->value);
@@ -98,6 +109,45 @@ rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_e
         d.cols = p->cols > d.cols ? p->cols : d.cols;
     }
     *data = d;
+    return RBT_OK;
+}
+
+/* The names of labels, again. */
+static void copy_names(const rbt_data *from, rbt_data *to)
+{
+    if (from->label_names == NULL)
+        return;
+    to->label_names = rbt_alloc(from->label_count, sizeof *to->label_names);
+    to->label_count = from->label_count;
+    for (size_t i = 0; i < from->label_count; i++)
+        to->label_names[i] = rbt_strdup(from->label_names[i]);
+}
+
+rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rbt_data *out, rbt_error *error)
+{
+    size_t nnz = 0;
+    rbt_data d = {0};
+    for (size_t i = 0; i < n; i++)
+        nnz += data->start[rows[i] + 1] - data->start[rows[i]];
+    rbt_err err = rbt_data_alloc(n, nnz, &d, error);
+    if (err != RBT_OK)
+        return err;
+    d.weight = data->weight != NULL ? rbt_alloc(n, sizeof *d.weight) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        size_t first = data->start[rows[i]], features = data->start[rows[i] + 1] - first;
+        memcpy(d.index + d.nnz, data->index + first, features * sizeof *d.index);
+        memcpy(d.value + d.nnz, data->value + first, features * sizeof *d.value);
+        d.nnz += features;
+        d.start[i + 1] = d.nnz;
+        d.label[i] = data->label[rows[i]];
+        rbt_data_release_rows(data, rows[i], 1);
+        if (d.weight != NULL)
+            d.weight[i] = data->weight[rows[i]];
+    }
+    d.rows = n;
+    d.cols = data->cols;
+    copy_names(data, &d);
+    *out = d;
     return RBT_OK;
 }
 

@@ -25,6 +25,9 @@ rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error
 /* The rows of all parts, one part after the other, in memory of their own. */
 rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error);
 
+/* A copy of the given rows, in that order. */
+rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rbt_data *out, rbt_error *error);
+
 /* Scales every row to length 1; rows without features stay. Mapped values are copied first. */
 rbt_err rbt_data_scale_rows(rbt_data *data, rbt_error *error);
 
@@ -47,6 +50,10 @@ rbt_err rbt_data_write_libsvm(const rbt_data *data, const char *path, rbt_error 
 /* The caller is through with rows first .. first + n - 1 for now. Data that streams from its mapping gives their memory
  * back; they are read again when they are touched again, so that other threads may be at them. Other data stays. */
 void rbt_data_release_rows(const rbt_data *data, size_t first, size_t n);
+
+/* The same for who visits all rows from the first to the last, perhaps by several threads, some at a time, and has come
+ * through first .. first + n - 1: rows are released when a block of them is complete. */
+void rbt_data_release_passed(const rbt_data *data, size_t first, size_t n);
 
 /* How many rows at a time one works on so that little of a streamed data set is in memory: at least 1. */
 size_t rbt_data_block_rows(const rbt_data *data);

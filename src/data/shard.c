@@ -5,6 +5,8 @@
  */
 #include "data/shard.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -86,7 +88,7 @@ rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed,
         shard->n = data->rows / workers + (w < data->rows % workers);
         for (size_t i = 0; i < shard->n; i++) {
             shard->nnz += data->start[shard->rows[i] + (size_t)1] - data->start[shard->rows[i]];
-            rbt_shards_release(&s, data, w, i, 1);
+            rbt_shards_release(&s, data, shard->rows, shard->n, i, 1);
         }
         next += shard->n;
     }
@@ -94,15 +96,46 @@ rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed,
     return RBT_OK;
 }
 
-void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, uint32_t worker, size_t first, size_t n)
+size_t rbt_shards_together(const rbt_shards *shards, const uint32_t *rows, size_t n)
 {
-    const rbt_shard *shard = &shards->shard[worker];
+    size_t size = shards->block_rows, i = 1;
+    if (size == 0 || n == 0)
+        return n;
+    while (i < n && rows[i] / size == rows[0] / size)
+        i++;
+    return i;
+}
+
+void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, const uint32_t *rows, size_t total, size_t first,
+                        size_t n)
+{
     size_t size = shards->block_rows;
     for (size_t i = first; size > 0 && i < first + n; i++) {
-        size_t block = shard->rows[i] / size * size, left = data->rows - block;
-        if (i + 1 == shard->n || shard->rows[i + 1] / size * size != block)
+        size_t block = rows[i] / size * size, left = data->rows - block;
+        if (i + 1 == total || rows[i + 1] / size * size != block)
             rbt_data_release_rows(data, block, left < size ? left : size);
     }
+}
+
+void rbt_shards_shuffle(const rbt_shards *shards, uint32_t worker, rbt_rng *rng, uint32_t *order)
+{
+    const rbt_shard *shard = &shards->shard[worker];
+    RBT_ARRAY(uint32_t) runs = {0}; /* where each block begins among the worker's rows */
+    if (shards->block_rows == 0) {
+        rbt_rng_shuffle_u32(rng, order, shard->n);
+        return;
+    }
+    for (size_t at = 0; at < shard->n; at += rbt_shards_together(shards, shard->rows + at, shard->n - at))
+        rbt_array_push(&runs, (uint32_t)at);
+    rbt_rng_shuffle_u32(rng, runs.at, runs.count);
+    for (size_t i = 0; i < runs.count; i++) {
+        const uint32_t *rows = shard->rows + runs.at[i];
+        size_t n = rbt_shards_together(shards, rows, shard->n - runs.at[i]);
+        memcpy(order, rows, n * sizeof *order);
+        rbt_rng_shuffle_u32(rng, order, n);
+        order += n;
+    }
+    rbt_array_free(&runs);
 }
 
 void rbt_shards_destroy(rbt_shards *shards)

@@ -10,6 +10,7 @@
 #ifndef RBT_DATA_SHARD_H
 #define RBT_DATA_SHARD_H
 
+#include "base/rng.h"
 #include "rubato.h"
 
 typedef struct rbt_shard {
@@ -28,8 +29,16 @@ typedef struct rbt_shards {
 /* Deals the rows out. More workers than rows is RBT_E_USAGE, more than 2^32 - 1 rows is RBT_E_LIMIT. */
 rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error);
 
-/* A worker has visited the places first .. first + n - 1 of its shard: the blocks it is through with are released. */
-void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, uint32_t worker, size_t first, size_t n);
+/* A new random order of a worker's rows: `order` holds the last one. */
+void rbt_shards_shuffle(const rbt_shards *shards, uint32_t worker, rbt_rng *rng, uint32_t *order);
+
+/* How many of the n rows, from the first one on, lie in one block: all of them when there are no blocks. */
+size_t rbt_shards_together(const rbt_shards *shards, const uint32_t *rows, size_t n);
+
+/* The rows first .. first + n - 1 of a list in an order of the above have been visited: the blocks that are left are
+ * released. `total` is the list's length. */
+void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, const uint32_t *rows, size_t total, size_t first,
+                        size_t n);
 void rbt_shards_destroy(rbt_shards *shards);
 
 #endif

@@ -2,6 +2,7 @@
 #include "job/evaluate.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "model/metrics.h"
@@ -14,6 +15,7 @@ rbt_err rbt_evaluation_init(rbt_evaluation *evaluation, const rbt_training *trai
 {
     *evaluation = (rbt_evaluation){.training = training};
     evaluation->w = rbt_try_alloc(training->n, sizeof *evaluation->w);
+    rbt_watch_init(&evaluation->watch, training->options, training->n);
     if (evaluation->w == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu parameters (%.0f MB)", training->n,
                         (double)training->n * sizeof(float) / 1e6);
@@ -23,6 +25,7 @@ rbt_err rbt_evaluation_init(rbt_evaluation *evaluation, const rbt_training *trai
 void rbt_evaluation_deinit(rbt_evaluation *evaluation)
 {
     rbt_free(evaluation->w);
+    rbt_watch_deinit(&evaluation->watch);
 }
 
 /* How the job stands: clocks and updates as they are in the parameters just read, the rest as the workers publish it. */
@@ -57,7 +60,7 @@ static rbt_progress progress_of(rbt_worker *observer, uint64_t slowest)
     return progress;
 }
 
-static rbt_err evaluate_valid(rbt_evaluation *evaluation, const rbt_progress *progress, rbt_error *error)
+static rbt_err evaluate_valid(rbt_evaluation *evaluation, const rbt_progress *progress, double *loss, rbt_error *error)
 {
     const rbt_training *training = evaluation->training;
     rbt_trained trained = {.model = training->model, .shape = training->shape, .n = training->n, .w = evaluation->w};
@@ -67,29 +70,37 @@ static rbt_err evaluate_valid(rbt_evaluation *evaluation, const rbt_progress *pr
     if (err == RBT_OK && evaluation->on_valid != NULL)
         evaluation->on_valid(evaluation->context, progress->clock_min, progress->seconds, metrics.loss,
                              metrics.accuracy);
+    *loss = err == RBT_OK ? metrics.loss : NAN;
     return err;
 }
 
-/* Evaluates the parameters just read; RBT_E_DIVERGED when they have blown up. */
-static rbt_err evaluate(rbt_worker *observer, rbt_evaluation *evaluation, uint64_t clock, rbt_progress *progress,
-                        double first, rbt_error *error)
+rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, rbt_progress *progress, rbt_error *error)
 {
-    double loss = rbt_training_objective(evaluation->training, evaluation->w);
+    double valid = NAN;
     rbt_err err = RBT_OK;
 
     progress->loss = evaluation->loss = loss;
     evaluation->objectives[evaluation->evaluations++ % RBT_LAST_OBJECTIVES] = loss;
     evaluation->last = *progress;
-    if (!isfinite(loss) || loss > BLOW_UP * first)
+    if (!isfinite(loss) || loss > BLOW_UP * evaluation->first)
         return rbt_fail(error, RBT_E_DIVERGED,
                         "training diverged: the objective became %g after clock %llu; use a smaller --lr (it is %g)",
                         loss, (unsigned long long)progress->clock_min, evaluation->training->options->lr);
-    rbt_observer_report(observer, clock, loss);
     if (evaluation->valid != NULL)
-        err = evaluate_valid(evaluation, progress, error);
+        err = evaluate_valid(evaluation, progress, &valid, error);
     if (err == RBT_OK && evaluation->on_progress != NULL)
         evaluation->on_progress(evaluation->context, progress);
+    if (err == RBT_OK)
+        (void)rbt_watch_look(&evaluation->watch, loss, valid, evaluation->w);
     return err;
+}
+
+void rbt_evaluation_finish(rbt_evaluation *evaluation)
+{
+    if (evaluation->watch.best == NULL || evaluation->evaluations == 0)
+        return;
+    memcpy(evaluation->w, evaluation->watch.best, evaluation->training->n * sizeof *evaluation->w);
+    evaluation->loss = evaluation->watch.best_objective;
 }
 
 /* With --verify: the sum over the probe is the number of clocks all workers have finished, not one more or less. */
@@ -116,19 +127,22 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
     rbt_evaluation *evaluation = argument;
     const rbt_options *options = evaluation->training->options;
     uint64_t slowest = 0, need = options->eval_every > 0 ? options->eval_every : RBT_UNBOUNDED;
-    double first = rbt_training_objective(evaluation->training, evaluation->w); /* of parameters that are all zero */
     rbt_err err = RBT_OK;
 
-    while (err == RBT_OK && slowest != RBT_UNBOUNDED && !evaluation->reached) {
+    evaluation->first = rbt_training_objective(evaluation->training, evaluation->w);
+    while (err == RBT_OK && slowest != RBT_UNBOUNDED && evaluation->watch.why == NULL) {
         rbt_progress progress;
 
         err = rbt_observe(observer, RBT_TABLE_PARAMETERS, need, evaluation->w, &slowest, error);
         if (err != RBT_OK)
             break;
         progress = progress_of(observer, slowest);
-        if (evaluation->evaluations == 0 || progress.updates > evaluation->last.updates) /* else nothing has changed */
-            err = evaluate(observer, evaluation, slowest, &progress, first, error);
-        evaluation->reached = err == RBT_OK && options->has_target && evaluation->loss <= options->target_loss;
+        if (evaluation->evaluations == 0 || progress.updates > evaluation->last.updates) { /* else nothing has changed */
+            err = rbt_evaluation_take(evaluation, rbt_training_objective(evaluation->training, evaluation->w), &progress,
+                                      error);
+            /* The wish to stop is an objective below every target. */
+            rbt_observer_report(observer, slowest, evaluation->watch.why != NULL ? -INFINITY : evaluation->loss);
+        }
         if (options->eval_every > 0 && slowest != RBT_UNBOUNDED)
             need = rbt_rounds(progress.updates, observer->run->topology->workers, slowest) + options->eval_every;
     }

@@ -7,6 +7,7 @@
 #define RBT_JOB_EVALUATE_H
 
 #include "job/gradient.h"
+#include "job/watch.h"
 
 #define RBT_LAST_OBJECTIVES 5 /* minobj and varobj are over these (protocols.md, section 7) */
 
@@ -18,9 +19,10 @@ typedef struct rbt_evaluation {
     void *context;
 
     /* the outcome */
-    float *w;          /* the final parameters, or those that reached the target */
+    float *w;          /* the final parameters, or those with which training was ended */
     double loss;       /* their objective */
-    bool reached;      /* the target */
+    double first;      /* the objective of parameters that are all zero, about */
+    rbt_watch watch;   /* whether it was ended, and why */
     rbt_progress last; /* how the job stood then */
     double objectives[RBT_LAST_OBJECTIVES];
     size_t evaluations;
@@ -29,6 +31,13 @@ typedef struct rbt_evaluation {
 
 rbt_err rbt_evaluation_init(rbt_evaluation *evaluation, const rbt_training *training, rbt_error *error);
 void rbt_evaluation_deinit(rbt_evaluation *evaluation);
+
+/* Takes note of an evaluation: `evaluation->w` has the objective `loss` as the job stands. Tells whoever listens, and the
+ * watch. RBT_E_DIVERGED when it has blown up. */
+rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, rbt_progress *progress, rbt_error *error);
+
+/* After the last one: with patience, goes back to the best parameters. */
+void rbt_evaluation_finish(rbt_evaluation *evaluation);
 
 /* The program; `argument` is an rbt_evaluation. */
 rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *error);

@@ -8,21 +8,45 @@
 #include "math/kernels.h"
 #include "model/metrics.h"
 
-rbt_err rbt_scratch_init(rbt_scratch *scratch, size_t n, rbt_error *error)
+/* Batches of one row, and a server that adds updates: steps that cost a row's non-zeros. */
+static bool steps_by_row(const rbt_training *training)
 {
-    scratch->w = rbt_try_alloc(n, sizeof *scratch->w);
-    scratch->u = rbt_try_alloc(n, sizeof *scratch->u);
-    scratch->g = rbt_try_alloc(n, sizeof *scratch->g);
-    if (scratch->w != NULL && scratch->u != NULL && scratch->g != NULL)
-        return RBT_OK;
-    rbt_scratch_deinit(scratch);
-    return rbt_fail(error, RBT_E_MEMORY,
-                    "not enough memory for a worker's %zu parameters (%.0f MB); use fewer --workers", n,
-                    3.0 * (double)n * sizeof(float) / 1e6);
+    return !training->takes_gradients && !training->options->batch_percent && training->options->batch == 1 &&
+           rbt_problem_is_walkable(&training->problem);
+}
+
+rbt_err rbt_scratch_init(rbt_scratch *scratch, const rbt_training *training, rbt_error *error)
+{
+    const rbt_options *options = training->options;
+    size_t n = training->n;
+    rbt_err err;
+
+    *scratch = (rbt_scratch){.w = rbt_try_alloc(n, sizeof *scratch->w),
+                             .u = rbt_try_alloc(n, sizeof *scratch->u),
+                             .g = rbt_try_alloc(n, sizeof *scratch->g)};
+    if (scratch->w == NULL || scratch->u == NULL || scratch->g == NULL) {
+        rbt_scratch_deinit(scratch);
+        return rbt_fail(error, RBT_E_MEMORY,
+                        "not enough memory for a worker's %zu parameters (%.0f MB); use fewer --workers", n,
+                        3.0 * (double)n * sizeof(float) / 1e6);
+    }
+    err = rbt_walk_init(&scratch->walk, &training->problem, RBT_ACCESS_ALONE, 1, error);
+    if (err == RBT_OK && (options->optimizer != RBT_OPTIMIZER_SGD || steps_by_row(training)))
+        err = rbt_sgd_init(&scratch->sgd, &training->problem, options->optimizer, options->momentum, error);
+    if (err != RBT_OK) {
+        rbt_scratch_deinit(scratch);
+        return err;
+    }
+    rbt_sgd_attach(&scratch->sgd, &scratch->walk);
+    rbt_walker_init(&scratch->walker, &scratch->walk, scratch->w, 0);
+    return RBT_OK;
 }
 
 void rbt_scratch_deinit(rbt_scratch *scratch)
 {
+    rbt_walker_deinit(&scratch->walker);
+    rbt_walk_deinit(&scratch->walk);
+    rbt_sgd_deinit(&scratch->sgd);
     rbt_free(scratch->w);
     rbt_free(scratch->u);
     rbt_free(scratch->g);
@@ -59,8 +83,10 @@ uint64_t rbt_training_clocks(const rbt_training *training, uint32_t worker)
     return (uint64_t)ceil(training->options->epochs * (double)plan.batches / (double)plan.per_clock - 1e-9);
 }
 
-static double rate_at(const rbt_options *options, uint64_t clock)
+double rbt_training_rate(const void *context, uint64_t clock)
 {
+    const rbt_options *options = context;
+
     switch (options->decay) {
     case RBT_DECAY_SQRT:
         return options->lr / sqrt(options->decay_factor * (double)clock + 1);
@@ -72,23 +98,60 @@ static double rate_at(const rbt_options *options, uint64_t clock)
         return rate;
     }
     case RBT_DECAY_NONE:
+    case RBT_DECAY_AUTO:
         break;
     }
     return options->lr;
 }
 
-/* Parameters that are regularised: all but the bias. */
-static size_t weights_of(const rbt_training *training)
+/* l1 after a step: truncated towards zero; the update takes note. */
+static void truncate(const rbt_problem *problem, double rate, rbt_scratch *s)
 {
-    return training->shape.bias ? training->n - training->model->outputs(&training->shape) : training->n;
+    float by = (float)(rate * problem->l1);
+
+    for (size_t i = 0; i < problem->weights; i++) {
+        float w = s->w[i], next = w > by ? w - by : w < -by ? w + by : 0;
+
+        s->w[i] = next;
+        s->u[i] += next - w;
+    }
+}
+
+/* A step with the optimizer's state; g is the batch's summed gradient. */
+static void apply_stateful(const rbt_training *training, size_t n, double rate, rbt_scratch *s)
+{
+    const rbt_problem *p = &training->problem;
+    float mean = (float)(1 / (double)n), l2 = (float)p->l2, left;
+
+    s->steps++;
+    left = s->steps < 100000 ? 1 - powf(RBT_ADAM_SECOND, (float)s->steps) : 1;
+    for (size_t i = 0; i < training->n; i++) {
+        float g = s->g[i] * mean + (i < p->weights ? l2 * s->w[i] : 0), *first = &s->sgd.first[i], step = (float)rate;
+
+        if (training->options->optimizer == RBT_OPTIMIZER_MOMENTUM) {
+            step *= *first = s->sgd.momentum * *first + g;
+        } else if (training->options->optimizer == RBT_OPTIMIZER_ADAGRAD) {
+            *first += g * g;
+            step *= g / sqrtf(*first + RBT_ADAGRAD_FLOOR);
+        } else {
+            float *second = &s->sgd.second[i];
+
+            *first = RBT_ADAM_FIRST * *first + (1 - RBT_ADAM_FIRST) * g;
+            *second = RBT_ADAM_SECOND * *second + (1 - RBT_ADAM_SECOND) * g * g;
+            step *= *first / (sqrtf(*second / left) + RBT_ADAM_FLOOR);
+        }
+        s->w[i] -= step;
+        s->u[i] -= step;
+        s->g[i] = 0;
+    }
 }
 
 /* After a batch of n samples, whose summed gradient is in g: either a step, or its mean added to the clock's mean. */
 static void apply_batch(const rbt_training *training, size_t n, double rate, uint64_t per_clock, rbt_scratch *s)
 {
     const rbt_kernels *kernels = rbt_kernels_best();
-    size_t weights = weights_of(training), rest = training->n - weights;
-    double l2 = training->options->l2;
+    size_t weights = training->problem.weights, rest = training->n - weights;
+    double l2 = training->problem.l2;
 
     if (training->takes_gradients) {
         kernels->axpy((float)(1 / ((double)n * (double)per_clock)), s->g, s->u, training->n);
@@ -96,9 +159,38 @@ static void apply_batch(const rbt_training *training, size_t n, double rate, uin
         memset(s->g, 0, training->n * sizeof *s->g);
         return;
     }
-    /* rate * (g/n + l2*w) = rate/n * (g + l2*n*w): one pass over the parameters */
-    kernels->sgd_step((float)(-rate / (double)n), (float)(l2 * (double)n), s->g, s->w, s->u, weights);
-    kernels->sgd_step((float)(-rate / (double)n), 0, s->g + weights, s->w + weights, s->u + weights, rest);
+    if (training->options->optimizer != RBT_OPTIMIZER_SGD) {
+        apply_stateful(training, n, rate, s);
+    } else {
+        /* rate * (g/n + l2*w) = rate/n * (g + l2*n*w): one pass over the parameters */
+        kernels->sgd_step((float)(-rate / (double)n), (float)(l2 * (double)n), s->g, s->w, s->u, weights);
+        kernels->sgd_step((float)(-rate / (double)n), 0, s->g + weights, s->w + weights, s->u + weights, rest);
+    }
+    if (training->problem.l1 > 0)
+        truncate(&training->problem, rate, s);
+}
+
+/* A clock of steps of one row: the update is what has changed. */
+static double walk_clock(const rbt_training *training, const rbt_shard *shard, uint64_t first, uint64_t steps,
+                         double rate, rbt_scratch *s)
+{
+    rbt_walker *walker = &s->walker;
+
+    memcpy(s->u, s->w, training->n * sizeof *s->u);
+    walker->rate = rate;
+    walker->loss = 0;
+    for (uint64_t done = 0; done < steps;) {
+        size_t at = (size_t)((first + done) % shard->n);
+        size_t n = steps - done < shard->n - at ? (size_t)(steps - done) : shard->n - at;
+
+        n = rbt_shards_together(training->shards, shard->rows + at, n);
+        rbt_walker_rows(walker, shard->rows + at, n, n);
+        rbt_shards_release(training->shards, training->data, shard->rows, shard->n, at, n);
+        done += n;
+    }
+    for (size_t i = 0; i < training->n; i++)
+        s->u[i] = s->w[i] - s->u[i];
+    return walker->loss;
 }
 
 /* The gradient of a batch, summed; of streamed data piece by piece, so that a large batch needs not be in memory. */
@@ -117,7 +209,7 @@ static double batch_gradient(const rbt_training *training, uint32_t worker, size
         loss += training->model->gradient(&training->shape, data, rows, count, scratch->w, scratch->g);
         for (size_t i = 0; i < count; i++)
             *nonzeros += data->start[rows[i] + 1] - data->start[rows[i]];
-        rbt_shards_release(shards, data, worker, at, count);
+        rbt_shards_release(shards, data, shards->shard[worker].rows, shards->shard[worker].n, at, count);
     }
     return loss;
 }
@@ -126,9 +218,18 @@ rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker,
 {
     const rbt_shard *shard = &training->shards->shard[worker];
     batch_plan plan = plan_of(training, worker);
-    double rate = rate_at(training->options, clock);
+    double rate = rbt_training_rate(training->options, clock);
     rbt_clock_work work = {0};
 
+    if (steps_by_row(training)) {
+        work.samples = plan.per_clock;
+        work.loss = walk_clock(training, shard, clock * plan.per_clock, plan.per_clock, rate, scratch);
+        for (uint64_t k = 0; k < plan.per_clock; k++) {
+            uint32_t row = shard->rows[(clock * plan.per_clock + k) % shard->n];
+            work.nonzeros += training->data->start[row + 1] - training->data->start[row];
+        }
+        return work;
+    }
     memset(scratch->u, 0, training->n * sizeof *scratch->u);
     for (uint64_t k = 0; k < plan.per_clock; k++) {
         size_t first = (size_t)((clock * plan.per_clock + k) % plan.batches) * plan.batch;
@@ -202,7 +303,7 @@ rbt_err rbt_training_work(rbt_worker *worker, void *argument, rbt_error *error)
     uint64_t clocks = rbt_training_clocks(training, rbt_worker_id(worker));
     int64_t *probe = training->options->verify ? rbt_alloc(rbt_worker_count(worker), sizeof *probe) : NULL;
     rbt_scratch scratch;
-    rbt_err err = rbt_scratch_init(&scratch, training->n, error);
+    rbt_err err = rbt_scratch_init(&scratch, training, error);
 
     if (err == RBT_OK) {
         while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !rbt_worker_should_stop(worker))
@@ -217,7 +318,7 @@ rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_erro
 {
     uint64_t clocks = rbt_training_clocks(training, 0);
     rbt_scratch scratch;
-    rbt_err err = rbt_scratch_init(&scratch, training->n, error);
+    rbt_err err = rbt_scratch_init(&scratch, training, error);
 
     if (err != RBT_OK)
         return err;
@@ -238,6 +339,5 @@ double rbt_training_objective(const rbt_training *training, const float *w)
 {
     double loss = rbt_model_loss(training->model, &training->shape, training->data, w);
 
-    return loss / (double)training->data->rows +
-           training->options->l2 / 2 * rbt_kernels_best()->norm2_squared(w, weights_of(training));
+    return loss / (double)training->data->rows + rbt_problem_penalty(&training->problem, w);
 }

@@ -1,8 +1,9 @@
 /* Training a gradient model: the program every worker runs, and the same solver as a plain loop.
  *
  * A clock is one pass over the worker's shard, or a given number of mini-batches; a mini-batch is a consecutive piece
- * of the shard. The update of a clock is what its steps w -= eta * (mean gradient + l2 * w) add up to; with a rule that
- * takes gradients it is the mean gradient of the clock's batches. What a worker does in a clock depends on its number,
+ * of the shard. The update of a clock is what its steps w -= eta * (mean gradient + l2 * w) add up to (with momentum,
+ * AdaGrad or Adam: what these make of the gradients; batches of one row take the sparse steps of src/solve); with a rule
+ * that takes gradients it is the mean gradient of the clock's batches. What a worker does in a clock depends on its number,
  * the clock and the parameters it reads alone: a restarted worker needs nothing else.
  *
  * Called by job/job.c. Proved by tests/sim/test_identity.c: one worker equals a loop without any of this, bit for bit.
@@ -13,6 +14,7 @@
 #include "data/shard.h"
 #include "job/options.h"
 #include "runtime/runtime.h"
+#include "solve/sgd.h"
 
 #define RBT_TABLE_PARAMETERS 0
 #define RBT_TABLE_PROBE      1 /* with --verify: per worker, how many clocks it has finished */
@@ -26,6 +28,7 @@ typedef struct rbt_training {
     const rbt_shards *shards;
     size_t n; /* parameters */
     bool takes_gradients;
+    rbt_problem problem; /* the same, as solvers see it */
 } rbt_training;
 
 /* A worker's scratch memory. */
@@ -33,9 +36,13 @@ typedef struct rbt_scratch {
     float *w; /* parameters, changed as the clock goes on */
     float *u; /* the clock's update */
     float *g; /* a batch's gradient, zero between batches */
+    rbt_sgd sgd; /* steps of one row, and the optimizer's state; lost when the worker is restarted */
+    rbt_walk walk;
+    rbt_walker walker;
+    uint64_t steps; /* adam: so far */
 } rbt_scratch;
 
-rbt_err rbt_scratch_init(rbt_scratch *scratch, size_t n, rbt_error *error);
+rbt_err rbt_scratch_init(rbt_scratch *scratch, const rbt_training *training, rbt_error *error);
 void rbt_scratch_deinit(rbt_scratch *scratch);
 
 /* How many clocks a worker has to do in all. */
@@ -57,7 +64,10 @@ rbt_err rbt_training_work(rbt_worker *worker, void *argument, rbt_error *error);
 /* The same solver without tables, servers or messages: one worker's clocks, one after the other, on `w`. */
 rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_error *error);
 
-/* mean loss + l2/2 |w|^2, the bias not counted. */
+/* The step size at a clock; `context` is the options. */
+double rbt_training_rate(const void *context, uint64_t clock);
+
+/* mean loss + l2/2 |w|^2 + l1 |w|_1, the bias not counted. */
 double rbt_training_objective(const rbt_training *training, const float *w);
 
 #endif

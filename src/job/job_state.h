@@ -39,6 +39,9 @@ rbt_log rbt_job_log(rbt_job *job);
 /* Fills in what every kind of job reports: times, messages, versions, per worker. */
 void rbt_job_count(rbt_job *job, const rbt_setup *setup);
 
+/* The options have changed: their texts are made anew. */
+void rbt_job_forget_texts(rbt_job *job);
+
 /* Frees what a table program left. */
 void rbt_job_forget_tables(rbt_job *job);
 

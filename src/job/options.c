@@ -115,6 +115,10 @@ static rbt_err set_real(const rbt_option *o, double *to, const char *what, const
     double parsed = 0;
     rbt_err err = RBT_OK;
 
+    if (o->automatic && strcmp(value, "auto") == 0) {
+        *to = NAN;
+        return RBT_OK;
+    }
     if (o->zero != NULL && strcmp(value, o->zero) == 0) {
         *to = 0;
         return RBT_OK;
@@ -150,7 +154,9 @@ static rbt_err set_batch(rbt_options *options, const char *value, rbt_error *err
     uint64_t rows = 0;
     bool percent = length > 0 && value[length - 1] == '%';
 
-    if (percent) {
+    if (strcmp(value, "auto") == 0) {
+        batch = 0;
+    } else if (percent) {
         char number[RBT_REAL_ROOM];
         snprintf(number, sizeof number, "%.*s", (int)(length - 1), value);
         rbt_err err = rbt_text_to_real("--batch", number, &batch, error);
@@ -190,9 +196,11 @@ static rbt_err set_decay(rbt_options *options, const char *value, rbt_error *err
         decay = RBT_DECAY_SQRT;
     else if (strncmp(value, "mult:", 5) == 0)
         decay = RBT_DECAY_MULT;
+    else if (strcmp(value, "auto") == 0)
+        decay = RBT_DECAY_AUTO;
     else if (strcmp(value, "none") != 0)
-        return rbt_fail(error, RBT_E_USAGE, "--decay '%s' is unknown; give none, sqrt:ALPHA or mult:BETA", value);
-    if (decay != RBT_DECAY_NONE)
+        return rbt_fail(error, RBT_E_USAGE, "--decay '%s' is unknown; give auto, none, sqrt:ALPHA or mult:BETA", value);
+    if (decay == RBT_DECAY_SQRT || decay == RBT_DECAY_MULT)
         err = rbt_text_to_real("--decay", value + 5, &factor, error);
     if (err == RBT_OK)
         err = check_decay(decay, factor, error);
@@ -361,6 +369,22 @@ static bool option_applies(const rbt_options *options, const rbt_option *o)
         return options->clocks > 0;
     if (o->offset == OFFSET(epochs))
         return options->epochs > 0;
+    if (o->offset == OFFSET(momentum))
+        return options->optimizer == RBT_OPTIMIZER_MOMENTUM;
+    if (o->offset == OFFSET(delta))
+        return options->model != NULL && strcmp(options->model, "huber") == 0;
+    if (o->offset == OFFSET(l1))
+        return options->l1 > 0;
+    if (o->offset == OFFSET(patience))
+        return options->patience > 0;
+    if (o->offset == OFFSET(folds))
+        return options->folds > 0;
+    if (o->offset == OFFSET(normalize))
+        return options->normalize != RBT_NORMALIZE_NONE;
+    if (rbt_options_shared(options)) /* no servers, no messages, no batches */
+        return o->offset != OFFSET(servers) && o->offset != OFFSET(rule) && o->offset != OFFSET(batches_per_clock) &&
+               o->offset != OFFSET(verify) && o->offset != OFFSET(encode) && o->kind != RBT_OPTION_BATCH &&
+               !(options->optimizer == RBT_OPTIMIZER_SDCA && (o->offset == OFFSET(lr) || o->kind == RBT_OPTION_DECAY));
     return true;
 }
 
@@ -394,7 +418,7 @@ static void print_word(const rbt_option *o, const void *from, char *value, size_
 static void option_print(const rbt_options *options, const rbt_option *o, char *value, size_t room)
 {
     const void *from = field_const(options, o);
-    static const char *const DECAYS[] = {"none", "sqrt:", "mult:"};
+    static const char *const DECAYS[] = {"none", "sqrt:", "mult:", "auto"};
 
     switch (o->kind) {
     case RBT_OPTION_TEXT:
@@ -413,7 +437,12 @@ static void option_print(const rbt_options *options, const rbt_option *o, char *
         print_count(o, *(const uint64_t *)from, value, room);
         break;
     case RBT_OPTION_REAL:
-        print_real("", *(const double *)from, "", value, room);
+        if (o->automatic && isnan(*(const double *)from))
+            snprintf(value, room, "auto");
+        else if (o->zero != NULL && *(const double *)from == 0)
+            snprintf(value, room, "%s", o->zero);
+        else
+            print_real("", *(const double *)from, "", value, room);
         break;
     case RBT_OPTION_STALENESS:
         if (options->staleness == RBT_UNBOUNDED)
@@ -422,11 +451,14 @@ static void option_print(const rbt_options *options, const rbt_option *o, char *
             print_count(o, options->staleness, value, room);
         break;
     case RBT_OPTION_BATCH:
-        print_real("", options->batch, options->batch_percent ? "%" : "", value, room);
+        if (options->batch == 0)
+            snprintf(value, room, "auto");
+        else
+            print_real("", options->batch, options->batch_percent ? "%" : "", value, room);
         break;
     case RBT_OPTION_DECAY:
-        if (options->decay == RBT_DECAY_NONE)
-            snprintf(value, room, "none");
+        if (options->decay == RBT_DECAY_NONE || options->decay == RBT_DECAY_AUTO)
+            snprintf(value, room, "%s", DECAYS[options->decay]);
         else
             print_real(DECAYS[options->decay], options->decay_factor, "", value, room);
         break;

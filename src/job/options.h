@@ -10,15 +10,27 @@
 
 #include "data/store.h"
 #include "rubato.h"
+#include "solve/sgd.h"
 
 #define RBT_WORKERS_LIMIT 100000
 #define RBT_SERVERS_LIMIT 10000
 #define RBT_OPTION_ROOM   4352 /* characters that hold any option's value as text, with the end: a path and a little */
 
 typedef enum rbt_runtime_kind { RBT_RUNTIME_LOCAL, RBT_RUNTIME_SIM } rbt_runtime_kind;
-typedef enum rbt_sync { RBT_SYNC_BSP, RBT_SYNC_SSP, RBT_SYNC_ASP } rbt_sync;
+typedef enum rbt_sync {
+    RBT_SYNC_AUTO,
+    RBT_SYNC_BSP,
+    RBT_SYNC_SSP,
+    RBT_SYNC_ASP,
+    RBT_SYNC_HOGWILD, /* from here on: shared memory, no servers */
+    RBT_SYNC_AIG,
+    RBT_SYNC_ROUND_ROBIN,
+    RBT_SYNC_PSGD,
+    RBT_SYNC_SEQUENTIAL,
+} rbt_sync;
 typedef enum rbt_rule_kind { RBT_RULE_AUTO, RBT_RULE_SUM, RBT_RULE_CON, RBT_RULE_DYN, RBT_RULE_ADAGRAD } rbt_rule_kind;
-typedef enum rbt_decay { RBT_DECAY_NONE, RBT_DECAY_SQRT, RBT_DECAY_MULT } rbt_decay;
+typedef enum rbt_decay { RBT_DECAY_NONE, RBT_DECAY_SQRT, RBT_DECAY_MULT, RBT_DECAY_AUTO } rbt_decay;
+typedef enum rbt_normalize { RBT_NORMALIZE_NONE, RBT_NORMALIZE_UNIT, RBT_NORMALIZE_STANDARD } rbt_normalize;
 typedef enum rbt_cache_use { RBT_CACHE_OFF, RBT_CACHE_AUTO } rbt_cache_use;
 typedef enum rbt_toggle { RBT_AUTO, RBT_OFF, RBT_ON } rbt_toggle;
 
@@ -34,8 +46,8 @@ typedef struct rbt_options {
     /* the job */
     rbt_runtime_kind runtime; /* --runtime local|sim */
     uint32_t workers;         /* --workers N; 0 = as many as cores */
-    uint32_t servers;         /* --servers P, default 1 */
-    rbt_sync sync;            /* --sync bsp|ssp|asp, default ssp */
+    uint32_t servers;         /* --servers P; 0 = 1, and none in shared memory */
+    rbt_sync sync;            /* --sync; auto: hogwild for a model on local unless something of servers is asked for, else ssp */
     uint64_t staleness;       /* --staleness S; only with ssp (default 3 there); 0 under bsp, RBT_UNBOUNDED under asp */
     bool staleness_given;
     rbt_rule_kind rule;        /* --rule auto|sum|con|dyn|adagrad; auto: con under bsp, dyn otherwise */
@@ -45,7 +57,7 @@ typedef struct rbt_options {
                          no partition-sync */
     uint64_t clocks;  /* --clocks N; 0 = as epochs demand */
     double epochs;    /* --epochs N; 0 = 10 when no clocks are given */
-    double batch;     /* --batch N|F%: rows, or percent of the worker's rows (default 10%) */
+    double batch;     /* --batch N|F%: rows, or percent of the worker's rows; 0 = 10 %, one row in shared memory */
     bool batch_percent;
     uint64_t batches_per_clock; /* --batches-per-clock N; 0 = one pass */
     uint64_t seed;              /* --seed N, default 1 */
@@ -55,11 +67,20 @@ typedef struct rbt_options {
     bool encode;                /* --encode: every message is encoded and decoded on its way (testing) */
 
     /* learning */
-    double lr;       /* --lr ETA, default 0.5 */
+    rbt_optimizer optimizer; /* --optimizer; auto: sdca in shared memory where it fits, else sgd */
+    double momentum;         /* --momentum, default 0.9 */
+    double lr;               /* --lr ETA; 0 = found on a sample of the data */
     rbt_decay decay; /* --decay none|sqrt:ALPHA|mult:BETA */
     double decay_factor;
-    double l2;     /* --l2 LAMBDA, default 0 */
-    bool no_bias;  /* --no-bias */
+    double l2;           /* --l2 LAMBDA; NAN = 1 / rows */
+    double l1;           /* --l1 LAMBDA, default 0 */
+    double delta;        /* --delta D: huber's, default 1 */
+    bool no_bias;        /* --no-bias */
+    rbt_normalize normalize; /* --normalize none|unit|standard */
+    char *class_weight;  /* --class-weight balanced|LABEL=W,... or NULL */
+    double tolerance;    /* --tolerance X: stops when a clock improves the objective by less than this share; NAN = auto */
+    uint64_t patience;   /* --patience N: stops after so many evaluations on --valid without a better one; 0 = never */
+    uint32_t folds;      /* --folds K: cross-validation; 0 = none */
     double filter; /* --filter threshold=X; default 1e-6 with dyn, else 0 */
     bool filter_given;
     double target_loss; /* --target-loss X */
@@ -100,6 +121,12 @@ rbt_err rbt_options_check(rbt_options *options, rbt_error *error);
 /* The i-th option that has a value and applies to this job: its name and its value as text, false past the last.
  * Setting all of them, in order, on fresh options describes the same job, before and after rbt_options_check. */
 bool rbt_options_at(const rbt_options *options, size_t i, const char **name, char *value, size_t room);
+
+/* Does the job run in shared memory, without servers? After rbt_options_check. */
+static inline bool rbt_options_shared(const rbt_options *options)
+{
+    return options->sync >= RBT_SYNC_HOGWILD;
+}
 
 /* Writes the help of all options, group by group, through `write`. */
 void rbt_options_help(void (*write)(void *context, const char *line), void *context);

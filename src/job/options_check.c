@@ -16,6 +16,8 @@
 #include "base/mem.h"
 
 #define EPOCHS_DEFAULT   10
+#define EPOCHS_SHARED    100 /* at most: the tolerance ends it before */
+#define TOLERANCE_DEFAULT 2e-4
 #define EPOCHS_LIMIT     1e9
 #define FILTER_OF_DYN    1e-6
 #define FILE_LINES_LIMIT 10000
@@ -39,12 +41,12 @@ static rbt_err check_values(const rbt_options *o, rbt_error *error)
     if (o->workers > RBT_WORKERS_LIMIT)
         return rbt_fail(error, RBT_E_USAGE, "--workers %u is out of range; give a number from 1 to %d", o->workers,
                         RBT_WORKERS_LIMIT);
-    if (o->servers == 0 || o->servers > RBT_SERVERS_LIMIT)
+    if (o->servers > RBT_SERVERS_LIMIT)
         return rbt_fail(error, RBT_E_USAGE, "--servers %u is out of range; give a number from 1 to %d", o->servers,
                         RBT_SERVERS_LIMIT);
-    if (!(isfinite(o->lr) && o->lr > 0))
-        return rbt_fail(error, RBT_E_USAGE, "--lr %g is out of range; give a number greater than 0", o->lr);
-    if (!(isfinite(o->l2) && o->l2 >= 0))
+    if (!(isfinite(o->lr) && o->lr >= 0))
+        return rbt_fail(error, RBT_E_USAGE, "--lr %g is out of range; give a number greater than 0, or auto", o->lr);
+    if (!isnan(o->l2) && !(isfinite(o->l2) && o->l2 >= 0))
         return rbt_fail(error, RBT_E_USAGE, "--l2 %g is out of range; give a number of at least 0", o->l2);
     if (!(o->epochs >= 0 && o->epochs <= EPOCHS_LIMIT))
         return rbt_fail(error, RBT_E_USAGE, "--epochs %g is out of range; give a number greater than 0, at most %g",
@@ -52,8 +54,17 @@ static rbt_err check_values(const rbt_options *o, rbt_error *error)
     if (!(isfinite(o->global_rate) && o->global_rate >= 0))
         return rbt_fail(error, RBT_E_USAGE, "--global-rate %g is out of range; give a number greater than 0",
                         o->global_rate);
-    if (!(isfinite(o->batch) && o->batch > 0) || (o->batch_percent && o->batch > 100) ||
-        (!o->batch_percent && o->batch < 1))
+    if (!(isfinite(o->l1) && o->l1 >= 0))
+        return rbt_fail(error, RBT_E_USAGE, "--l1 %g is out of range; give a number of at least 0", o->l1);
+    if (!(isfinite(o->delta) && o->delta > 0))
+        return rbt_fail(error, RBT_E_USAGE, "--delta %g is out of range; give a number greater than 0", o->delta);
+    if (!(o->momentum >= 0 && o->momentum < 1))
+        return rbt_fail(error, RBT_E_USAGE, "--momentum %g is out of range; give a number from 0 to below 1",
+                        o->momentum);
+    if (o->folds == 1)
+        return rbt_fail(error, RBT_E_USAGE, "--folds 1 leaves nothing to train on; give 2 or more");
+    if (o->batch != 0 && (!(isfinite(o->batch) && o->batch > 0) || (o->batch_percent && o->batch > 100) ||
+                          (!o->batch_percent && o->batch < 1)))
         return rbt_fail(error, RBT_E_USAGE, "--batch %g%s is out of range; give at least one row, or at most 100%%",
                         o->batch, o->batch_percent ? "%" : "");
     if ((o->decay == RBT_DECAY_SQRT && !(isfinite(o->decay_factor) && o->decay_factor > 0)) ||
@@ -67,7 +78,10 @@ static rbt_err check_values(const rbt_options *o, rbt_error *error)
 
 static const char *sync_name(rbt_sync sync)
 {
-    return sync == RBT_SYNC_BSP ? "bsp" : sync == RBT_SYNC_SSP ? "ssp" : "asp";
+    static const char *const NAMES[] = {"auto", "bsp",  "ssp",        "asp",
+                                        "hogwild", "aig", "round-robin", "psgd", "sequential"};
+
+    return NAMES[sync];
 }
 
 static const char *rule_name(rbt_rule_kind rule)
@@ -77,11 +91,74 @@ static const char *rule_name(rbt_rule_kind rule)
     return NAMES[rule];
 }
 
-static rbt_err check_combinations(const rbt_options *o, rbt_rule_kind rule, rbt_error *error)
+/* The option that only makes sense with servers and was given, or NULL. */
+static const char *asks_for_servers(const rbt_options *o)
 {
-    if (o->staleness_given && o->sync != RBT_SYNC_SSP)
+    return o->servers > 0                ? "servers"
+           : o->staleness_given          ? "staleness"
+           : o->rule != RBT_RULE_AUTO    ? "rule"
+           : o->global_rate > 0          ? "global-rate"
+           : o->partition_sync == RBT_ON ? "partition-sync"
+           : o->eager == RBT_ON          ? "eager"
+           : o->filter_given             ? "filter"
+           : o->verify                   ? "verify"
+           : o->encode                   ? "encode"
+           : o->batches_per_clock > 0    ? "batches-per-clock"
+           : o->batch > 0                ? "batch"
+                                         : NULL;
+}
+
+/* What makes no sense without servers. */
+static rbt_err check_shared(const rbt_options *o, rbt_error *error)
+{
+    const char *asked = asks_for_servers(o);
+
+    if (o->runtime != RBT_RUNTIME_LOCAL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--sync %s is for threads that share memory and makes no sense with --runtime sim; use --sync "
+                        "bsp, ssp or asp",
+                        sync_name(o->sync));
+    if (o->model == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--sync %s trains models; a table program needs bsp, ssp or asp",
+                        sync_name(o->sync));
+    if (asked != NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s makes no sense with --sync %s, where workers step row by row through one memory without "
+                        "servers; leave it out, or use --sync bsp, ssp or asp",
+                        asked, sync_name(o->sync));
+    if (o->sync == RBT_SYNC_SEQUENTIAL && o->workers > 1)
+        return rbt_fail(error, RBT_E_USAGE, "--sync sequential has one worker; leave out --workers, or use hogwild");
+    if (o->sync == RBT_SYNC_PSGD && o->optimizer != RBT_OPTIMIZER_AUTO && o->optimizer != RBT_OPTIMIZER_SGD)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--sync psgd averages what plain steps of workers alone lead to; use --optimizer sgd");
+    return RBT_OK;
+}
+
+static rbt_err check_learning(const rbt_options *o, rbt_error *error)
+{
+    if (o->optimizer == RBT_OPTIMIZER_SDCA && o->l2 == 0)
+        return rbt_fail(error, RBT_E_USAGE, "--optimizer sdca needs --l2 above 0; give one, or use --optimizer sgd");
+    if (o->optimizer == RBT_OPTIMIZER_SDCA && (o->lr > 0 || o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s makes no sense with --optimizer sdca, which has no step size; leave it out",
+                        o->lr > 0 ? "lr" : "decay");
+    if (o->patience > 0 && o->valid == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--patience watches the loss on --valid; give --valid PATH");
+    if (o->folds > 0 && o->valid != NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--folds measures on parts of --data; leave out --valid");
+    return RBT_OK;
+}
+
+static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
+{
+    if (sync < RBT_SYNC_HOGWILD && (o->optimizer == RBT_OPTIMIZER_SDCA || o->optimizer == RBT_OPTIMIZER_ASGD))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--optimizer %s needs all of the data's steps in one memory; use --sync hogwild, or "
+                        "--optimizer sgd",
+                        o->optimizer == RBT_OPTIMIZER_SDCA ? "sdca" : "asgd");
+    if (o->staleness_given && sync != RBT_SYNC_SSP)
         return rbt_fail(error, RBT_E_USAGE, "--staleness makes no sense with --sync %s, where %s; use --sync ssp",
-                        sync_name(o->sync), o->sync == RBT_SYNC_BSP ? "it is always 0" : "nobody ever waits");
+                        sync_name(sync), sync == RBT_SYNC_BSP ? "it is always 0" : "nobody ever waits");
     if (o->global_rate > 0 && rule != RBT_RULE_CON)
         return rbt_fail(error, RBT_E_USAGE,
                         "--global-rate makes no sense with --rule %s: only con scales every update "
@@ -92,15 +169,19 @@ static rbt_err check_combinations(const rbt_options *o, rbt_rule_kind rule, rbt_
                         "--partition-sync on makes no sense with --rule %s: only dyn keeps versions; "
                         "use --rule dyn",
                         rule_name(rule));
-    if (o->eager == RBT_ON && o->sync != RBT_SYNC_SSP)
+    if (o->eager == RBT_ON && sync != RBT_SYNC_SSP)
         return rbt_fail(error, RBT_E_USAGE,
                         "--eager on makes no sense with --sync %s: only ssp reads from a cache that "
                         "a push can keep fresh; use --sync ssp",
-                        sync_name(o->sync));
+                        sync_name(sync));
     if (o->eager == RBT_ON && o->partition_sync == RBT_ON)
         return rbt_fail(error, RBT_E_USAGE,
                         "--eager on and --partition-sync on exclude each other: a pushed block would "
                         "bypass the stable version; choose one");
+    if (o->store == RBT_STORE_DISK && (o->normalize != RBT_NORMALIZE_NONE || o->folds > 0))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s makes no sense with --store disk: it takes a copy of the data in memory; use --store memory",
+                        o->folds > 0 ? "folds" : "normalize");
     if ((o->cache == RBT_CACHE_AUTO || o->store == RBT_STORE_BOTH) &&
         ((o->data != NULL && strcmp(o->data, "-") == 0) || (o->valid != NULL && strcmp(o->valid, "-") == 0)))
         return rbt_fail(error, RBT_E_USAGE,
@@ -109,7 +190,7 @@ static rbt_err check_combinations(const rbt_options *o, rbt_rule_kind rule, rbt_
                         o->cache == RBT_CACHE_AUTO ? "--cache auto" : "--store both");
     if (o->clocks > 0 && o->epochs > 0)
         return rbt_fail(error, RBT_E_USAGE, "--clocks and --epochs both say how long to train; give one of them");
-    if (o->rule == RBT_RULE_ADAGRAD && o->decay != RBT_DECAY_NONE)
+    if (o->rule == RBT_RULE_ADAGRAD && (o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT))
         return rbt_fail(error, RBT_E_USAGE,
                         "--decay makes no sense with --rule adagrad, which shrinks its own steps; leave it out");
     if (o->runtime != RBT_RUNTIME_SIM && (o->net != NULL || o->cost != NULL || o->faults != NULL || o->per_process > 1))
@@ -123,10 +204,63 @@ static rbt_err check_combinations(const rbt_options *o, rbt_rule_kind rule, rbt_
     return RBT_OK;
 }
 
+/* A model on one machine is trained in shared memory, unless something is asked for that needs servers. */
+static rbt_sync settled_sync(const rbt_options *o)
+{
+    if (o->sync != RBT_SYNC_AUTO)
+        return o->sync;
+    return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && asks_for_servers(o) == NULL ? RBT_SYNC_HOGWILD
+                                                                                                : RBT_SYNC_SSP;
+}
+
+/* Steps of gradients where sdca does not fit: without l2 there is no dual, and who gives a step size wants steps. */
+static rbt_optimizer settled_optimizer(const rbt_options *o)
+{
+    if (o->optimizer != RBT_OPTIMIZER_AUTO)
+        return o->optimizer;
+    return !rbt_options_shared(o) || o->sync == RBT_SYNC_PSGD || o->l2 == 0 || o->lr > 0 ||
+                   o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT
+               ? RBT_OPTIMIZER_SGD
+               : RBT_OPTIMIZER_SDCA;
+}
+
+/* What is settled in shared memory. */
+static void settle_shared(rbt_options *o)
+{
+    if (o->sync == RBT_SYNC_SEQUENTIAL)
+        o->workers = 1;
+    if (o->decay == RBT_DECAY_AUTO) {
+        o->decay = o->optimizer == RBT_OPTIMIZER_SGD || o->optimizer == RBT_OPTIMIZER_MOMENTUM ? RBT_DECAY_SQRT
+                                                                                                : RBT_DECAY_NONE;
+        o->decay_factor = o->decay == RBT_DECAY_SQRT ? 1 : 0;
+    }
+    if (isnan(o->tolerance))
+        o->tolerance = o->clocks == 0 && o->epochs == 0 && !o->has_target ? TOLERANCE_DEFAULT : 0;
+    if (o->clocks == 0 && o->epochs == 0)
+        o->epochs = EPOCHS_SHARED;
+    o->staleness = RBT_UNBOUNDED;
+}
+
 static void settle(rbt_options *o)
 {
+    o->sync = settled_sync(o);
+    o->optimizer = settled_optimizer(o);
     if (o->workers == 0)
         o->workers = cores();
+    if (rbt_options_shared(o)) {
+        settle_shared(o);
+        return;
+    }
+    if (o->servers == 0)
+        o->servers = 1;
+    if (o->batch == 0) {
+        o->batch = 10;
+        o->batch_percent = true;
+    }
+    if (o->decay == RBT_DECAY_AUTO)
+        o->decay = RBT_DECAY_NONE;
+    if (isnan(o->tolerance))
+        o->tolerance = 0;
     if (o->rule == RBT_RULE_AUTO)
         o->rule = o->sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
     if (o->sync != RBT_SYNC_SSP)
@@ -149,12 +283,17 @@ static void settle(rbt_options *o)
 rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
 {
     rbt_rule_kind rule = options->rule;
+    rbt_sync sync = settled_sync(options);
     rbt_err err = check_values(options, error);
 
     if (rule == RBT_RULE_AUTO)
-        rule = options->sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
+        rule = sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
     if (err == RBT_OK)
-        err = check_combinations(options, rule, error);
+        err = check_learning(options, error);
+    if (err == RBT_OK && sync >= RBT_SYNC_HOGWILD && options->sync != RBT_SYNC_AUTO)
+        err = check_shared(options, error);
+    if (err == RBT_OK)
+        err = check_combinations(options, sync, rule, error);
     if (err == RBT_OK)
         settle(options);
     return err;

@@ -32,6 +32,7 @@ typedef struct rbt_option {
     uint64_t min;
     uint64_t max;
     bool closed;
+    bool automatic; /* real: takes "auto" too, kept as NAN */
 } rbt_option;
 
 /* The i-th option, NULL past the last. Options of one group follow each other. */

@@ -23,11 +23,10 @@ rbt_err rbt_metrics_compute(const rbt_trained *trained, const rbt_data *data, rb
         return rbt_fail(error, RBT_E_DATA, "the data has no rows to measure the model on");
     double *score = rbt_alloc(trained->model->outputs(&trained->shape), sizeof *score);
     size_t right = 0;
-    for (size_t row = 0, block = rbt_data_block_rows(data); row < data->rows; row++) {
+    for (size_t row = 0; row < data->rows; row++) {
         trained->model->score(&trained->shape, data, row, trained->w, score);
         right += trained->model->label(&trained->shape, score) == (double)data->label[row];
-        if ((row + 1) % block == 0 || row + 1 == data->rows)
-            rbt_data_release_rows(data, row / block * block, row % block + 1);
+        rbt_data_release_passed(data, row, 1);
     }
     rbt_free(score);
     *metrics = (rbt_metrics){

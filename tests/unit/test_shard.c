@@ -121,7 +121,7 @@ static void streamed_data_is_dealt_block_after_block(void **state)
     assert_int_equal(changes, blocks - 1);
     assert_true(steps < d.rows / 10); /* random within a block */
     assert_in_range(s.shard[0].n, 1666, 1667);
-    rbt_shards_release(&s, &d, 0, 0, s.shard[0].n);
+    rbt_shards_release(&s, &d, s.order, d.rows, 0, d.rows);
     free(seen);
     rbt_shards_destroy(&s);
     rbt_shards_destroy(&again);

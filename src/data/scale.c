@@ -1,0 +1,107 @@
+/* Features made alike. Contract in scale.h; proved by tests/unit/test_scale.c. */
+#include "data/scale.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "data/data.h"
+
+rbt_err rbt_scaling_learn(rbt_scaling *scaling, const rbt_data *data, rbt_error *error)
+{
+    size_t cols = data->cols;
+    double *sum = rbt_try_alloc(cols + 1, sizeof *sum), *squares = rbt_try_alloc(cols + 1, sizeof *squares);
+    bool dense = (double)data->nnz >= RBT_SCALE_DENSE * (double)data->rows * (double)cols;
+    rbt_err err = RBT_OK;
+    *scaling = (rbt_scaling){.cols = cols,
+                             .mean = dense ? rbt_try_alloc(cols + 1, sizeof *scaling->mean) : NULL,
+                             .scale = rbt_try_alloc(cols + 1, sizeof *scaling->scale)};
+    if (sum == NULL || squares == NULL || scaling->scale == NULL || (dense && scaling->mean == NULL)) {
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the means of %zu features; use --normalize unit",
+                       cols);
+        rbt_scaling_deinit(scaling);
+        goto free_sums;
+    }
+    for (size_t i = 0; i < data->nnz; i++) {
+        sum[data->index[i]] += (double)data->value[i];
+        squares[data->index[i]] += (double)data->value[i] * (double)data->value[i];
+    }
+    for (size_t j = 0; j < cols; j++) {
+        double mean = sum[j] / (double)data->rows;
+        double variance = squares[j] / (double)data->rows - mean * mean;
+        bool varies = variance > 1e-12 * (1 + mean * mean);
+        scaling->scale[j] = varies ? (float)(1 / sqrt(variance)) : 1;
+        if (dense)
+            scaling->mean[j] = varies ? (float)mean : 0;
+    }
+free_sums:
+    rbt_free(sum);
+    rbt_free(squares);
+    return err;
+}
+
+void rbt_scaling_deinit(rbt_scaling *scaling)
+{
+    rbt_free(scaling->mean);
+    rbt_free(scaling->scale);
+    *scaling = (rbt_scaling){0};
+}
+
+/* Moving features makes zeros non-zeros: every row gets all features. */
+static rbt_err fill(const rbt_scaling *scaling, rbt_data *data, rbt_error *error)
+{
+    size_t cols = scaling->cols > data->cols ? scaling->cols : data->cols;
+    rbt_data full = {0};
+    rbt_err err = data->rows > 0 && cols > SIZE_MAX / sizeof(float) / data->rows
+                      ? rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu dense rows", data->rows)
+                      : rbt_data_alloc(data->rows, data->rows * cols, &full, error);
+    if (err != RBT_OK)
+        return err;
+    for (size_t r = 0; r < data->rows; r++) {
+        float *value = full.value + r * cols;
+        uint32_t *index = full.index + r * cols;
+        for (size_t j = 0; j < cols; j++) {
+            index[j] = (uint32_t)j;
+            value[j] = 0;
+        }
+        for (size_t i = data->start[r]; i < data->start[r + 1]; i++)
+            value[data->index[i]] = data->value[i];
+        full.start[r + 1] = (r + 1) * cols;
+    }
+    full.rows = data->rows;
+    full.cols = cols;
+    full.nnz = data->rows * cols;
+    memcpy(full.label, data->label, data->rows * sizeof *full.label);
+    full.weight = data->weight;
+    full.label_names = data->label_names;
+    full.label_count = data->label_count;
+    data->weight = NULL; /* moved */
+    data->label_names = NULL;
+    data->label_count = 0;
+    rbt_data_deinit(data);
+    *data = full;
+    return RBT_OK;
+}
+
+rbt_err rbt_scaling_apply(const rbt_scaling *scaling, rbt_data *data, rbt_error *error)
+{
+    rbt_err err = scaling->mean != NULL ? fill(scaling, data, error) : rbt_data_own(data, error);
+    for (size_t i = 0; err == RBT_OK && i < data->nnz; i++) {
+        size_t j = data->index[i];
+        if (j < scaling->cols)
+            data->value[i] = (data->value[i] - (scaling->mean != NULL ? scaling->mean[j] : 0)) * scaling->scale[j];
+    }
+    return err;
+}
+
+void rbt_scaling_fold(const rbt_scaling *scaling, size_t outputs, float *w)
+{
+    float *bias = w + scaling->cols * outputs;
+    for (size_t j = 0; j < scaling->cols; j++)
+        for (size_t k = 0; k < outputs; k++) {
+            w[j * outputs + k] *= scaling->scale[j];
+            if (scaling->mean != NULL)
+                bias[k] -= scaling->mean[j] * w[j * outputs + k];
+        }
+}

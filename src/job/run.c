@@ -1,0 +1,298 @@
+/* Running a job that trains a model: loads, lays out, runs on the chosen runtime or in shared memory, reports. The rest of
+ * a job is job.c. Proved by tests/sim, tests/unit/test_shared_local.c and tests/cli. */
+#include "job/run.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "model/metrics.h"
+
+/* --------------------------------------------------------------------------------------------------- events */
+
+static void on_progress(void *context, const rbt_progress *progress)
+{
+    rbt_job *job = context;
+
+    rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_CLOCK, .job = job, .progress = progress});
+}
+
+static void on_valid(void *context, uint64_t clock, double seconds, double loss, double accuracy)
+{
+    rbt_job *job = context;
+
+    rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_EVAL,
+                                   .job = job,
+                                   .eval_clock = clock,
+                                   .eval_seconds = seconds,
+                                   .eval_loss = loss,
+                                   .eval_accuracy = accuracy});
+}
+
+/* -------------------------------------------------------------------------------------------------- setting up */
+
+static rbt_err settle_options(rbt_job *job, rbt_error *error)
+{
+    rbt_options *options = &job->options;
+    rbt_err err = rbt_options_check(options, error);
+
+    if (err == RBT_OK && (options->model == NULL || options->data == NULL))
+        err = rbt_fail(error, RBT_E_USAGE,
+                       options->model == NULL ? "no model: a job without one runs a table program"
+                                              : "no data: give --data PATH");
+    rbt_job_forget_texts(job);
+    return err;
+}
+
+/* The training that all workers share, from what was loaded. */
+static void make_training(rbt_model_run *r)
+{
+    const rbt_options *options = &r->job->options;
+    rbt_training *training = &r->training;
+
+    training->options = options;
+    training->model = r->loaded.model;
+    training->shape = r->loaded.shape;
+    training->data = &r->loaded.data;
+    training->shards = &r->loaded.shards;
+    training->problem =
+        rbt_problem_of(training->model, &training->shape, training->data, options->l1, options->l2);
+    training->n = training->problem.n;
+}
+
+static rbt_err lay_out(const rbt_options *options, rbt_model_run *r, rbt_error *error)
+{
+    rbt_table_spec specs[] = {
+        [RBT_TABLE_PARAMETERS] = {.name = "parameters", .rows = 1, .cols = r->training.n, .type = RBT_F32},
+        [RBT_TABLE_PROBE] = {.name = "probe", .rows = 1, .cols = options->workers, .type = RBT_I64},
+    };
+    rbt_err err = rbt_setup_lay_out(&r->setup, options, specs, options->verify ? 2 : 1, error);
+
+    if (err == RBT_OK)
+        r->training.takes_gradients = r->setup.topology.rule[RBT_TABLE_PARAMETERS].rule->takes_gradients;
+    return err;
+}
+
+static void set_programs(rbt_model_run *r)
+{
+    const rbt_options *options = &r->job->options;
+    rbt_run *run = &r->setup.run;
+
+    run->program = (rbt_program){.name = options->model, .work = rbt_training_work, .argument = &r->training};
+    run->observe = (rbt_program){.name = "evaluator", .work = rbt_evaluation_work, .argument = &r->evaluation};
+    run->has_target = rbt_watch_may_stop(options);
+    run->target = options->has_target ? options->target_loss : -INFINITY;
+    run->log = rbt_job_log(r->job);
+    run->interrupted = &r->job->interrupted;
+}
+
+/* Everything after reading. */
+static rbt_err set_up(rbt_model_run *r, rbt_error *error)
+{
+    rbt_options *options = &r->job->options;
+    rbt_err err = rbt_loaded_prepare(&r->loaded, options, error);
+
+    if (err == RBT_OK)
+        make_training(r);
+    if (err == RBT_OK && !rbt_options_shared(options))
+        err = lay_out(options, r, error);
+    if (err == RBT_OK)
+        err = rbt_evaluation_init(&r->evaluation, &r->training, error);
+    if (err != RBT_OK)
+        return err;
+    r->evaluation.valid = r->loaded.has_valid ? &r->loaded.valid : NULL;
+    r->evaluation.on_progress = on_progress;
+    r->evaluation.on_valid = on_valid;
+    r->evaluation.context = r->job;
+    if (!rbt_options_shared(options))
+        set_programs(r);
+    rbt_job_forget_texts(r->job); /* the step size and l2 are known now */
+    return RBT_OK;
+}
+
+static void tear_down(rbt_model_run *r)
+{
+    rbt_setup_deinit(&r->setup);
+    rbt_evaluation_deinit(&r->evaluation);
+    rbt_loaded_deinit(&r->loaded);
+}
+
+/* ------------------------------------------------------------------------------------------------- the result */
+
+static void count_workers(rbt_job *job, const rbt_run *run)
+{
+    rbt_result *result = &job->result;
+    double wait = 0, total = 0;
+
+    result->workers = job->options.workers;
+    rbt_free(job->reports);
+    result->worker = job->reports = rbt_alloc(result->workers, sizeof *job->reports);
+    for (size_t m = 0; m < result->workers; m++) {
+        rbt_worker_report *report = &job->reports[m];
+        const rbt_published *p = &run->published[m];
+
+        report->compute_seconds = (double)atomic_load(&p->compute_ns) / 1e9;
+        report->wait_seconds = (double)atomic_load(&p->wait_ns) / 1e9;
+        report->communication_seconds = (double)atomic_load(&p->communication_ns) / 1e9;
+        report->slowed_seconds = (double)atomic_load(&p->slowed_ns) / 1e9;
+        report->clocks = atomic_load(&p->clock);
+        report->samples = atomic_load(&p->samples);
+        wait += report->wait_seconds;
+        total += report->compute_seconds + report->wait_seconds + report->communication_seconds;
+        result->updates += report->clocks;
+        result->clocks = report->clocks > result->clocks ? report->clocks : result->clocks;
+    }
+    result->wait_fraction = total > 0 ? wait / total : 0;
+}
+
+void rbt_job_count(rbt_job *job, const rbt_setup *setup)
+{
+    const rbt_run *run = &setup->run;
+    rbt_result *result = &job->result;
+
+    *result = (rbt_result){
+        .seconds = (double)run->elapsed_ns / 1e9, .seed = job->options.seed, .servers = job->options.servers};
+    result->threads = job->options.runtime == RBT_RUNTIME_LOCAL ? job->options.workers : 1;
+    result->interrupted = atomic_load(&job->interrupted);
+    result->bytes_sent = atomic_load(&run->bytes);
+    result->messages = atomic_load(&run->messages);
+    result->events = run->events;
+    result->max_gap = run->max_gap;
+    result->peak_versions = run->peak_versions;
+    result->version_bytes = run->version_bytes;
+    for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
+        result->staleness_histogram[i] = run->staleness_histogram[i];
+    count_workers(job, run);
+    result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
+}
+
+static void count_labels(const rbt_loaded *loaded, const rbt_shard *shard, rbt_worker_report *report)
+{
+    if (loaded->shape.classes > RBT_LABELS_REPORTED)
+        return;
+    report->classes = loaded->shape.classes;
+    for (size_t i = 0; report->classes > 0 && i < shard->n; i++)
+        report->labels[(size_t)loaded->data.label[shard->rows[i]]]++; /* labels have been numbered */
+}
+
+/* What a model's job reports beyond that; up to where it was ended, if it was. */
+static void fill_result(rbt_model_run *r, double load_seconds)
+{
+    rbt_job *job = r->job;
+    const rbt_progress *last = &r->evaluation.last;
+    rbt_result *result = &job->result;
+
+    result->loss = r->evaluation.loss;
+    result->load_seconds = load_seconds;
+    result->has_target = job->options.has_target;
+    result->reached = r->evaluation.watch.reached;
+    if (r->evaluation.watch.why != NULL) {
+        result->seconds = last->seconds;
+        result->updates = last->updates;
+        result->clocks = last->clock_min;
+        result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
+    }
+    result->samples_per_second = result->seconds > 0 ? (double)last->samples / result->seconds : 0;
+    result->parameter_bytes = r->training.n * sizeof(float);
+    rbt_evaluation_spread(&r->evaluation, &result->minobj, &result->varobj);
+    result->param_hash = rbt_hash(r->evaluation.w, r->training.n * sizeof(float), 0);
+    result->has_table_sum = job->options.verify;
+    result->table_sum = r->evaluation.table_sum;
+    for (size_t m = 0; m < result->workers; m++) {
+        job->reports[m].rows = r->loaded.shards.shard[m].n;
+        job->reports[m].nonzeros = r->loaded.shards.shard[m].nnz;
+        count_labels(&r->loaded, &r->loaded.shards.shard[m], &job->reports[m]);
+    }
+}
+
+/* The model, for data as it is in the file. */
+static void keep_model(rbt_model_run *r)
+{
+    rbt_job *job = r->job;
+
+    if (r->loaded.scaling.cols > 0)
+        rbt_scaling_fold(&r->loaded.scaling, r->training.problem.outputs, r->evaluation.w);
+    rbt_trained_deinit(&job->trained);
+    job->trained =
+        (rbt_trained){.model = r->training.model, .shape = r->loaded.shape, .n = r->training.n, .w = r->evaluation.w};
+    r->evaluation.w = NULL; /* both moved */
+    r->loaded.shape = (rbt_shape){0};
+    job->has_result = true;
+}
+
+static double now_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static rbt_err judge(const rbt_job *job, rbt_error *error)
+{
+    const rbt_result *result = &job->result;
+
+    if (result->interrupted && !result->reached)
+        return rbt_fail(error, RBT_E_INTERRUPTED, "interrupted after %llu updates; the result is the model so far",
+                        (unsigned long long)result->updates);
+    if (result->has_target && !result->reached)
+        return rbt_fail(error, RBT_E_TARGET,
+                        "the target %g was not reached: the objective is %g after %llu updates; give more --clocks or "
+                        "--epochs, or another --lr",
+                        job->options.target_loss, result->loss, (unsigned long long)result->updates);
+    return RBT_OK;
+}
+
+/* Trains what was loaded. */
+static rbt_err train(rbt_model_run *r, rbt_error *error)
+{
+    const rbt_options *options = &r->job->options;
+    rbt_err err;
+
+    if (rbt_options_shared(options))
+        err = rbt_shared_job_run(r, error);
+    else
+        err = rbt_setup_run(&r->setup, options, error);
+    if (err != RBT_OK)
+        return err;
+    if (!rbt_options_shared(options))
+        rbt_job_count(r->job, &r->setup);
+    rbt_evaluation_finish(&r->evaluation);
+    return RBT_OK;
+}
+
+rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt_error *error)
+{
+    double started = now_seconds(), load_seconds;
+    rbt_error discarded;
+    rbt_model_run r = {.job = job};
+    rbt_log log = rbt_job_log(job);
+    rbt_err err;
+
+    if (error == NULL)
+        error = &discarded;
+    job->handler = handler;
+    job->context = context;
+    err = settle_options(job, error);
+    if (err == RBT_OK)
+        err = rbt_setup_init(&r.setup, &job->options, error);
+    if (err == RBT_OK)
+        err = rbt_loaded_read(&r.loaded, &job->options, &log, error);
+    if (err == RBT_OK)
+        err = set_up(&r, error);
+    load_seconds =
+        job->options.runtime == RBT_RUNTIME_SIM ? 0 : now_seconds() - started; /* sim: the same bytes each run */
+    if (err == RBT_OK) {
+        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
+        err = train(&r, error);
+    }
+    if (err == RBT_OK) {
+        fill_result(&r, load_seconds);
+        keep_model(&r);
+        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_DONE, .job = job, .result = &job->result});
+        err = judge(job, error);
+    }
+    tear_down(&r);
+    return err;
+}

@@ -1,0 +1,21 @@
+/* A run of a job that trains a model: what run.c, which leads it, and shared_job.c, which trains in shared memory,
+ * pass to each other. It lives only while the job runs. */
+#ifndef RBT_JOB_RUN_H
+#define RBT_JOB_RUN_H
+
+#include "job/evaluate.h"
+#include "job/job_state.h"
+#include "job/loading.h"
+
+typedef struct rbt_model_run {
+    rbt_job *job;
+    rbt_loaded loaded;
+    rbt_training training;
+    rbt_evaluation evaluation;
+    rbt_setup setup;
+} rbt_model_run;
+
+/* Trains in shared memory; fills in the evaluation and the job's result. */
+rbt_err rbt_shared_job_run(rbt_model_run *run, rbt_error *error);
+
+#endif

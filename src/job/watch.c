@@ -1,0 +1,50 @@
+/* When to stop. Contract in watch.h; proved by tests/unit/test_watch.c. */
+#include "job/watch.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+void rbt_watch_init(rbt_watch *watch, const rbt_options *options, size_t n)
+{
+    *watch = (rbt_watch){.options = options, .n = n, .best_valid = INFINITY};
+    if (options->patience > 0)
+        watch->best = rbt_alloc(n, sizeof *watch->best);
+}
+
+void rbt_watch_deinit(rbt_watch *watch)
+{
+    rbt_free(watch->best);
+    watch->best = NULL;
+}
+
+bool rbt_watch_look(rbt_watch *watch, double objective, double valid, const float *w)
+{
+    const rbt_options *o = watch->options;
+
+    if (o->patience > 0 && valid < watch->best_valid) {
+        watch->best_valid = valid;
+        watch->best_objective = objective;
+        watch->worse = 0;
+        memcpy(watch->best, w, watch->n * sizeof *w);
+    } else if (o->patience > 0) {
+        watch->worse++;
+    }
+    if (o->has_target && objective <= o->target_loss) {
+        watch->reached = true;
+        watch->why = "the target was reached";
+    } else if (o->patience > 0 && watch->worse >= o->patience) {
+        watch->why = "the loss on the validation data did not get better any more";
+    } else if (o->tolerance > 0 && watch->has_last && fabs(watch->last - objective) < o->tolerance * fabs(watch->last)) {
+        watch->why = "the objective did not get better any more";
+    }
+    watch->last = objective;
+    watch->has_last = true;
+    return watch->why != NULL;
+}
+
+bool rbt_watch_may_stop(const rbt_options *options)
+{
+    return options->has_target || options->patience > 0 || options->tolerance > 0;
+}

@@ -1,0 +1,56 @@
+/* What a solver minimises: mean loss + l2/2 |w|^2 + l1 |w|_1 over data, for one model; and the threads that do it.
+ *
+ * A team is a fixed number of threads that run one function at a time together; the caller is thread 0. The sums below
+ * are cut into blocks of rows whose partial sums are added in order, so they do not depend on the number of threads.
+ * Called by the solvers of this folder and by src/job. Proved by tests/unit/test_solve.c.
+ */
+#ifndef RBT_SOLVE_PROBLEM_H
+#define RBT_SOLVE_PROBLEM_H
+
+#include "rubato.h"
+
+typedef struct rbt_problem {
+    const rbt_model *model;
+    const rbt_shape *shape;
+    const rbt_data *data; /* fits the shape; weights of rows have the mean 1 */
+    double l1;
+    double l2;
+    size_t n;       /* parameters */
+    size_t weights; /* of these, the first that are regularised: all but the biases */
+    size_t outputs; /* decision values per row */
+} rbt_problem;
+
+rbt_problem rbt_problem_of(const rbt_model *model, const rbt_shape *shape, const rbt_data *data, double l1, double l2);
+
+/* Can it be walked row by row (walk.h)? Built-in models can. */
+bool rbt_problem_is_walkable(const rbt_problem *problem);
+
+/* ------------------------------------------------------------------------------------------------------- teams */
+
+typedef struct rbt_team rbt_team;
+typedef void rbt_team_work(void *context, uint32_t thread);
+
+rbt_team *rbt_team_create(uint32_t threads);
+void rbt_team_destroy(rbt_team *team);
+uint32_t rbt_team_threads(const rbt_team *team);
+
+/* Runs `work` in every thread and returns when all have ended. */
+void rbt_team_run(rbt_team *team, rbt_team_work *work, void *context);
+
+#define RBT_BLOCK_ROWS 1024
+
+/* Adds up `block(context, first, n)` over all rows, in blocks. */
+typedef double rbt_block_sum(void *context, size_t first, size_t n);
+double rbt_team_sum(rbt_team *team, size_t rows, rbt_block_sum *block, void *context);
+
+/* --------------------------------------------------------------------------------------------------- objective */
+
+/* l2/2 |w|^2 + l1 |w|_1, the biases not counted. */
+double rbt_problem_penalty(const rbt_problem *problem, const float *w);
+
+double rbt_problem_objective(const rbt_problem *problem, const float *w, rbt_team *team);
+
+/* For every feature, in how many rows it occurs. */
+rbt_err rbt_problem_count_columns(const rbt_problem *problem, uint32_t **counts, rbt_error *error);
+
+#endif

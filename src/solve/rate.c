@@ -1,0 +1,115 @@
+/* A step size found by trying. Contract in rate.h; proved by tests/unit/test_solve.c. */
+#include "solve/rate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/rng.h"
+
+#define SAMPLE_ROWS 4000
+#define FACTOR      2.0
+#define RATE_FIRST   0.5
+#define RATE_OF_ADAM 0.01
+#define TRIES       40 /* in either direction: a factor of 10^12 */
+
+/* A trial: parameters of its own, and the sample. */
+typedef struct trial {
+    const rbt_problem *problem;
+    uint32_t *rows;
+    size_t n;
+    float *w;
+    rbt_walk walk;
+    rbt_walker walker;
+    rbt_sgd sgd;
+} trial;
+
+/* The sample's objective after one pass over it with this rate; infinite when it blows up. */
+static double objective_after(trial *t, double rate)
+{
+    const rbt_problem *p = t->problem;
+    double loss = 0;
+    memset(t->w, 0, p->n * sizeof *t->w);
+    rbt_sgd_reset(&t->sgd);
+    t->walker.rate = rate;
+    t->walker.step = 0;
+    rbt_walker_rows(&t->walker, t->rows, t->n, t->n);
+    for (size_t i = 0; i < t->n; i++)
+        loss += p->model->loss(p->shape, p->data, t->rows[i], 1, t->w);
+    loss = loss / (double)t->n + rbt_problem_penalty(p, t->w);
+    return isfinite(loss) ? loss : INFINITY;
+}
+
+/* Goes on in one direction as long as it gets better. */
+static void climb(trial *t, double factor, double *rate, double *best)
+{
+    for (int i = 0; i < TRIES; i++) {
+        double next = objective_after(t, *rate * factor);
+        if (!(next < *best))
+            break;
+        *best = next;
+        *rate *= factor;
+    }
+}
+
+static double find(trial *t, double rate)
+{
+    double best = objective_after(t, rate), first;
+    for (int i = 0; isinf(best) && i < TRIES; i++)
+        best = objective_after(t, rate /= FACTOR);
+    first = rate;
+    climb(t, FACTOR, &rate, &best);
+    if (rate == first)
+        climb(t, 1 / FACTOR, &rate, &best);
+    return rate;
+}
+
+/* Rows that lie all over a large file are better visited once. */
+static rbt_err take_sample(trial *t, rbt_problem *seen, rbt_data *sample, rbt_error *error)
+{
+    rbt_err err = rbt_data_select(seen->data, t->rows, t->n, sample, error);
+    for (size_t i = 0; i < t->n; i++)
+        t->rows[i] = (uint32_t)i;
+    if (err == RBT_OK)
+        seen->data = sample;
+    return err;
+}
+
+rbt_err rbt_rate_find(const rbt_problem *problem, rbt_optimizer optimizer, double momentum, uint64_t seed, double *rate,
+                      rbt_error *error)
+{
+    size_t rows = problem->data->rows, n = rows < SAMPLE_ROWS ? rows : SAMPLE_ROWS;
+    rbt_optimizer tried = optimizer == RBT_OPTIMIZER_ASGD ? RBT_OPTIMIZER_SGD : optimizer;
+    rbt_problem seen = *problem; /* streamed data: what the trials see is a copy of the sample */
+    rbt_data sample = {0};
+    trial t = {.problem = &seen, .n = n, .w = rbt_try_alloc(problem->n, sizeof *t.w)};
+    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_BATCH, UINT64_MAX);
+    rbt_err err;
+    if (t.w == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory to try step sizes on %zu parameters; give --lr",
+                        problem->n);
+    err = rbt_sgd_init(&t.sgd, problem, tried, momentum, error);
+    if (err == RBT_OK)
+        err = rbt_walk_init(&t.walk, &seen, RBT_ACCESS_ALONE, 1, error);
+    if (err == RBT_OK) {
+        t.rows = rbt_alloc(n, sizeof *t.rows);
+        for (size_t i = 0; i < n; i++)
+            t.rows[i] = (uint32_t)(rows == n ? i : rbt_rng_below(&rng, rows));
+        rbt_rng_shuffle_u32(&rng, t.rows, n);
+        if (problem->data->streamed)
+            err = take_sample(&t, &seen, &sample, error);
+    }
+    if (err == RBT_OK) {
+        rbt_sgd_attach(&t.sgd, &t.walk);
+        rbt_walker_init(&t.walker, &t.walk, t.w, 0);
+        *rate = find(&t, optimizer == RBT_OPTIMIZER_ADAM ? RATE_OF_ADAM : RATE_FIRST);
+        rbt_walker_deinit(&t.walker);
+    }
+    rbt_free(t.rows);
+    rbt_data_deinit(&sample);
+    rbt_walk_deinit(&t.walk);
+    rbt_sgd_deinit(&t.sgd);
+    rbt_free(t.w);
+    return err;
+}

@@ -1,0 +1,88 @@
+/* One row against the shared parameters: reading and adding, one element at a time, with relaxed atomics.
+ *
+ * The parameters may be shared by threads that take no locks (Hogwild): a relaxed load or store of a float is an
+ * ordinary instruction, so the same code serves private parameters. Sums run in four lanes whatever the machine, so one
+ * thread gives the same bits everywhere. Called by the solvers of this folder alone. Proved by tests/unit/test_solve.c.
+ */
+#ifndef RBT_SOLVE_ROWS_H
+#define RBT_SOLVE_ROWS_H
+
+#include "data/data.h"
+
+static inline float rbt_load(const float *at)
+{
+    float value;
+    __atomic_load(at, &value, __ATOMIC_RELAXED);
+    return value;
+}
+
+static inline void rbt_store(float *at, float value)
+{
+    __atomic_store(at, &value, __ATOMIC_RELAXED);
+}
+
+/* A row's features, of those the model knows. */
+typedef struct rbt_row {
+    const uint32_t *index;
+    const float *value;
+    size_t n;
+} rbt_row;
+
+static inline rbt_row rbt_row_of(const rbt_data *data, size_t row, size_t cols)
+{
+    size_t first = data->start[row];
+    return (rbt_row){data->index + first, data->value + first, rbt_data_row_fit(data, row, cols)};
+}
+
+/* Rows are visited in random order: asks for a row's memory some steps ahead of its use. */
+static inline void rbt_row_prefetch(const rbt_data *data, size_t row)
+{
+    size_t first = data->start[row], n = data->start[row + 1] - first;
+    n = n < 128 ? n : 128; /* the processor finds the rest by itself */
+    for (size_t i = 0; i < n; i += 16) {
+        __builtin_prefetch(data->index + first + i);
+        __builtin_prefetch(data->value + first + i);
+    }
+}
+
+static inline float rbt_row_dot(rbt_row row, const float *w)
+{
+    float lane[4] = {0, 0, 0, 0};
+    size_t i = 0;
+    for (; i + 4 <= row.n; i += 4)
+        for (size_t k = 0; k < 4; k++)
+            lane[k] += row.value[i + k] * rbt_load(w + row.index[i + k]);
+    for (size_t k = 0; i < row.n; i++, k++)
+        lane[k] += row.value[i] * rbt_load(w + row.index[i]);
+    return (lane[0] + lane[1]) + (lane[2] + lane[3]);
+}
+
+static inline void rbt_row_add(rbt_row row, float scale, float *w)
+{
+    for (size_t i = 0; i < row.n; i++) {
+        float *at = w + row.index[i];
+        rbt_store(at, rbt_load(at) + scale * row.value[i]);
+    }
+}
+
+/* The same for K parameters per feature, side by side. */
+static inline void rbt_row_dot_many(rbt_row row, const float *w, size_t k, double *restrict z)
+{
+    for (size_t i = 0; i < row.n; i++) {
+        const float *at = w + (size_t)row.index[i] * k;
+        double x = (double)row.value[i];
+        for (size_t c = 0; c < k; c++)
+            z[c] += x * (double)rbt_load(at + c);
+    }
+}
+
+static inline void rbt_row_add_many(rbt_row row, const float *scale, size_t k, float *w)
+{
+    for (size_t i = 0; i < row.n; i++) {
+        float *at = w + (size_t)row.index[i] * k, x = row.value[i];
+        for (size_t c = 0; c < k; c++)
+            rbt_store(at + c, rbt_load(at + c) + scale[c] * x);
+    }
+}
+
+#endif

@@ -1,0 +1,313 @@
+/* Stochastic dual coordinate ascent. Contract in sdca.h; proved by tests/unit/test_solve.c. */
+#include "solve/sdca.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "model/link.h"
+#include "model/model.h"
+
+#define BIAS_STEPS     3   /* of Newton's method, after each pass; the next pass goes on from there */
+#define BISECTIONS     24  /* the hinge has no second derivative to follow */
+#define SOFTMAX_STEPS  4   /* inner steps towards a row's optimal dual variables */
+#define SOFTMAX_STEEP  0.5 /* no eigenvalue of softmax's second derivative is larger */
+
+static double weight_of(const rbt_data *data, size_t row)
+{
+    return data->weight != NULL ? (double)data->weight[row] : 1;
+}
+
+/* ---------------------------------------------------------------------------------------------------- starting */
+
+static double row_norms(void *context, size_t first, size_t n)
+{
+    rbt_sdca *sdca = context;
+    const rbt_problem *p = sdca->problem;
+    for (size_t r = first; r < first + n; r++) {
+        rbt_row row = rbt_row_of(p->data, r, p->shape->cols);
+        double squares = 0;
+        for (size_t i = 0; i < row.n; i++)
+            squares += (double)row.value[i] * (double)row.value[i];
+        sdca->q[r] = (float)(squares / (p->l2 * (double)p->data->rows));
+    }
+    rbt_data_release_passed(p->data, first, n);
+    return 0;
+}
+
+rbt_err rbt_sdca_init(rbt_sdca *sdca, const rbt_problem *problem, rbt_team *team, rbt_error *error)
+{
+    size_t rows = problem->data->rows;
+    *sdca = (rbt_sdca){.problem = problem,
+                       .dual = rbt_try_alloc(rows, problem->outputs * sizeof *sdca->dual),
+                       .q = rbt_try_alloc_raw(rows, sizeof *sdca->q),
+                       .z = rbt_try_alloc_raw(rows, problem->outputs * sizeof *sdca->z)};
+    if (sdca->dual == NULL || sdca->q == NULL || sdca->z == NULL) {
+        rbt_sdca_deinit(sdca);
+        return rbt_fail(error, RBT_E_MEMORY,
+                        "not enough memory for the dual variables of %zu rows; use --optimizer sgd", rows);
+    }
+    (void)rbt_team_sum(team, rows, row_norms, sdca);
+    return RBT_OK;
+}
+
+void rbt_sdca_deinit(rbt_sdca *sdca)
+{
+    rbt_free(sdca->dual);
+    rbt_free(sdca->q);
+    rbt_free(sdca->z);
+    sdca->dual = sdca->q = sdca->z = NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------------- stepping */
+
+/* One decision value: the row's new dual variable; the coefficient is what it changed by, scaled. */
+static bool dual_step(rbt_walker *walker, size_t row, double *z)
+{
+    rbt_sdca *sdca = walker->walk->stepper;
+    const rbt_problem *p = sdca->problem;
+    double weight = weight_of(p->data, row), y = rbt_link_target(p->shape, p->data, row), a = (double)sdca->dual[row];
+    double next = p->model->link->dual(a, *z, y, (double)sdca->q[row] * weight, p->shape->delta);
+    float kept = (float)next;
+    walker->loss += weight * p->model->link->loss(*z, y, p->shape->delta);
+    *z = ((double)kept - a) * weight / (p->l2 * (double)p->data->rows);
+    sdca->dual[row] = kept;
+    return *z != 0;
+}
+
+/* Softmax: a few steps of the fixed point a' = -slope(z + q (a' - a)), each safe by the bound on the second
+ * derivative. */
+static bool softmax_step(rbt_walker *walker, size_t row, double *z)
+{
+    rbt_sdca *sdca = walker->walk->stepper;
+    const rbt_problem *p = sdca->problem;
+    size_t k = p->outputs, label = (size_t)p->data->label[row];
+    double weight = weight_of(p->data, row), q = (double)sdca->q[row] * weight;
+    float *a = sdca->dual + row * k;
+    double *score = walker->room, *next = walker->room + k;
+    for (size_t c = 0; c < k; c++)
+        next[c] = (double)a[c];
+    for (int step = 0; step < SOFTMAX_STEPS; step++) {
+        for (size_t c = 0; c < k; c++)
+            score[c] = z[c] + q * (next[c] - (double)a[c]);
+        double loss = rbt_softmax(score, k, label);
+        walker->loss += step == 0 ? weight * loss : 0;
+        for (size_t c = 0; c < k; c++)
+            next[c] -= (next[c] + score[c] - (c == label ? 1 : 0)) / (1 + SOFTMAX_STEEP * q);
+    }
+    for (size_t c = 0; c < k; c++) {
+        float kept = (float)next[c];
+        z[c] = ((double)kept - (double)a[c]) * weight / (p->l2 * (double)p->data->rows);
+        a[c] = kept;
+    }
+    return true;
+}
+
+static void add_one(rbt_walker *walker, rbt_row row, const double *coefficient)
+{
+    rbt_row_add(row, (float)*coefficient, walker->w);
+}
+
+static void add_many(rbt_walker *walker, rbt_row row, const double *coefficient)
+{
+    size_t k = walker->walk->problem->outputs;
+    float *scale = (float *)walker->room;
+    for (size_t c = 0; c < k; c++)
+        scale[c] = (float)coefficient[c];
+    rbt_row_add_many(row, scale, k, walker->w);
+}
+
+void rbt_sdca_attach(rbt_sdca *sdca, rbt_walk *walk)
+{
+    bool one = sdca->problem->model->link != NULL;
+    walk->coefficients = one ? dual_step : softmax_step;
+    walk->apply = one ? add_one : add_many;
+    walk->stepper = sdca;
+    walk->threshold = (float)(sdca->problem->l1 / sdca->problem->l2);
+}
+
+void rbt_sdca_restore(const rbt_sdca *sdca, float *w)
+{
+    const rbt_problem *p = sdca->problem;
+    size_t k = p->outputs;
+    double unit = 1 / (p->l2 * (double)p->data->rows);
+    memset(w, 0, p->weights * sizeof *w);
+    for (size_t r = 0; r < p->data->rows; r++) {
+        rbt_row row = rbt_row_of(p->data, r, p->shape->cols);
+        double scale = weight_of(p->data, r) * unit;
+        for (size_t i = 0; i < row.n; i++)
+            for (size_t c = 0; c < k; c++)
+                w[(size_t)row.index[i] * k + c] += (float)(scale * (double)sdca->dual[r * k + c]) * row.value[i];
+        rbt_data_release_passed(p->data, r, 1);
+    }
+}
+
+void rbt_sdca_parameters(const rbt_sdca *sdca, const float *w, float *parameters)
+{
+    const rbt_problem *p = sdca->problem;
+    float by = (float)(p->l1 / p->l2);
+    memcpy(parameters, w, p->n * sizeof *w);
+    for (size_t i = 0; by > 0 && i < p->weights; i++)
+        parameters[i] = w[i] > by ? w[i] - by : w[i] < -by ? w[i] + by : 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------- settling */
+
+typedef struct settling {
+    rbt_sdca *sdca;
+    const float *parameters;
+    double *bias;  /* per output */
+    double *slope; /* per output: the sum over the rows at these biases ... */
+    double *bend;  /* ... and of the second derivatives */
+    double *blocks; /* the same by block of rows: slopes, then bends */
+} settling;
+
+static double fill_scores(void *context, size_t first, size_t n)
+{
+    settling *s = context;
+    const rbt_problem *p = s->sdca->problem;
+    size_t k = p->outputs;
+    double *z = rbt_alloc(k, sizeof *z);
+    for (size_t r = first; r < first + n; r++) {
+        rbt_row row = rbt_row_of(p->data, r, p->shape->cols);
+        memset(z, 0, k * sizeof *z);
+        if (k == 1)
+            *z = (double)rbt_row_dot(row, s->parameters);
+        else
+            rbt_row_dot_many(row, s->parameters, k, z);
+        for (size_t c = 0; c < k; c++)
+            s->sdca->z[r * k + c] = (float)z[c];
+    }
+    rbt_data_release_passed(p->data, first, n);
+    rbt_free(z);
+    return 0;
+}
+
+/* One row at the present biases: adds its slopes and bends. */
+static void look_at_row(const settling *s, size_t r, double *z, double *slope, double *bend)
+{
+    const rbt_problem *p = s->sdca->problem;
+    const rbt_link *link = p->model->link;
+    size_t k = p->outputs, label = (size_t)p->data->label[r];
+    double weight = weight_of(p->data, r);
+    if (link != NULL) {
+        double y = rbt_link_target(p->shape, p->data, r), at = (double)s->sdca->z[r] + *s->bias;
+        *slope += weight * link->slope(at, y, p->shape->delta);
+        *bend += weight * link->bend(at, y, p->shape->delta);
+        return;
+    }
+    for (size_t c = 0; c < k; c++)
+        z[c] = (double)s->sdca->z[r * k + c] + s->bias[c];
+    (void)rbt_softmax(z, k, label);
+    for (size_t c = 0; c < k; c++) {
+        slope[c] += weight * (z[c] - (c == label ? 1 : 0));
+        bend[c] += weight * z[c] * (1 - z[c]);
+    }
+}
+
+static double look_at_block(void *context, size_t first, size_t n)
+{
+    const settling *s = context;
+    size_t k = s->sdca->problem->outputs;
+    double *slope = s->blocks + first / RBT_BLOCK_ROWS * 2 * k, *bend = slope + k, *z = rbt_alloc(k, sizeof *z);
+    memset(slope, 0, 2 * k * sizeof *slope);
+    for (size_t r = first; r < first + n; r++)
+        look_at_row(s, r, z, slope, bend);
+    rbt_free(z);
+    return 0;
+}
+
+/* Slopes and bends at the present biases. */
+static void look(settling *s, rbt_team *team)
+{
+    size_t k = s->sdca->problem->outputs, rows = s->sdca->problem->data->rows;
+    (void)rbt_team_sum(team, rows, look_at_block, s);
+    memset(s->slope, 0, k * sizeof *s->slope);
+    memset(s->bend, 0, k * sizeof *s->bend);
+    for (size_t block = 0; block * RBT_BLOCK_ROWS < rows; block++)
+        for (size_t c = 0; c < k; c++) {
+            s->slope[c] += s->blocks[block * 2 * k + c];
+            s->bend[c] += s->blocks[block * 2 * k + k + c];
+        }
+}
+
+static double block_loss(void *context, size_t first, size_t n)
+{
+    const settling *s = context;
+    const rbt_problem *p = s->sdca->problem;
+    const rbt_link *link = p->model->link;
+    size_t k = p->outputs;
+    double total = 0, *z = rbt_alloc(k, sizeof *z);
+    for (size_t r = first; r < first + n; r++) {
+        for (size_t c = 0; c < k; c++)
+            z[c] = (double)s->sdca->z[r * k + c] + s->bias[c];
+        total += weight_of(p->data, r) * (link != NULL ? link->loss(*z, rbt_link_target(p->shape, p->data, r),
+                                                                     p->shape->delta)
+                                                       : rbt_softmax(z, k, (size_t)p->data->label[r]));
+    }
+    rbt_free(z);
+    return total;
+}
+
+/* The slopes only grow with the bias: halves an interval around where their sum passes zero. */
+static void bisect_bias(settling *s, rbt_team *team)
+{
+    double low = *s->bias - 1, high = *s->bias + 1;
+    for (int i = 0; i < BISECTIONS; i++) {
+        look(s, team);
+        if (*s->slope > 0)
+            high = *s->bias;
+        else
+            low = *s->bias;
+        *s->bias = (low + high) / 2;
+    }
+}
+
+static void newton_biases(settling *s, rbt_team *team)
+{
+    for (int i = 0; i < BIAS_STEPS; i++) {
+        look(s, team);
+        for (size_t c = 0; c < s->sdca->problem->outputs; c++)
+            if (s->bend[c] > 0)
+                s->bias[c] -= s->slope[c] / s->bend[c];
+    }
+}
+
+static void settle_biases(settling *s, float *w, rbt_team *team)
+{
+    const rbt_problem *p = s->sdca->problem;
+    for (size_t c = 0; c < p->outputs; c++)
+        s->bias[c] = (double)w[p->weights + c];
+    if (p->model->link != NULL && isinf(p->model->link->steepest))
+        bisect_bias(s, team);
+    else
+        newton_biases(s, team);
+    for (size_t c = 0; c < p->outputs; c++)
+        s->bias[c] = (double)(w[p->weights + c] = (float)s->bias[c]);
+}
+
+double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team)
+{
+    const rbt_problem *p = sdca->problem;
+    size_t k = p->outputs, blocks = p->data->rows / RBT_BLOCK_ROWS + 1;
+    double *room = rbt_alloc((3 + 2 * blocks) * k, sizeof *room), objective;
+    float *parameters = p->l1 > 0 ? rbt_alloc(p->n, sizeof *parameters) : w;
+    settling s = {.sdca = sdca,
+                  .parameters = parameters,
+                  .bias = room,
+                  .slope = room + k,
+                  .bend = room + 2 * k,
+                  .blocks = room + 3 * k};
+    if (p->l1 > 0)
+        rbt_sdca_parameters(sdca, w, parameters);
+    (void)rbt_team_sum(team, p->data->rows, fill_scores, &s);
+    if (p->shape->bias)
+        settle_biases(&s, w, team);
+    objective = rbt_team_sum(team, p->data->rows, block_loss, &s) / (double)p->data->rows +
+                rbt_problem_penalty(p, parameters);
+    if (p->l1 > 0)
+        rbt_free(parameters);
+    rbt_free(room);
+    return objective;
+}

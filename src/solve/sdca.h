@@ -1,0 +1,38 @@
+/* Stochastic dual coordinate ascent: one dual variable per row and decision value, one at a time set to its optimum with
+ * the others fixed, while w = sum of dual variables times rows / (l2 * rows) is kept along. Needs l2 above 0 and no step
+ * size.
+ *
+ * With l1 the vector kept is the one before soft-thresholding by l1/l2. The biases, which are not regularised and so
+ * have no place in the dual, are set to their optimum after each pass. Threads without locks may lose an addition: after
+ * the last pass, and whenever rbt_sdca_restore is called, the vector is put together anew from the dual variables.
+ * Called by shared.c. Proved by tests/unit/test_solve.c.
+ */
+#ifndef RBT_SOLVE_SDCA_H
+#define RBT_SOLVE_SDCA_H
+
+#include "solve/walk.h"
+
+typedef struct rbt_sdca {
+    const rbt_problem *problem;
+    float *dual; /* rows * outputs */
+    float *q;    /* per row |x|^2 / (l2 * rows) */
+    float *z;    /* rows * outputs: decision values without biases, of the last pass that looked at them */
+} rbt_sdca;
+
+rbt_err rbt_sdca_init(rbt_sdca *sdca, const rbt_problem *problem, rbt_team *team, rbt_error *error);
+void rbt_sdca_deinit(rbt_sdca *sdca);
+
+/* Makes the walk take these steps. */
+void rbt_sdca_attach(rbt_sdca *sdca, rbt_walk *walk);
+
+/* After a pass: sets the biases of `w` (the vector before thresholding) to their optimum, and answers with the objective.
+ */
+double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team);
+
+/* Puts the vector together from the dual variables; the biases stay. */
+void rbt_sdca_restore(const rbt_sdca *sdca, float *w);
+
+/* The parameters that the vector stands for. */
+void rbt_sdca_parameters(const rbt_sdca *sdca, const float *w, float *parameters);
+
+#endif

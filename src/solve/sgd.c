@@ -1,0 +1,166 @@
+/* Stochastic gradient steps. Contract in sgd.h; proved by tests/unit/test_solve.c. */
+#include "solve/sgd.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "model/link.h"
+#include "model/model.h"
+
+rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer optimizer, double momentum,
+                     rbt_error *error)
+{
+    size_t cols = problem->shape->cols;
+    uint32_t *counts = NULL;
+    *sgd = (rbt_sgd){.problem = problem, .optimizer = optimizer, .momentum = (float)momentum};
+    if (problem->l1 > 0 || problem->l2 > 0) {
+        rbt_err err = rbt_problem_count_columns(problem, &counts, error);
+        if (err != RBT_OK)
+            return err;
+        sgd->share = (float *)counts; /* in place: both have four bytes */
+        for (size_t j = 0; j < cols; j++) {
+            float share = counts[j] > 0 ? (float)problem->data->rows / (float)counts[j] : 0;
+            memcpy(&counts[j], &share, sizeof share);
+        }
+    }
+    if (optimizer != RBT_OPTIMIZER_SGD)
+        sgd->first = rbt_try_alloc(problem->n, sizeof *sgd->first);
+    if (optimizer == RBT_OPTIMIZER_ADAM || optimizer == RBT_OPTIMIZER_ASGD)
+        sgd->second = rbt_try_alloc(problem->n, sizeof *sgd->second);
+    if ((optimizer != RBT_OPTIMIZER_SGD && sgd->first == NULL) ||
+        ((optimizer == RBT_OPTIMIZER_ADAM || optimizer == RBT_OPTIMIZER_ASGD) && sgd->second == NULL)) {
+        rbt_sgd_deinit(sgd);
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the optimizer's state of %zu parameters; use "
+                        "--optimizer sgd", problem->n);
+    }
+    return RBT_OK;
+}
+
+void rbt_sgd_deinit(rbt_sgd *sgd)
+{
+    rbt_free(sgd->share);
+    rbt_free(sgd->first);
+    rbt_free(sgd->second);
+    sgd->share = sgd->first = sgd->second = NULL;
+}
+
+void rbt_sgd_reset(rbt_sgd *sgd)
+{
+    if (sgd->first != NULL)
+        memset(sgd->first, 0, sgd->problem->n * sizeof *sgd->first);
+    if (sgd->second != NULL)
+        memset(sgd->second, 0, sgd->problem->n * sizeof *sgd->second);
+}
+
+/* The slopes of the row's loss, by decision value. */
+static bool slopes(rbt_walker *walker, size_t row, double *z)
+{
+    const rbt_problem *p = walker->walk->problem;
+    double weight = p->data->weight != NULL ? (double)p->data->weight[row] : 1;
+    if (p->model->link != NULL) {
+        double y = rbt_link_target(p->shape, p->data, row), at = *z;
+        walker->loss += weight * p->model->link->loss(at, y, p->shape->delta);
+        *z = weight * p->model->link->slope(at, y, p->shape->delta);
+    } else {
+        size_t label = (size_t)p->data->label[row];
+        walker->loss += weight * rbt_softmax(z, p->outputs, label);
+        z[label] -= 1;
+        for (size_t k = 0; k < p->outputs; k++)
+            z[k] *= weight;
+    }
+    return true;
+}
+
+/* The proximal step of the penalties at a parameter, for a step size. */
+static inline float penalised(float w, float l1, float l2)
+{
+    w = w > l1 ? w - l1 : w < -l1 ? w + l1 : 0;
+    return w / (1 + l2);
+}
+
+static void apply_plain(rbt_walker *walker, rbt_row row, const double *slope)
+{
+    const rbt_problem *p = walker->walk->problem;
+    const rbt_sgd *sgd = walker->walk->stepper;
+    float rate = (float)walker->rate, l1 = rate * (float)p->l1, l2 = rate * (float)p->l2;
+    size_t k = p->outputs;
+    for (size_t i = 0; i < row.n; i++) {
+        float *at = walker->w + (size_t)row.index[i] * k, x = row.value[i];
+        float share = sgd->share != NULL ? sgd->share[row.index[i]] : 0;
+        for (size_t c = 0; c < k; c++)
+            rbt_store(at + c, penalised(rbt_load(at + c) - rate * (float)slope[c] * x, l1 * share, l2 * share));
+    }
+    for (size_t c = 0; c < k; c++)
+        walker->bias[c] -= walker->rate * slope[c];
+}
+
+/* One parameter's step with state; `share` is 0 for a bias. */
+static inline float stepped(const rbt_walker *walker, const rbt_sgd *sgd, size_t at, float w, float slope, float share)
+{
+    const rbt_problem *p = sgd->problem;
+    float rate = (float)walker->rate, l1 = (float)p->l1 * share, l2 = (float)p->l2 * share;
+    float first = rbt_load(sgd->first + at);
+    switch (sgd->optimizer) {
+    case RBT_OPTIMIZER_MOMENTUM:
+        first = sgd->momentum * first + slope;
+        rbt_store(sgd->first + at, first);
+        return penalised(w - rate * first, rate * l1, rate * l2);
+    case RBT_OPTIMIZER_ADAGRAD:
+        first += slope * slope;
+        rbt_store(sgd->first + at, first);
+        rate /= sqrtf(first + RBT_ADAGRAD_FLOOR);
+        return penalised(w - rate * slope, rate * l1, rate * l2);
+    case RBT_OPTIMIZER_ADAM: {
+        float second = rbt_load(sgd->second + at), g = slope + l2 * w;
+        float steps = (float)(walker->step / walker->walk->threads + 1);
+        float left = steps < 1e5F ? 1 - powf(RBT_ADAM_SECOND, steps) : 1;
+        first = RBT_ADAM_FIRST * first + (1 - RBT_ADAM_FIRST) * g;
+        second = RBT_ADAM_SECOND * second + (1 - RBT_ADAM_SECOND) * g * g;
+        rbt_store(sgd->first + at, first);
+        rbt_store(sgd->second + at, second);
+        rate /= sqrtf(second / left) + RBT_ADAM_FLOOR;
+        return penalised(w - rate * first, rate * l1, 0);
+    }
+    case RBT_OPTIMIZER_ASGD: /* first: the sum of w over the steps so far; second: up to which step */
+        rbt_store(sgd->first + at, first + w * ((float)walker->step - rbt_load(sgd->second + at)));
+        rbt_store(sgd->second + at, (float)walker->step);
+        return penalised(w - rate * slope, rate * l1, rate * l2);
+    default:
+        return w;
+    }
+}
+
+static void apply_stepped(rbt_walker *walker, rbt_row row, const double *slope)
+{
+    const rbt_problem *p = walker->walk->problem;
+    const rbt_sgd *sgd = walker->walk->stepper;
+    size_t k = p->outputs;
+    for (size_t i = 0; i < row.n; i++) {
+        size_t first = (size_t)row.index[i] * k;
+        float x = row.value[i], share = sgd->share != NULL ? sgd->share[row.index[i]] : 0;
+        for (size_t c = 0; c < k; c++) {
+            float *at = walker->w + first + c;
+            rbt_store(at, stepped(walker, sgd, first + c, rbt_load(at), (float)slope[c] * x, share));
+        }
+    }
+    for (size_t c = 0; p->shape->bias && c < k; c++)
+        walker->bias[c] =
+            (double)stepped(walker, sgd, p->weights + c, (float)walker->bias[c], (float)slope[c], 0);
+}
+
+void rbt_sgd_attach(rbt_sgd *sgd, rbt_walk *walk)
+{
+    walk->coefficients = slopes;
+    walk->apply = sgd->optimizer == RBT_OPTIMIZER_SGD ? apply_plain : apply_stepped;
+    walk->stepper = sgd;
+}
+
+void rbt_sgd_average(rbt_sgd *sgd, const float *w, uint64_t steps, float *mean)
+{
+    for (size_t i = 0; i < sgd->problem->n; i++) {
+        mean[i] = (sgd->first[i] + w[i] * ((float)steps - sgd->second[i])) / (float)steps;
+        sgd->first[i] = sgd->second[i] = 0;
+    }
+}

@@ -1,0 +1,52 @@
+/* Stochastic gradient steps, one row at a time: plain, with momentum, AdaGrad, Adam, averaged.
+ *
+ * Regularisation is lazy: a row's step also takes the step of the penalties for the features the row has, made larger
+ * by rows / rows with that feature, so that over a pass every feature gets its share and a step costs the row's
+ * non-zeros only. The penalties' part is solved for (a proximal step), not followed: it is stable for any rate, and l1
+ * makes true zeros. Called by shared.c, rate.c and the workers' inner loop in src/job. Proved by
+ * tests/unit/test_solve.c.
+ */
+#ifndef RBT_SOLVE_SGD_H
+#define RBT_SOLVE_SGD_H
+
+#include "solve/walk.h"
+
+typedef enum rbt_optimizer {
+    RBT_OPTIMIZER_AUTO,
+    RBT_OPTIMIZER_SGD,
+    RBT_OPTIMIZER_MOMENTUM,
+    RBT_OPTIMIZER_ADAGRAD,
+    RBT_OPTIMIZER_ADAM,
+    RBT_OPTIMIZER_ASGD,
+    RBT_OPTIMIZER_SDCA,
+    RBT_OPTIMIZER_NEWTON,
+} rbt_optimizer;
+
+#define RBT_ADAGRAD_FLOOR 1e-8F /* added under the root */
+#define RBT_ADAM_FIRST    0.9F
+#define RBT_ADAM_SECOND   0.999F
+#define RBT_ADAM_FLOOR    1e-8F
+
+typedef struct rbt_sgd {
+    const rbt_problem *problem;
+    rbt_optimizer optimizer;
+    float momentum;
+    float *share;  /* per feature rows / rows with it; NULL without penalties */
+    float *first;  /* per parameter: velocity, sum of squares, first moment, sum of values */
+    float *second; /* per parameter: second moment, last step seen */
+} rbt_sgd;
+
+rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer optimizer, double momentum,
+                     rbt_error *error);
+void rbt_sgd_deinit(rbt_sgd *sgd);
+
+/* Forgets what the optimizer has seen. */
+void rbt_sgd_reset(rbt_sgd *sgd);
+
+/* Makes the walk take these steps. */
+void rbt_sgd_attach(rbt_sgd *sgd, rbt_walk *walk);
+
+/* Averaged SGD: ends a pass of so many steps. `mean` becomes the mean of the parameters over its steps. */
+void rbt_sgd_average(rbt_sgd *sgd, const float *w, uint64_t steps, float *mean);
+
+#endif

@@ -1,0 +1,213 @@
+/* Training in shared memory. Contract in shared.h; proved by tests/unit/test_shared_local.c. */
+#include "solve/shared.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "solve/sdca.h"
+
+/* One worker: its rows in the order of this pass, and its place in the walk. */
+typedef struct worker {
+    uint32_t *order;
+    size_t n;
+    float *own; /* psgd: parameters of its own */
+    rbt_walker walker;
+    uint64_t pass_ns; /* this pass */
+} worker;
+
+typedef struct training {
+    const rbt_problem *problem;
+    const rbt_shared_options *options;
+    const rbt_shards *shards;
+    rbt_team *team;
+    float *w;
+    uint32_t workers;
+    worker *worker;
+    rbt_shared_worker *reports;
+    size_t turns; /* rows of the largest worker */
+    rbt_walk walk;
+    rbt_sgd sgd;
+    rbt_sdca sdca;
+    float *mean; /* asgd, psgd: the parameters looked at; sdca with l1: after thresholding */
+    uint64_t clock;
+} training;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* -------------------------------------------------------------------------------------------------- setting up */
+
+static rbt_err make_workers(training *t, const rbt_shards *shards, rbt_error *error)
+{
+    t->workers = shards->workers;
+    t->worker = rbt_alloc(t->workers, sizeof *t->worker);
+    for (uint32_t m = 0; m < t->workers; m++) {
+        worker *me = &t->worker[m];
+        me->n = shards->shard[m].n;
+        me->order = rbt_try_alloc_raw(me->n, sizeof *me->order);
+        if (t->options->average)
+            me->own = rbt_try_alloc(t->problem->n, sizeof *me->own);
+        if (me->order == NULL || (t->options->average && me->own == NULL))
+            return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %u workers; use fewer --workers", t->workers);
+        memcpy(me->order, shards->shard[m].rows, me->n * sizeof *me->order);
+        if (me->own != NULL)
+            memcpy(me->own, t->w, t->problem->n * sizeof *me->own);
+        t->turns = me->n > t->turns ? me->n : t->turns;
+        rbt_walker_init(&me->walker, &t->walk, me->own != NULL ? me->own : t->w, m);
+    }
+    return RBT_OK;
+}
+
+static bool is_dual(const training *t)
+{
+    return t->options->optimizer == RBT_OPTIMIZER_SDCA;
+}
+
+static rbt_err set_up(training *t, const rbt_shards *shards, rbt_error *error)
+{
+    const rbt_problem *p = t->problem;
+    bool needs_mean = t->options->average || t->options->optimizer == RBT_OPTIMIZER_ASGD || (is_dual(t) && p->l1 > 0);
+    rbt_err err = rbt_walk_init(&t->walk, p, t->options->access, shards->workers, error);
+    if (err == RBT_OK && needs_mean) {
+        t->mean = rbt_try_alloc(p->n, sizeof *t->mean);
+        if (t->mean == NULL)
+            err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the mean of %zu parameters", p->n);
+    }
+    if (err == RBT_OK)
+        err = is_dual(t) ? rbt_sdca_init(&t->sdca, p, t->team, error)
+                         : rbt_sgd_init(&t->sgd, p, t->options->optimizer, t->options->momentum, error);
+    if (err != RBT_OK)
+        return err;
+    if (is_dual(t))
+        rbt_sdca_attach(&t->sdca, &t->walk);
+    else
+        rbt_sgd_attach(&t->sgd, &t->walk);
+    return make_workers(t, shards, error);
+}
+
+static void tear_down(training *t)
+{
+    for (uint32_t m = 0; t->worker != NULL && m < t->workers; m++) {
+        rbt_walker_deinit(&t->worker[m].walker);
+        rbt_free(t->worker[m].order);
+        rbt_free(t->worker[m].own);
+    }
+    rbt_free(t->worker);
+    rbt_free(t->mean);
+    rbt_sgd_deinit(&t->sgd);
+    rbt_sdca_deinit(&t->sdca);
+    rbt_walk_deinit(&t->walk);
+}
+
+/* ------------------------------------------------------------------------------------------------------ passes */
+
+/* A straggler takes longer than it needs. */
+static uint64_t slow_down(const training *t, uint32_t m, uint64_t took_ns)
+{
+    double factor = t->options->slow != NULL ? t->options->slow(t->options->slow_context, m, t->clock) : 1;
+    uint64_t more = factor > 1 ? (uint64_t)((factor - 1) * (double)took_ns) : 0;
+    struct timespec rest = {(time_t)(more / 1000000000), (long)(more % 1000000000)};
+    if (more > 0)
+        nanosleep(&rest, NULL);
+    return more;
+}
+
+static void work(void *context, uint32_t thread)
+{
+    training *t = context;
+    worker *me = &t->worker[thread];
+    uint64_t began = now_ns();
+    rbt_rng rng = rbt_rng_stream(t->options->seed, RBT_STREAM_BATCH, t->clock * t->workers + thread);
+    rbt_shards_shuffle(t->shards, thread, &rng, me->order);
+    me->walker.rate = is_dual(t) ? 0 : t->options->rate(t->options->rate_context, t->clock);
+    me->walker.step = thread;
+    if (t->options->optimizer == RBT_OPTIMIZER_ADAM)
+        me->walker.step += t->clock * t->problem->data->rows;
+    me->walker.loss = 0;
+    for (size_t at = 0, n; at < me->n; at += n) { /* all at once, or block after block of streamed data */
+        n = rbt_shards_together(t->shards, me->order + at, me->n - at);
+        rbt_walker_rows(&me->walker, me->order + at, n, at + n == me->n ? t->turns - at : n);
+        rbt_shards_release(t->shards, t->problem->data, me->order, me->n, at, n);
+    }
+    me->pass_ns = now_ns() - began;
+    uint64_t slowed = slow_down(t, thread, me->pass_ns);
+    me->pass_ns += slowed;
+    t->reports[thread].slowed_ns += slowed;
+}
+
+static void pass(training *t)
+{
+    uint64_t began = now_ns();
+    rbt_team_run(t->team, work, t);
+    uint64_t took = now_ns() - began;
+    for (uint32_t m = 0; m < t->workers; m++) {
+        t->reports[m].compute_ns += t->worker[m].pass_ns;
+        t->reports[m].wait_ns += took > t->worker[m].pass_ns ? took - t->worker[m].pass_ns : 0;
+        t->reports[m].samples += t->worker[m].n;
+    }
+    t->clock++;
+}
+
+/* The parameters as they would be if this were the last pass. */
+static const float *parameters(training *t)
+{
+    const rbt_problem *p = t->problem;
+    if (is_dual(t) && p->l1 > 0) {
+        rbt_sdca_parameters(&t->sdca, t->w, t->mean);
+    } else if (t->options->optimizer == RBT_OPTIMIZER_ASGD && t->options->access != RBT_ACCESS_ALONE) {
+        rbt_sgd_average(&t->sgd, t->w, p->data->rows, t->mean);
+    } else if (t->options->average) {
+        memset(t->mean, 0, p->n * sizeof *t->mean);
+        for (uint32_t m = 0; m < t->workers; m++)
+            for (size_t i = 0; i < p->n; i++)
+                t->mean[i] += t->worker[m].own[i] / (float)t->workers;
+    } else {
+        return t->w;
+    }
+    return t->mean;
+}
+
+/* Threads without locks may have lost an addition: from time to time the vector is put together anew. */
+static bool look(training *t, bool last, rbt_shared_listener *listener, void *context)
+{
+    const rbt_shared_options *o = t->options;
+    rbt_shared_pass state = {.clock = t->clock};
+    if (last || (o->eval_every > 0 && t->clock % o->eval_every == 0)) {
+        if (is_dual(t)) {
+            if (last && o->access == RBT_ACCESS_HOGWILD && t->workers > 1)
+                rbt_sdca_restore(&t->sdca, t->w);
+            state.objective = rbt_sdca_settle(&t->sdca, t->w, t->team);
+        }
+        state.w = parameters(t);
+        if (!is_dual(t))
+            state.objective = rbt_problem_objective(t->problem, state.w, t->team);
+    }
+    return listener(context, &state);
+}
+
+rbt_err rbt_shared_train(const rbt_problem *problem, const rbt_shared_options *options, const rbt_shards *shards,
+                         rbt_team *team, float *w, rbt_shared_worker *workers, rbt_shared_listener *listener,
+                         void *context, rbt_error *error)
+{
+    training t = {
+        .problem = problem, .options = options, .shards = shards, .team = team, .w = w, .reports = workers};
+    rbt_err err = set_up(&t, shards, error);
+    if (err == RBT_OK) {
+        bool more = true;
+        while (more && t.clock < options->clocks) {
+            pass(&t);
+            more = look(&t, t.clock == options->clocks, listener, context);
+        }
+        if (t.mean != NULL) /* what was looked at last */
+            memcpy(w, t.mean, problem->n * sizeof *w);
+    }
+    tear_down(&t);
+    return err;
+}
