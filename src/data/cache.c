@@ -306,8 +306,9 @@ rbt_err rbt_cache_read_streamed(const char *path, rbt_data *data, rbt_error *err
 
 uint64_t rbt_cache_source(const void *bytes, size_t n)
 {
-    return n >= RBT_CACHE_HEADER_BYTES && rbt_cache_recognise(bytes, n) ? get_u64((const unsigned char *)bytes + SOURCE_AT)
-                                                                        : 0;
+    return n >= RBT_CACHE_HEADER_BYTES && rbt_cache_recognise(bytes, n)
+               ? get_u64((const unsigned char *)bytes + SOURCE_AT)
+               : 0;
 }
 
 /* ----------------------------------------------------------------------------------------------------- writing */

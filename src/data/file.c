@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-#define BUFFER_BYTES  (256 * 1024)
+#define BUFFER_BYTES (256 * 1024)
 /* One touched page brings as many neighbours as the system holds together: 2 MiB at most. Released are all of them, else
  * they would pile up (measured on Linux 6.18: 160 of 1000 MB stayed with 64 KiB, 12 with 2 MiB, at the same speed). */
 #define RELEASE_BYTES (uintptr_t)(2 * 1024 * 1024)

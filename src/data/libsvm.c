@@ -259,7 +259,8 @@ typedef struct chunks {
 static void cut_text(chunks *all, const rbt_text *text, size_t first_line, size_t chunk_bytes)
 {
     const char *at = text->bytes, *end = text->bytes + text->n;
-    if (first_line == 1 && text->n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* some editors begin a file with a byte order mark */
+    if (first_line == 1 && text->n >= 3 &&
+        memcmp(at, "\xef\xbb\xbf", 3) == 0) /* some editors begin a file with a byte order mark */
         at += 3;
     for (size_t line = first_line; at < end; line = 0) {
         const char *stop = end;

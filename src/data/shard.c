@@ -106,8 +106,8 @@ size_t rbt_shards_together(const rbt_shards *shards, const uint32_t *rows, size_
     return i;
 }
 
-void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, const uint32_t *rows, size_t total, size_t first,
-                        size_t n)
+void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, const uint32_t *rows, size_t total,
+                        size_t first, size_t n)
 {
     size_t size = shards->block_rows;
     for (size_t i = first; size > 0 && i < first + n; i++) {

@@ -21,8 +21,8 @@ typedef struct rbt_shard {
 
 typedef struct rbt_shards {
     uint32_t workers;
-    rbt_shard *shard; /* one per worker */
-    uint32_t *order;  /* all rows, shard after shard */
+    rbt_shard *shard;  /* one per worker */
+    uint32_t *order;   /* all rows, shard after shard */
     size_t block_rows; /* rows of a block; 0: not in blocks */
 } rbt_shards;
 
@@ -37,8 +37,8 @@ size_t rbt_shards_together(const rbt_shards *shards, const uint32_t *rows, size_
 
 /* The rows first .. first + n - 1 of a list in an order of the above have been visited: the blocks that are left are
  * released. `total` is the list's length. */
-void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, const uint32_t *rows, size_t total, size_t first,
-                        size_t n);
+void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, const uint32_t *rows, size_t total,
+                        size_t first, size_t n);
 void rbt_shards_destroy(rbt_shards *shards);
 
 #endif

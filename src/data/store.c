@@ -152,8 +152,7 @@ static rbt_err find_place(const char *path, const rbt_storing *storing, place *f
     if (err != RBT_OK)
         return err;
     *found = (place){.source = source_of(&paths, storing->reading)};
-    found->cache =
-        found->source != 0 && paths.count == 1 && rbt_cache_recognise(head, head_of(paths.at[0], head));
+    found->cache = found->source != 0 && paths.count == 1 && rbt_cache_recognise(head, head_of(paths.at[0], head));
     found->path = path_of(path, &paths, found->source, storing->keep || storing->level == RBT_STORE_BOTH);
     rbt_paths_free(&paths);
     return RBT_OK;
@@ -215,8 +214,9 @@ static rbt_err convert(const char *path, const place *p, rbt_error *error)
     do {
         err = rbt_stream_next(stream, &block, error);
         if (err == RBT_OK && block != NULL && (block->weight != NULL || block->label_names != NULL))
-            err = rbt_fail(error, RBT_E_UNSUPPORTED,
-                           "%s: a cache cannot hold weights of rows or labels that are words; use --store memory", path);
+            err =
+                rbt_fail(error, RBT_E_UNSUPPORTED,
+                         "%s: a cache cannot hold weights of rows or labels that are words; use --store memory", path);
         if (err == RBT_OK && block != NULL)
             err = rbt_cache_builder_add(builder, block, error);
     } while (err == RBT_OK && block != NULL);
@@ -276,10 +276,11 @@ rbt_err rbt_store_read(const char *path, const rbt_storing *storing, rbt_data *d
     if (p.cache)
         err = open_cache(path, storing->level, data, error);
     else if (keep && p.source == 0)
-        err = rbt_fail(error, RBT_E_USAGE,
-                       "%s: is no plain file, whose cache could be found again; save it to a file, or leave out --cache "
-                       "auto and --store both",
-                       path);
+        err =
+            rbt_fail(error, RBT_E_USAGE,
+                     "%s: is no plain file, whose cache could be found again; save it to a file, or leave out --cache "
+                     "auto and --store both",
+                     path);
     else if (keep && p.path != NULL && use_kept(&p, storing, data))
         err = RBT_OK;
     else

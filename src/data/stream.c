@@ -244,9 +244,10 @@ static rbt_err look_at_file(rbt_stream *s, rbt_error *error)
     if (s->next == 1)
         s->caches = cache;
     if (cache != s->caches)
-        return rbt_fail(error, RBT_E_DATA,
-                        "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind",
-                        s->path, cache ? path : s->paths.at[0], cache ? s->paths.at[0] : path);
+        return rbt_fail(
+            error, RBT_E_DATA,
+            "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", s->path,
+            cache ? path : s->paths.at[0], cache ? s->paths.at[0] : path);
     return cache ? open_cache(s, path, error) : RBT_OK;
 }
 

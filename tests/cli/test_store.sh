@@ -23,7 +23,7 @@ grep -q 'cache data' "$out" && fail 'a cache that fits is made again'
 touch -d '2001-02-03' data.svm
 [ "$(train --data data.svm --cache auto)" = "$whole" ] || fail 'a cache made again gives other parameters'
 prints 'its source has changed, it is made again'
-head -c 1000 data.svm.rbt-cache >cut && mv cut data.svm.rbt-cache
+head -c 1000 data.svm.rbt-cache >short && mv short data.svm.rbt-cache
 [ "$(train --data data.svm --cache auto)" = "$whole" ] || fail 'a damaged cache is used'
 prints 'cannot be used, it is made again'
 

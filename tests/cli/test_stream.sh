@@ -34,9 +34,9 @@ for tool in gzip zstd; do
     # shellcheck disable=SC2002 # a pipe is what is tested
     cat packed | predict -
     same "$tool through a pipe"
-    head -c 500 packed >cut
-    expect 1 predict --model model.rbt --data cut
-    says 'cut: the compressed file is cut short at byte 500'
+    head -c 500 packed >short
+    expect 1 predict --model model.rbt --data short
+    says 'short: the compressed file is cut short at byte 500'
 done
 
 # the line of a refusal, far into the data; the file to be written is left as it was

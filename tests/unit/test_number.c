@@ -201,7 +201,8 @@ static void rounded_numbers_are_those_of_printf(void **state)
 {
     (void)state;
     rbt_rng rng = rbt_rng_stream(4, RBT_STREAM_TEST, 0);
-    static const double edges[] = {0, -0.0, 1, -1, 1e-4, 9.99999999e-5, 99999999.5, 1e8, 1e300, -1e-300, 0.9999999996, 0.1};
+    static const double edges[] = {0,          -0.0, 1,     -1,      1e-4,         9.99999999e-5,
+                                   99999999.5, 1e8,  1e300, -1e-300, 0.9999999996, 0.1};
     for (int i = 0; i < 200000; i++) {
         double x = i < 12 ? edges[i] : rbt_rng_normal(&rng) * (i % 3 == 0 ? 1e-3 : i % 3 == 1 ? 1 : 1e5), a, b;
         char text[RBT_NUMBER_ROOM], by_library[RBT_NUMBER_ROOM];
@@ -210,7 +211,8 @@ static void rounded_numbers_are_those_of_printf(void **state)
         (void)snprintf(by_library, sizeof by_library, "%.9g", x == 0 ? 0 : x);
         a = strtod(text, NULL);
         b = strtod(by_library, NULL);
-        if (strcmp(text, by_library) != 0 && fabs(a - b) > 1.1e-8 * fabs(b)) /* half-way cases may differ in the last digit */
+        if (strcmp(text, by_library) != 0 &&
+            fabs(a - b) > 1.1e-8 * fabs(b)) /* half-way cases may differ in the last digit */
             fail_msg("%.17g was printed as '%s'", x, text);
     }
 }

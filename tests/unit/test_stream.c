@@ -68,7 +68,8 @@ static void check_same(const char *path, size_t piece_bytes, const rbt_data *who
     rbt_data_deinit(&d);
 }
 
-static const char text[] = "\xef\xbb\xbf# a comment\n+1 1:0.5 3:-2\n\n-1\n3.5 2:1e-30 4:7 9:1\r\n# more\n#\n-2 1:1 # x\n7 5:5";
+static const char text[] =
+    "\xef\xbb\xbf# a comment\n+1 1:0.5 3:-2\n\n-1\n3.5 2:1e-30 4:7 9:1\r\n# more\n#\n-2 1:1 # x\n7 5:5";
 
 static void every_cut_of_the_text_gives_the_same_rows(void **state)
 {
