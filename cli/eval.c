@@ -1,37 +1,316 @@
-/* rubato eval: how good a trained model is on data. */
+/* rubato eval: how good a trained model is on data, alone or beside another. */
 #include "cli/cli.h"
 
-#include "model/metrics.h"
+#include <math.h>
+#include <string.h>
 
-static rbt_err evaluate(const char *model, const char *path, rbt_metrics *metrics, rbt_error *error)
+#include "base/error.h"
+#include "base/mem.h"
+#include "job/text.h"
+#include "model/classes.h"
+#include "model/metrics.h"
+#include "report/text.h"
+
+#define MATRIX_SHOWN 12 /* the confusion matrix of more classes is shown on demand only */
+
+/* What is asked for: bits of metrics, and the confusion matrix. */
+typedef struct eval_request {
+    const char *model, *baseline, *data, *metric, *json;
+    unsigned want;
+    bool confusion;
+} eval_request;
+
+/* A model and how it fared. */
+typedef struct subject {
+    rbt_trained trained;
+    rbt_metrics metrics;
+} subject;
+
+static rbt_err unknown_metric(const char *name, size_t length, rbt_error *error)
 {
-    rbt_trained trained = {0};
-    rbt_data data = {0};
-    rbt_err err = rbt_trained_load(model, &trained, error);
+    char word[32], list[256] = "";
+    size_t n = 0;
+
+    snprintf(word, sizeof word, "%.*s", (int)(length < 30 ? length : 30), name);
+    rbt_nearest nearest = {.word = word};
+    for (unsigned i = 0; i < RBT_METRIC_COUNT; i++) {
+        rbt_nearest_offer(&nearest, rbt_metric_name((rbt_metric)i));
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s, ", rbt_metric_name((rbt_metric)i));
+    }
+    if (rbt_nearest_found(&nearest) != NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--metric '%s' is unknown; did you mean '%s'?", word,
+                        rbt_nearest_found(&nearest));
+    return rbt_fail(error, RBT_E_USAGE, "--metric '%s' is unknown; there are %sconfusion", word, list);
+}
+
+/* "accuracy,auc": which metrics, and is each one for this model? */
+static rbt_err parse_metrics(const rbt_trained *trained, eval_request *request, rbt_error *error)
+{
+    request->want = RBT_METRICS_ALL;
+    request->confusion = trained->shape.classes > 0 && trained->shape.classes <= MATRIX_SHOWN;
+    if (request->metric == NULL)
+        return RBT_OK;
+    request->want = 0;
+    request->confusion = false;
+    for (const char *at = request->metric;; at++) {
+        size_t length = strcspn(at, ",");
+        char name[16] = "";
+        rbt_metric metric;
+        rbt_err err = RBT_OK;
+        if (length < sizeof name)
+            memcpy(name, at, length);
+        if (strcmp(name, "confusion") == 0) {
+            request->confusion = true;
+            if (trained->shape.classes == 0 || trained->shape.classes > RBT_CONFUSION_CLASSES_MAX)
+                err =
+                    rbt_fail(error, RBT_E_USAGE, "--metric confusion is for 2 to %d classes, %s has %zu; leave it out",
+                             RBT_CONFUSION_CLASSES_MAX, request->model, trained->shape.classes);
+        } else if (rbt_metric_find(name, &metric)) {
+            request->want |= RBT_METRIC_BIT(metric);
+            err = rbt_metric_fit(metric, trained->model, &trained->shape, error);
+        } else {
+            err = unknown_metric(at, length, error);
+        }
+        at += length;
+        if (err != RBT_OK || *at == '\0')
+            return err;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------- measuring */
+
+static rbt_err measure(subject *s, rbt_data *data, unsigned want, rbt_error *error)
+{
+    rbt_err err = rbt_shape_apply(&s->trained.shape, true, data, error);
+
+    return err == RBT_OK ? rbt_metrics_compute(&s->trained, data, want, &s->metrics, error) : err;
+}
+
+/* Both models on the same data. Making data fit a model changes it: labels are put back in between, and a model that
+ * wants rows of length 1 goes last. */
+static rbt_err measure_both(subject *s, rbt_data *data, unsigned want, rbt_error *error)
+{
+    float *labels = rbt_try_alloc(data->rows, sizeof *labels);
+    subject *first = &s[s[0].trained.shape.unit_rows ? 1 : 0], *second = first == s ? &s[1] : &s[0];
+
+    if (labels == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the labels of %zu rows", data->rows);
+    memcpy(labels, data->label, data->rows * sizeof *labels);
+    rbt_err err = measure(first, data, want, error);
+    memcpy(data->label, labels, data->rows * sizeof *labels);
+    if (err == RBT_OK)
+        err = measure(second, data, want, error);
+    rbt_free(labels);
+    return err;
+}
+
+/* -------------------------------------------------------------------------------------------------------- printing */
+
+static bool shown(const eval_request *request, const rbt_trained *trained, unsigned metric)
+{
+    return (request->want & RBT_METRIC_BIT(metric)) != 0 &&
+           rbt_metric_fit((rbt_metric)metric, trained->model, &trained->shape, NULL) == RBT_OK;
+}
+
+static void cell_of(char cell[RBT_CELL_ROOM], rbt_metric metric, double value)
+{
+    if (isnan(value))
+        snprintf(cell, RBT_CELL_ROOM, "-");
+    else if (metric == RBT_METRIC_ACCURACY)
+        snprintf(cell, RBT_CELL_ROOM, "%.4f %%", 100 * value);
+    else
+        snprintf(cell, RBT_CELL_ROOM, "%.6g", value);
+}
+
+static void print_alone(const eval_request *request, const subject *s)
+{
+    char cell[RBT_CELL_ROOM];
+
+    for (unsigned i = 0; i < RBT_METRIC_COUNT; i++) {
+        if (!shown(request, &s->trained, i))
+            continue;
+        cell_of(cell, (rbt_metric)i, s->metrics.value[i]);
+        printf("%-9s %s\n", rbt_metric_name((rbt_metric)i), cell);
+    }
+}
+
+static void print_beside(const eval_request *request, const subject *s)
+{
+    rbt_grid grid = {.columns = 4, .left = 1};
+    char cell[RBT_CELL_ROOM];
+
+    rbt_grid_add(&grid, "");
+    rbt_grid_add(&grid, "model");
+    rbt_grid_add(&grid, "baseline");
+    rbt_grid_add(&grid, "ratio");
+    for (unsigned i = 0; i < RBT_METRIC_COUNT; i++) {
+        if (!shown(request, &s[0].trained, i) || !shown(request, &s[1].trained, i))
+            continue;
+        rbt_grid_add(&grid, rbt_metric_name((rbt_metric)i));
+        for (unsigned k = 0; k < 2; k++) {
+            cell_of(cell, (rbt_metric)i, s[k].metrics.value[i]);
+            rbt_grid_add(&grid, cell);
+        }
+        snprintf(cell, sizeof cell, "%.4f", s[0].metrics.value[i] / s[1].metrics.value[i]);
+        rbt_grid_add(&grid, isfinite(s[0].metrics.value[i] / s[1].metrics.value[i]) ? cell : "-");
+    }
+    rbt_grid_print(&grid, "", stdout);
+    rbt_grid_deinit(&grid);
+}
+
+static void print_confusion(const subject *s)
+{
+    size_t n = s->metrics.classes;
+    rbt_grid grid = {.columns = n + 1, .left = 1};
+    char cell[RBT_CELL_ROOM], label[RBT_LABEL_ROOM];
+
+    rbt_grid_add(&grid, "true \\ predicted");
+    for (size_t p = 0; p < n; p++) {
+        rbt_shape_label_text(&s->trained.shape, (double)p, label);
+        rbt_grid_add(&grid, label);
+    }
+    for (size_t t = 0; t < n; t++) {
+        rbt_shape_label_text(&s->trained.shape, (double)t, label);
+        rbt_grid_add(&grid, label);
+        for (size_t p = 0; p < n; p++) {
+            snprintf(cell, sizeof cell, "%.10g", s->metrics.confusion[t * n + p]);
+            rbt_grid_add(&grid, cell);
+        }
+    }
+    printf("\n");
+    rbt_grid_print(&grid, "", stdout);
+    rbt_grid_deinit(&grid);
+}
+
+static void print(const eval_request *request, const subject *s)
+{
+    printf("rows      %zu\n", s->metrics.rows);
+    if (s->metrics.weight != (double)s->metrics.rows)
+        printf("weight    %.10g\n", s->metrics.weight);
+    if (request->baseline == NULL)
+        print_alone(request, s);
+    else
+        print_beside(request, s);
+    if (request->confusion)
+        print_confusion(s);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ JSON */
+
+static void write_values(rbt_json *json, const eval_request *request, const subject *s)
+{
+    for (unsigned i = 0; i < RBT_METRIC_COUNT; i++)
+        if (shown(request, &s->trained, i))
+            rbt_json_real(json, rbt_metric_name((rbt_metric)i), s->metrics.value[i]);
+}
+
+static void write_confusion(rbt_json *json, const subject *s)
+{
+    size_t n = s->metrics.classes;
+    char label[RBT_LABEL_ROOM];
+
+    rbt_json_array(json, "labels");
+    for (size_t k = 0; k < n; k++) {
+        rbt_shape_label_text(&s->trained.shape, (double)k, label);
+        if (s->trained.shape.names != NULL)
+            rbt_json_text(json, NULL, label);
+        else
+            rbt_json_guess(json, NULL, label);
+    }
+    rbt_json_end(json);
+    rbt_json_array(json, "confusion");
+    for (size_t t = 0; t < n; t++) {
+        rbt_json_array(json, NULL);
+        for (size_t p = 0; p < n; p++)
+            rbt_json_real(json, NULL, s->metrics.confusion[t * n + p]);
+        rbt_json_end(json);
+    }
+    rbt_json_end(json);
+}
+
+static rbt_err write_json(const eval_request *request, const subject *s, rbt_error *error)
+{
+    rbt_jsonlines lines = {0};
+    rbt_json *json = &lines.json;
+    rbt_err err = rbt_jsonlines_open(&lines, request->json, error);
 
     if (err != RBT_OK)
         return err;
-    err = rbt_data_read(path, &data, error);
-    if (err == RBT_OK) {
-        err = rbt_shape_apply(&trained.shape, true, &data, error);
-        if (err == RBT_OK)
-            err = rbt_metrics_compute(&trained, &data, metrics, error);
-        rbt_data_deinit(&data);
+    rbt_json_object(json, NULL);
+    rbt_json_text(json, "model", s->trained.model->name);
+    rbt_json_count(json, "rows", s->metrics.rows);
+    rbt_json_real(json, "weight", s->metrics.weight);
+    write_values(json, request, s);
+    if (request->confusion)
+        write_confusion(json, s);
+    if (request->baseline != NULL) {
+        rbt_json_object(json, "baseline");
+        rbt_json_text(json, "model", s[1].trained.model->name);
+        write_values(json, request, &s[1]);
+        rbt_json_end(json);
+        rbt_json_object(json, "ratio");
+        for (unsigned i = 0; i < RBT_METRIC_COUNT; i++)
+            if (shown(request, &s[0].trained, i) && shown(request, &s[1].trained, i))
+                rbt_json_real(json, rbt_metric_name((rbt_metric)i), s[0].metrics.value[i] / s[1].metrics.value[i]);
+        rbt_json_end(json);
     }
-    rbt_trained_deinit(&trained);
+    rbt_json_end(json);
+    return rbt_jsonlines_close(&lines, error);
+}
+
+/* -------------------------------------------------------------------------------------------------------- the command */
+
+static rbt_err evaluate(eval_request *request, rbt_error *error)
+{
+    subject s[2];
+    rbt_data data = {0};
+
+    memset(s, 0, sizeof s);
+    rbt_err err = rbt_trained_load(request->model, &s[0].trained, error);
+
+    if (err == RBT_OK)
+        err = parse_metrics(&s[0].trained, request, error);
+    if (err == RBT_OK && request->baseline != NULL)
+        err = rbt_trained_load(request->baseline, &s[1].trained, error);
+    if (err == RBT_OK &&
+        (s[1].trained.model != NULL && (s[0].trained.shape.classes > 0) != (s[1].trained.shape.classes > 0)))
+        err = rbt_fail(error, RBT_E_USAGE,
+                       "--baseline %s: one model predicts classes, the other numbers; give two of a kind",
+                       request->baseline);
+    if (err == RBT_OK)
+        err = rbt_data_read(request->data, &data, error);
+    if (err == RBT_OK)
+        err = request->baseline == NULL ? measure(&s[0], &data, request->want, error)
+                                        : measure_both(s, &data, request->want, error);
+    if (err == RBT_OK && (request->json == NULL || strcmp(request->json, "-") != 0))
+        print(request, s);
+    if (err == RBT_OK && request->json != NULL)
+        err = write_json(request, s, error);
+    rbt_data_deinit(&data);
+    for (size_t i = 0; i < 2; i++) {
+        rbt_metrics_deinit(&s[i].metrics);
+        rbt_trained_deinit(&s[i].trained);
+    }
     return err;
 }
 
 int cli_eval(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
-    const char *model = NULL, *data = NULL;
+    eval_request request = {0};
     const cli_option own[] = {
-        {"model", "FILE", "The trained model.", &model},
-        {"data", "PATH", "Rows with labels, LIBSVM text; - = standard input.", &data},
+        {"model", "FILE", "The trained model.", &request.model},
+        {"data", "PATH", "Rows with labels, LIBSVM text; - = standard input.", &request.data},
+        {"metric", "LIST",
+         "Which of loss, logloss, accuracy, auc, f1, precision, recall, confusion, rmse, mae, huber, r2, with commas; "
+         "all that fit the model when not given.",
+         &request.metric},
+        {"baseline", "FILE", "Another model, measured on the same data; shows both and their ratio.",
+         &request.baseline},
+        {"json", "FILE", "Writes the numbers as one JSON object; - = standard output, without the table.",
+         &request.json},
     };
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
-    rbt_metrics metrics;
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {
@@ -39,13 +318,10 @@ int cli_eval(const cli_command *command, int argc, char **argv)
         return 0;
     }
     if (err == RBT_OK)
-        err = cli_require("model", model, "FILE", &error);
+        err = cli_require("model", request.model, "FILE", &error);
     if (err == RBT_OK)
-        err = cli_require("data", data, "PATH", &error);
+        err = cli_require("data", request.data, "PATH", &error);
     if (err == RBT_OK)
-        err = evaluate(model, data, &metrics, &error);
-    if (err != RBT_OK)
-        return cli_fail(command, &error);
-    printf("rows      %zu\nloss      %.6g\naccuracy  %.4f %%\n", metrics.rows, metrics.loss, 100 * metrics.accuracy);
-    return 0;
+        err = evaluate(&request, &error);
+    return err == RBT_OK ? 0 : cli_fail(command, &error);
 }

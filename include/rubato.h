@@ -314,7 +314,8 @@ typedef struct rbt_event {
     uint64_t eval_clock;          /* EVAL: on the validation data, after this many clocks */
     double eval_seconds;
     double eval_loss;
-    double eval_accuracy;
+    double eval_accuracy; /* of a model that predicts classes, else NaN */
+    double eval_rmse;     /* of a model that predicts numbers, else NaN */
     const char *note;         /* NOTE: a sentence */
     const rbt_result *result; /* DONE */
 } rbt_event;

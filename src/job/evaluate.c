@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "model/metrics.h"
 #include "runtime/handle.h"
 #include "sync/staleness.h"
 
@@ -65,16 +64,22 @@ static rbt_err evaluate_valid(rbt_evaluation *evaluation, const rbt_progress *pr
     const rbt_training *training = evaluation->training;
     rbt_trained trained = {.model = training->model, .shape = training->shape, .n = training->n, .w = evaluation->w};
     rbt_metrics metrics;
-    rbt_err err = rbt_metrics_compute(&trained, evaluation->valid, &metrics, error);
+    unsigned want =
+        RBT_METRIC_BIT(RBT_METRIC_LOSS) | RBT_METRIC_BIT(RBT_METRIC_ACCURACY) | RBT_METRIC_BIT(RBT_METRIC_RMSE);
+    rbt_err err = rbt_metrics_compute(&trained, evaluation->valid, want, &metrics, error);
 
-    if (err == RBT_OK && evaluation->on_valid != NULL)
-        evaluation->on_valid(evaluation->context, progress->clock_min, progress->seconds, metrics.loss,
-                             metrics.accuracy);
-    *loss = err == RBT_OK ? metrics.loss : NAN;
-    return err;
+    *loss = NAN;
+    if (err != RBT_OK)
+        return err;
+    *loss = metrics.value[RBT_METRIC_LOSS];
+    if (evaluation->on_valid != NULL)
+        evaluation->on_valid(evaluation->context, progress->clock_min, progress->seconds, &metrics);
+    rbt_metrics_deinit(&metrics);
+    return RBT_OK;
 }
 
-rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, rbt_progress *progress, rbt_error *error)
+rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap, rbt_progress *progress,
+                            rbt_error *error)
 {
     double valid = NAN;
     rbt_err err = RBT_OK;
@@ -91,7 +96,7 @@ rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, rbt_progres
     if (err == RBT_OK && evaluation->on_progress != NULL)
         evaluation->on_progress(evaluation->context, progress);
     if (err == RBT_OK)
-        (void)rbt_watch_look(&evaluation->watch, loss, valid, evaluation->w);
+        (void)rbt_watch_look(&evaluation->watch, loss, gap, valid, evaluation->w);
     return err;
 }
 
@@ -137,9 +142,10 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
         if (err != RBT_OK)
             break;
         progress = progress_of(observer, slowest);
-        if (evaluation->evaluations == 0 || progress.updates > evaluation->last.updates) { /* else nothing has changed */
-            err = rbt_evaluation_take(evaluation, rbt_training_objective(evaluation->training, evaluation->w), &progress,
-                                      error);
+        if (evaluation->evaluations == 0 ||
+            progress.updates > evaluation->last.updates) { /* else nothing has changed */
+            err = rbt_evaluation_take(evaluation, rbt_training_objective(evaluation->training, evaluation->w), NAN,
+                                      &progress, error);
             /* The wish to stop is an objective below every target. */
             rbt_observer_report(observer, slowest, evaluation->watch.why != NULL ? -INFINITY : evaluation->loss);
         }

@@ -8,6 +8,7 @@
 
 #include "job/gradient.h"
 #include "job/watch.h"
+#include "model/metrics.h"
 
 #define RBT_LAST_OBJECTIVES 5 /* minobj and varobj are over these (protocols.md, section 7) */
 
@@ -15,7 +16,7 @@ typedef struct rbt_evaluation {
     const rbt_training *training;
     const rbt_data *valid; /* or NULL */
     void (*on_progress)(void *context, const rbt_progress *progress);
-    void (*on_valid)(void *context, uint64_t clock, double seconds, double loss, double accuracy);
+    void (*on_valid)(void *context, uint64_t clock, double seconds, const rbt_metrics *metrics);
     void *context;
 
     /* the outcome */
@@ -32,9 +33,11 @@ typedef struct rbt_evaluation {
 rbt_err rbt_evaluation_init(rbt_evaluation *evaluation, const rbt_training *training, rbt_error *error);
 void rbt_evaluation_deinit(rbt_evaluation *evaluation);
 
-/* Takes note of an evaluation: `evaluation->w` has the objective `loss` as the job stands. Tells whoever listens, and the
+/* Takes note of an evaluation: `evaluation->w` has the objective `loss`, which is at most `gap` above the
+ * optimum (NAN: not known), as the job stands. Tells whoever listens, and the
  * watch. RBT_E_DIVERGED when it has blown up. */
-rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, rbt_progress *progress, rbt_error *error);
+rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap, rbt_progress *progress,
+                            rbt_error *error);
 
 /* After the last one: with patience, goes back to the best parameters. */
 void rbt_evaluation_finish(rbt_evaluation *evaluation);

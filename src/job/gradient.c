@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/data.h"
 #include "math/kernels.h"
-#include "model/metrics.h"
 
 /* Batches of one row, and a server that adds updates: steps that cost a row's non-zeros. */
 static bool steps_by_row(const rbt_training *training)
@@ -335,9 +335,25 @@ rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_erro
     return err;
 }
 
+/* The sum of the losses; streamed data is given back as it has been visited. */
+static double sum_of_losses(const rbt_training *training, const float *w)
+{
+    const rbt_data *data = training->data;
+    size_t block = data->streamed ? rbt_data_block_rows(data) : data->rows;
+    double loss = 0;
+
+    for (size_t row = 0; row < data->rows; row += block) {
+        size_t n = data->rows - row < block ? data->rows - row : block;
+
+        loss += training->model->loss(&training->shape, data, row, n, w);
+        rbt_data_release_rows(data, row, n);
+    }
+    return loss;
+}
+
 double rbt_training_objective(const rbt_training *training, const float *w)
 {
-    double loss = rbt_model_loss(training->model, &training->shape, training->data, w);
+    double loss = sum_of_losses(training, w);
 
     return loss / (double)training->data->rows + rbt_problem_penalty(&training->problem, w);
 }

@@ -33,9 +33,9 @@ typedef struct rbt_training {
 
 /* A worker's scratch memory. */
 typedef struct rbt_scratch {
-    float *w; /* parameters, changed as the clock goes on */
-    float *u; /* the clock's update */
-    float *g; /* a batch's gradient, zero between batches */
+    float *w;    /* parameters, changed as the clock goes on */
+    float *u;    /* the clock's update */
+    float *g;    /* a batch's gradient, zero between batches */
     rbt_sgd sgd; /* steps of one row, and the optimizer's state; lost when the worker is restarted */
     rbt_walk walk;
     rbt_walker walker;

@@ -12,7 +12,10 @@
 #include "job/text.h"
 #include "model/classes.h"
 #include "model/model.h"
+#include "solve/newton.h"
 #include "solve/rate.h"
+
+#define FEW_PARAMETERS 2000
 
 static rbt_err find_model(const char *name, const rbt_model **model, rbt_error *error)
 {
@@ -146,19 +149,32 @@ static rbt_err standardise(rbt_loaded *loaded, rbt_error *error)
     return err;
 }
 
-/* What depends on the data: l2 and the step size. */
+/* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
+ * second derivatives are cheap; dual coordinate ascent for many. */
+static void settle_optimizer(const rbt_loaded *loaded, rbt_options *options)
+{
+    rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
+    if (options->optimizer == RBT_OPTIMIZER_AUTO)
+        options->optimizer =
+            problem.n <= FEW_PARAMETERS && rbt_newton_fits(&problem) ? RBT_OPTIMIZER_NEWTON : RBT_OPTIMIZER_SDCA;
+    if (options->workers_auto && problem.n <= FEW_PARAMETERS && options->optimizer != RBT_OPTIMIZER_NEWTON)
+        options->workers = 1;
+}
+
+/* What depends on the data: l2, the optimizer and the step size. */
 static rbt_err settle(rbt_loaded *loaded, rbt_options *options, rbt_error *error)
 {
     if (isnan(options->l2))
         options->l2 = 1 / (double)loaded->data.rows;
-    if (options->lr > 0 || options->optimizer == RBT_OPTIMIZER_SDCA)
+    if (rbt_options_shared(options))
+        settle_optimizer(loaded, options);
+    if (options->lr > 0 || options->optimizer >= RBT_OPTIMIZER_SDCA)
         return RBT_OK;
     if (options->rule == RBT_RULE_ADAGRAD && !rbt_options_shared(options)) {
         options->lr = RBT_RATE_ADAPTIVE;
         return RBT_OK;
     }
-    rbt_problem problem =
-        rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
+    rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
     return rbt_rate_find(&problem, options->optimizer, options->momentum, options->seed, &options->lr, error);
 }
 
@@ -179,8 +195,11 @@ rbt_err rbt_loaded_prepare(rbt_loaded *loaded, rbt_options *options, rbt_error *
     if (err != RBT_OK)
         return err;
     normalise_weights(&loaded->data);
-    err = rbt_shards_create(&loaded->data, options->workers, options->seed, &loaded->shards, error);
-    return err == RBT_OK ? settle(loaded, options, error) : err;
+    err = settle(loaded, options, error);
+    if (options->workers_auto && options->workers > loaded->data.rows)
+        options->workers = (uint32_t)loaded->data.rows;
+    return err == RBT_OK ? rbt_shards_create(&loaded->data, options->workers, options->seed, &loaded->shards, error)
+                         : err;
 }
 
 rbt_err rbt_loaded_fold(rbt_loaded *loaded, const rbt_loaded *whole, const rbt_options *options, uint32_t fold,

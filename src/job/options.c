@@ -384,7 +384,7 @@ static bool option_applies(const rbt_options *options, const rbt_option *o)
     if (rbt_options_shared(options)) /* no servers, no messages, no batches */
         return o->offset != OFFSET(servers) && o->offset != OFFSET(rule) && o->offset != OFFSET(batches_per_clock) &&
                o->offset != OFFSET(verify) && o->offset != OFFSET(encode) && o->kind != RBT_OPTION_BATCH &&
-               !(options->optimizer == RBT_OPTIMIZER_SDCA && (o->offset == OFFSET(lr) || o->kind == RBT_OPTION_DECAY));
+               !(options->optimizer >= RBT_OPTIMIZER_SDCA && (o->offset == OFFSET(lr) || o->kind == RBT_OPTION_DECAY));
     return true;
 }
 

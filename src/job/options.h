@@ -46,9 +46,10 @@ typedef struct rbt_options {
     /* the job */
     rbt_runtime_kind runtime; /* --runtime local|sim */
     uint32_t workers;         /* --workers N; 0 = as many as cores */
+    bool workers_auto;        /* it was: the data may be too small for all of them */
     uint32_t servers;         /* --servers P; 0 = 1, and none in shared memory */
-    rbt_sync sync;            /* --sync; auto: hogwild for a model on local unless something of servers is asked for, else ssp */
-    uint64_t staleness;       /* --staleness S; only with ssp (default 3 there); 0 under bsp, RBT_UNBOUNDED under asp */
+    rbt_sync sync; /* --sync; auto: hogwild for a model on local unless something of servers is asked for, else ssp */
+    uint64_t staleness; /* --staleness S; only with ssp (default 3 there); 0 under bsp, RBT_UNBOUNDED under asp */
     bool staleness_given;
     rbt_rule_kind rule;        /* --rule auto|sum|con|dyn|adagrad; auto: con under bsp, dyn otherwise */
     double global_rate;        /* --global-rate G: con's factor; 0 = 1/workers; only with con */
@@ -70,18 +71,18 @@ typedef struct rbt_options {
     rbt_optimizer optimizer; /* --optimizer; auto: sdca in shared memory where it fits, else sgd */
     double momentum;         /* --momentum, default 0.9 */
     double lr;               /* --lr ETA; 0 = found on a sample of the data */
-    rbt_decay decay; /* --decay none|sqrt:ALPHA|mult:BETA */
+    rbt_decay decay;         /* --decay none|sqrt:ALPHA|mult:BETA */
     double decay_factor;
-    double l2;           /* --l2 LAMBDA; NAN = 1 / rows */
-    double l1;           /* --l1 LAMBDA, default 0 */
-    double delta;        /* --delta D: huber's, default 1 */
-    bool no_bias;        /* --no-bias */
+    double l2;               /* --l2 LAMBDA; NAN = 1 / rows */
+    double l1;               /* --l1 LAMBDA, default 0 */
+    double delta;            /* --delta D: huber's, default 1 */
+    bool no_bias;            /* --no-bias */
     rbt_normalize normalize; /* --normalize none|unit|standard */
-    char *class_weight;  /* --class-weight balanced|LABEL=W,... or NULL */
-    double tolerance;    /* --tolerance X: stops when a clock improves the objective by less than this share; NAN = auto */
-    uint64_t patience;   /* --patience N: stops after so many evaluations on --valid without a better one; 0 = never */
-    uint32_t folds;      /* --folds K: cross-validation; 0 = none */
-    double filter; /* --filter threshold=X; default 1e-6 with dyn, else 0 */
+    char *class_weight;      /* --class-weight balanced|LABEL=W,... or NULL */
+    double tolerance; /* --tolerance X: stops when a clock improves the objective by less than this share; NAN = auto */
+    uint64_t patience; /* --patience N: stops after so many evaluations on --valid without a better one; 0 = never */
+    uint32_t folds;    /* --folds K: cross-validation; 0 = none */
+    double filter;     /* --filter threshold=X; default 1e-6 with dyn, else 0 */
     bool filter_given;
     double target_loss; /* --target-loss X */
     bool has_target;

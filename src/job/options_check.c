@@ -15,12 +15,12 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-#define EPOCHS_DEFAULT   10
-#define EPOCHS_SHARED    100 /* at most: the tolerance ends it before */
-#define TOLERANCE_DEFAULT 2e-4
-#define EPOCHS_LIMIT     1e9
-#define FILTER_OF_DYN    1e-6
-#define FILE_LINES_LIMIT 10000
+#define EPOCHS_DEFAULT    10
+#define EPOCHS_SHARED     100 /* at most: the tolerance ends it before */
+#define TOLERANCE_DEFAULT 1e-3
+#define EPOCHS_LIMIT      1e9
+#define FILTER_OF_DYN     1e-6
+#define FILE_LINES_LIMIT  10000
 
 /* ------------------------------------------------------------------------------------------------ check */
 
@@ -78,8 +78,8 @@ static rbt_err check_values(const rbt_options *o, rbt_error *error)
 
 static const char *sync_name(rbt_sync sync)
 {
-    static const char *const NAMES[] = {"auto", "bsp",  "ssp",        "asp",
-                                        "hogwild", "aig", "round-robin", "psgd", "sequential"};
+    static const char *const NAMES[] = {"auto", "bsp",         "ssp",  "asp",       "hogwild",
+                                        "aig",  "round-robin", "psgd", "sequential"};
 
     return NAMES[sync];
 }
@@ -136,12 +136,18 @@ static rbt_err check_shared(const rbt_options *o, rbt_error *error)
 
 static rbt_err check_learning(const rbt_options *o, rbt_error *error)
 {
-    if (o->optimizer == RBT_OPTIMIZER_SDCA && o->l2 == 0)
-        return rbt_fail(error, RBT_E_USAGE, "--optimizer sdca needs --l2 above 0; give one, or use --optimizer sgd");
-    if (o->optimizer == RBT_OPTIMIZER_SDCA && (o->lr > 0 || o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT))
+    bool stepless = o->optimizer == RBT_OPTIMIZER_SDCA || o->optimizer == RBT_OPTIMIZER_NEWTON;
+    const char *name = o->optimizer == RBT_OPTIMIZER_SDCA ? "sdca" : "newton";
+
+    if (stepless && o->l2 == 0)
+        return rbt_fail(error, RBT_E_USAGE, "--optimizer %s needs --l2 above 0; give one, or use --optimizer sgd",
+                        name);
+    if (stepless && (o->lr > 0 || o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT))
         return rbt_fail(error, RBT_E_USAGE,
-                        "--%s makes no sense with --optimizer sdca, which has no step size; leave it out",
-                        o->lr > 0 ? "lr" : "decay");
+                        "--%s makes no sense with --optimizer %s, which has no step size; leave it out",
+                        o->lr > 0 ? "lr" : "decay", name);
+    if (o->optimizer == RBT_OPTIMIZER_NEWTON && o->l1 > 0)
+        return rbt_fail(error, RBT_E_USAGE, "--optimizer newton needs a smooth objective; leave out --l1, or use sdca");
     if (o->patience > 0 && o->valid == NULL)
         return rbt_fail(error, RBT_E_USAGE, "--patience watches the loss on --valid; give --valid PATH");
     if (o->folds > 0 && o->valid != NULL)
@@ -151,11 +157,13 @@ static rbt_err check_learning(const rbt_options *o, rbt_error *error)
 
 static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
 {
-    if (sync < RBT_SYNC_HOGWILD && (o->optimizer == RBT_OPTIMIZER_SDCA || o->optimizer == RBT_OPTIMIZER_ASGD))
+    if (sync < RBT_SYNC_HOGWILD && o->optimizer >= RBT_OPTIMIZER_ASGD)
         return rbt_fail(error, RBT_E_USAGE,
                         "--optimizer %s needs all of the data's steps in one memory; use --sync hogwild, or "
                         "--optimizer sgd",
-                        o->optimizer == RBT_OPTIMIZER_SDCA ? "sdca" : "asgd");
+                        o->optimizer == RBT_OPTIMIZER_SDCA     ? "sdca"
+                        : o->optimizer == RBT_OPTIMIZER_NEWTON ? "newton"
+                                                               : "asgd");
     if (o->staleness_given && sync != RBT_SYNC_SSP)
         return rbt_fail(error, RBT_E_USAGE, "--staleness makes no sense with --sync %s, where %s; use --sync ssp",
                         sync_name(sync), sync == RBT_SYNC_BSP ? "it is always 0" : "nobody ever waits");
@@ -210,10 +218,11 @@ static rbt_sync settled_sync(const rbt_options *o)
     if (o->sync != RBT_SYNC_AUTO)
         return o->sync;
     return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && asks_for_servers(o) == NULL ? RBT_SYNC_HOGWILD
-                                                                                                : RBT_SYNC_SSP;
+                                                                                              : RBT_SYNC_SSP;
 }
 
-/* Steps of gradients where sdca does not fit: without l2 there is no dual, and who gives a step size wants steps. */
+/* Steps of gradients with servers, without l2, and for whoever gives a step size. What else fits depends on the data
+ * (loading.c). */
 static rbt_optimizer settled_optimizer(const rbt_options *o)
 {
     if (o->optimizer != RBT_OPTIMIZER_AUTO)
@@ -221,7 +230,7 @@ static rbt_optimizer settled_optimizer(const rbt_options *o)
     return !rbt_options_shared(o) || o->sync == RBT_SYNC_PSGD || o->l2 == 0 || o->lr > 0 ||
                    o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT
                ? RBT_OPTIMIZER_SGD
-               : RBT_OPTIMIZER_SDCA;
+               : RBT_OPTIMIZER_AUTO;
 }
 
 /* What is settled in shared memory. */
@@ -231,7 +240,7 @@ static void settle_shared(rbt_options *o)
         o->workers = 1;
     if (o->decay == RBT_DECAY_AUTO) {
         o->decay = o->optimizer == RBT_OPTIMIZER_SGD || o->optimizer == RBT_OPTIMIZER_MOMENTUM ? RBT_DECAY_SQRT
-                                                                                                : RBT_DECAY_NONE;
+                                                                                               : RBT_DECAY_NONE;
         o->decay_factor = o->decay == RBT_DECAY_SQRT ? 1 : 0;
     }
     if (isnan(o->tolerance))
@@ -245,8 +254,10 @@ static void settle(rbt_options *o)
 {
     o->sync = settled_sync(o);
     o->optimizer = settled_optimizer(o);
-    if (o->workers == 0)
+    if (o->workers == 0) {
         o->workers = cores();
+        o->workers_auto = true;
+    }
     if (rbt_options_shared(o)) {
         settle_shared(o);
         return;

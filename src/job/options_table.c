@@ -9,7 +9,8 @@
 #define AT(field) offsetof(rbt_options, field)
 
 static const rbt_option TABLE[] = {
-    {"model", "Data", RBT_OPTION_TEXT, AT(model), NULL, "NAME", .help = "The model to train: lr, svm, svm2, softmax, linear, huber."},
+    {"model", "Data", RBT_OPTION_TEXT, AT(model), NULL, "NAME",
+     .help = "The model to train: lr, svm, svm2, softmax, linear, huber."},
     {"data", "Data", RBT_OPTION_TEXT, AT(data), NULL, "PATH",
      .help = "Training data: LIBSVM text, also .gz and .zst; a file, a quoted pattern, or - = standard input."},
     {"valid", "Data", RBT_OPTION_TEXT, AT(valid), NULL, "PATH",
@@ -26,10 +27,12 @@ static const rbt_option TABLE[] = {
     {"workers", "Job", RBT_OPTION_U32, AT(workers), "auto", "N|auto", .help = "Workers; auto = as many as cores.",
      .zero = "auto", .min = 1, .max = RBT_WORKERS_LIMIT},
     {"servers", "Job", RBT_OPTION_U32, AT(servers), "auto", "P|auto",
-     .help = "Servers that the parameters are spread over; auto = 1, none in shared memory.", .zero = "auto", .min = 1, .max = RBT_SERVERS_LIMIT},
+     .help = "Servers that the parameters are spread over; auto = 1, none in shared memory.", .zero = "auto", .min = 1,
+     .max = RBT_SERVERS_LIMIT},
     {"sync", "Job", RBT_OPTION_WORD, AT(sync), "auto", "auto|bsp|ssp|asp|hogwild|aig|round-robin|psgd|sequential",
-     .help = "Who waits for whom. With servers: everybody, within a bound, nobody. In shared memory, without: no locks, "
-             "locks per element, turns, each alone with a mean at the end, one worker. auto = hogwild on local, else ssp.",
+     .help =
+         "Who waits for whom. With servers: everybody, within a bound, nobody. In shared memory, without: no locks, "
+         "locks per element, turns, each alone with a mean at the end, one worker. auto = hogwild on local, else ssp.",
      .words = "auto|bsp|ssp|asp|hogwild|aig|round-robin|psgd|sequential"},
     {"staleness", "Job", RBT_OPTION_STALENESS, 0, "3", "S|inf",
      .help = "How many clocks a worker may be ahead of the slowest.", .when = "--sync ssp"},
@@ -60,9 +63,9 @@ static const rbt_option TABLE[] = {
      .help = "Checks while it runs: no read misses what it must see, nothing is lost."},
     {"encode", "Job", RBT_OPTION_FLAG, AT(encode), "false", NULL,
      .help = "Encodes and decodes every message on its way (for testing)."},
-    {"optimizer", "Learning", RBT_OPTION_WORD, AT(optimizer), "auto", "auto|sgd|momentum|adagrad|adam|asgd|sdca",
-     .help = "How steps are made; auto = sdca in shared memory where it fits (l2 above 0), else sgd.",
-     .words = "auto|sgd|momentum|adagrad|adam|asgd|sdca"},
+    {"optimizer", "Learning", RBT_OPTION_WORD, AT(optimizer), "auto", "auto|sgd|momentum|adagrad|adam|asgd|sdca|newton",
+     .help = "How steps are made; auto = in shared memory newton for few parameters and sdca for many, else sgd.",
+     .words = "auto|sgd|momentum|adagrad|adam|asgd|sdca|newton"},
     {"momentum", "Learning", RBT_OPTION_REAL, AT(momentum), "0.9", "MU", .help = "The share of a step that stays.",
      .when = "--optimizer momentum"},
     {"lr", "Learning", RBT_OPTION_REAL, AT(lr), "auto", "ETA|auto",
@@ -81,8 +84,9 @@ static const rbt_option TABLE[] = {
     {"class-weight", "Learning", RBT_OPTION_TEXT, AT(class_weight), NULL, "balanced|LABEL=W,...",
      .help = "How much the rows of each class count."},
     {"tolerance", "Learning", RBT_OPTION_REAL, AT(tolerance), "auto", "X|auto",
-     .help = "Stops when an evaluation finds the objective better by less than this share; auto = 2e-4 in shared memory, "
-             "else 0 = never.",
+     .help =
+         "Stops when the objective is within this share of the optimum, as far as can be told; auto = 1e-3 in shared "
+         "memory when neither clocks nor epochs nor a target are given, else 0 = never.",
      .closed = true, .automatic = true},
     {"patience", "Learning", RBT_OPTION_U64, AT(patience), "0", "N",
      .help = "Stops after N evaluations on --valid without a better one, and keeps the best; 0 = never.",

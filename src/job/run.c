@@ -18,7 +18,7 @@ static void on_progress(void *context, const rbt_progress *progress)
     rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_CLOCK, .job = job, .progress = progress});
 }
 
-static void on_valid(void *context, uint64_t clock, double seconds, double loss, double accuracy)
+static void on_valid(void *context, uint64_t clock, double seconds, const rbt_metrics *metrics)
 {
     rbt_job *job = context;
 
@@ -26,8 +26,9 @@ static void on_valid(void *context, uint64_t clock, double seconds, double loss,
                                    .job = job,
                                    .eval_clock = clock,
                                    .eval_seconds = seconds,
-                                   .eval_loss = loss,
-                                   .eval_accuracy = accuracy});
+                                   .eval_loss = metrics->value[RBT_METRIC_LOSS],
+                                   .eval_accuracy = metrics->value[RBT_METRIC_ACCURACY],
+                                   .eval_rmse = metrics->value[RBT_METRIC_RMSE]});
 }
 
 /* -------------------------------------------------------------------------------------------------- setting up */
@@ -56,8 +57,7 @@ static void make_training(rbt_model_run *r)
     training->shape = r->loaded.shape;
     training->data = &r->loaded.data;
     training->shards = &r->loaded.shards;
-    training->problem =
-        rbt_problem_of(training->model, &training->shape, training->data, options->l1, options->l2);
+    training->problem = rbt_problem_of(training->model, &training->shape, training->data, options->l1, options->l2);
     training->n = training->problem.n;
 }
 

@@ -58,7 +58,7 @@ static bool after_pass(void *context, const rbt_shared_pass *pass)
         rbt_progress progress = progress_of(s);
 
         memcpy(evaluation->w, pass->w, s->run->training.n * sizeof *evaluation->w);
-        s->err = rbt_evaluation_take(evaluation, pass->objective, &progress, s->error);
+        s->err = rbt_evaluation_take(evaluation, pass->objective, pass->gap, &progress, s->error);
     }
     return s->err == RBT_OK && !interrupted && evaluation->watch.why == NULL;
 }
@@ -128,17 +128,17 @@ rbt_err rbt_shared_job_run(rbt_model_run *run, rbt_error *error)
     rbt_team *team = rbt_team_create(options->workers);
     shared_job s = {.run = run, .error = error, .workers = rbt_alloc(options->workers, sizeof *s.workers)};
     float *w = rbt_try_alloc(training->n, sizeof *w);
-    rbt_err err = w != NULL ? RBT_OK
-                            : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu parameters", training->n);
+    rbt_err err =
+        w != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu parameters", training->n);
 
     if (!rbt_problem_is_walkable(&training->problem))
         err = rbt_fail(error, RBT_E_USAGE, "the model %s cannot be trained row by row in shared memory; use --sync ssp",
                        training->model->name);
     if (err == RBT_OK) {
-        run->evaluation.first =
-            training->model->loss(&training->shape, training->data, 0, sample, w) / (double)sample;
+        run->evaluation.first = training->model->loss(&training->shape, training->data, 0, sample, w) / (double)sample;
         s.began_ns = now_ns();
-        err = rbt_shared_train(&training->problem, &shared, training->shards, team, w, s.workers, after_pass, &s, error);
+        err =
+            rbt_shared_train(&training->problem, &shared, training->shards, team, w, s.workers, after_pass, &s, error);
     }
     if (err == RBT_OK)
         err = s.err;

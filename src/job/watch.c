@@ -19,7 +19,19 @@ void rbt_watch_deinit(rbt_watch *watch)
     watch->best = NULL;
 }
 
-bool rbt_watch_look(rbt_watch *watch, double objective, double valid, const float *w)
+/* Is the objective within the tolerance of the optimum? A bound says so itself; it can be far from sharp, so a tenth of the
+ * sharpness will do when the objective hardly moves any more, and nothing but that where no bound is known. */
+static bool is_close(const rbt_watch *watch, double objective, double gap)
+{
+    double tolerance = watch->options->tolerance, size = fabs(objective);
+    bool still = watch->has_last && fabs(watch->last - objective) < tolerance / 5 * size;
+
+    if (!(tolerance > 0))
+        return false;
+    return isnan(gap) ? still : gap <= tolerance * size || (still && gap <= 10 * tolerance * size);
+}
+
+bool rbt_watch_look(rbt_watch *watch, double objective, double gap, double valid, const float *w)
 {
     const rbt_options *o = watch->options;
 
@@ -36,8 +48,8 @@ bool rbt_watch_look(rbt_watch *watch, double objective, double valid, const floa
         watch->why = "the target was reached";
     } else if (o->patience > 0 && watch->worse >= o->patience) {
         watch->why = "the loss on the validation data did not get better any more";
-    } else if (o->tolerance > 0 && watch->has_last && fabs(watch->last - objective) < o->tolerance * fabs(watch->last)) {
-        watch->why = "the objective did not get better any more";
+    } else if (is_close(watch, objective, gap)) {
+        watch->why = "the objective is as near to the optimum as --tolerance asks";
     }
     watch->last = objective;
     watch->has_last = true;

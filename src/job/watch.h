@@ -10,23 +10,23 @@
 
 typedef struct rbt_watch {
     const rbt_options *options;
-    size_t n; /* parameters */
-    double last;      /* objective */
+    size_t n;    /* parameters */
+    double last; /* objective */
     bool has_last;
     double best_valid;
     uint64_t worse; /* evaluations since the best one */
     float *best;    /* patience: the parameters then */
     double best_objective;
-    bool reached; /* the target */
+    bool reached;    /* the target */
     const char *why; /* NULL while it goes on: why it ended, as a sentence's end */
 } rbt_watch;
 
 void rbt_watch_init(rbt_watch *watch, const rbt_options *options, size_t n);
 void rbt_watch_deinit(rbt_watch *watch);
 
-/* Tells it an objective, and the loss on validation data (NAN: none) of the same parameters; true when it is time to
- * stop. */
-bool rbt_watch_look(rbt_watch *watch, double objective, double valid, const float *w);
+/* Tells it an objective, how far above the optimum it is at most (NAN: not known), and the loss on validation data (NAN:
+ * none) of the same parameters; true when it is time to stop. */
+bool rbt_watch_look(rbt_watch *watch, double objective, double gap, double valid, const float *w);
 
 /* Could this watch stop a training before its end? */
 bool rbt_watch_may_stop(const rbt_options *options);

@@ -153,6 +153,8 @@ static size_t class_named(const rbt_shape *shape, const char *name)
 static size_t class_of(const rbt_shape *shape, const rbt_data *data, double label)
 {
     char text[RBT_LABEL_ROOM];
+    if (shape->names != NULL && data->label_names != NULL && label >= 0 && label < (double)data->label_count)
+        return class_named(shape, data->label_names[(size_t)label]); /* however long */
     if (shape->names != NULL)
         return class_named(shape, written(data, label, text));
     if (data->label_names != NULL)

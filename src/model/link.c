@@ -5,7 +5,7 @@
 
 #include "math/functions.h"
 
-#define NEWTON_STEPS 20
+#define NEWTON_STEPS 60 /* enough for halving alone; two or three are usual */
 #define NEWTON_CLOSE 1e-7
 
 static double clamp(double x, double low, double high)
@@ -35,29 +35,47 @@ static double logistic_bend(double z, double y, double delta)
 }
 
 /* With m = y z and t = y a the wanted t' in (0, 1) has t' = sigmoid(-(m + q (t' - t))). Newton on the difference, which
- * grows in t' by at least 1; a step that leaves the bracket is replaced by its middle. */
+ * grows in t' by at least 1; a step that leaves the bracket, or that is not half the one before (Newton may go to and
+ * fro for ever), is replaced by the bracket's middle. */
 static double logistic_dual(double a, double z, double y, double q, double delta)
 {
-    double m = y * z, t = y * a, low = 0, high = 1, x = t;
+    double m = y * z, t = y * a, low = 0, high = 1, x = t, before = 2;
     (void)delta;
     for (int i = 0; i < NEWTON_STEPS; i++) {
-        double p = rbt_sigmoid(-(m + q * (x - t))), gap = x - p, next;
+        double p = rbt_sigmoid(-(m + q * (x - t))), gap = x - p, step = gap / (1 + q * p * (1 - p)), next = x - step;
+        if (fabs(step) <= NEWTON_CLOSE) /* before looking at the bracket: the root itself is an end of it */
+            return y * clamp(next, 0, 1);
         if (gap > 0)
             high = x;
         else
             low = x;
-        next = x - gap / (1 + q * p * (1 - p));
-        if (!(next > low && next < high))
+        if (!(next > low && next < high) || 2 * fabs(step) > before)
             next = (low + high) / 2;
-        if (fabs(next - x) <= NEWTON_CLOSE)
-            return y * next;
+        before = fabs(next - x);
         x = next;
     }
     return y * x;
 }
 
-const rbt_link rbt_link_logistic = {
-    .steepest = 0.25, .loss = logistic_loss, .slope = logistic_slope, .bend = logistic_bend, .dual = logistic_dual};
+/* t log t, continued to 0. */
+static double entropy(double t)
+{
+    return t > 0 ? t * rbt_log(t) : 0;
+}
+
+static double logistic_conjugate(double a, double y, double delta)
+{
+    double t = clamp(y * a, 0, 1);
+    (void)delta;
+    return entropy(t) + entropy(1 - t);
+}
+
+const rbt_link rbt_link_logistic = {.steepest = 0.25,
+                                    .loss = logistic_loss,
+                                    .slope = logistic_slope,
+                                    .bend = logistic_bend,
+                                    .dual = logistic_dual,
+                                    .conjugate = logistic_conjugate};
 
 /* ------------------------------------------------------------------------------------------------------- hinge */
 
@@ -87,8 +105,18 @@ static double hinge_dual(double a, double z, double y, double q, double delta)
     return y * clamp(y * a + (1 - y * z) / q, 0, 1);
 }
 
-const rbt_link rbt_link_hinge = {
-    .steepest = INFINITY, .loss = hinge_loss, .slope = hinge_slope, .bend = no_bend, .dual = hinge_dual};
+static double hinge_conjugate(double a, double y, double delta)
+{
+    (void)delta;
+    return -y * a;
+}
+
+const rbt_link rbt_link_hinge = {.steepest = INFINITY,
+                                 .loss = hinge_loss,
+                                 .slope = hinge_slope,
+                                 .bend = no_bend,
+                                 .dual = hinge_dual,
+                                 .conjugate = hinge_conjugate};
 
 /* ----------------------------------------------------------------------------------------------- squared hinge */
 
@@ -119,11 +147,18 @@ static double squared_hinge_dual(double a, double z, double y, double q, double 
     return t > 0 ? y * t : 0;
 }
 
+static double squared_hinge_conjugate(double a, double y, double delta)
+{
+    (void)delta;
+    return -y * a + a * a / 4;
+}
+
 const rbt_link rbt_link_squared_hinge = {.steepest = 2,
                                          .loss = squared_hinge_loss,
                                          .slope = squared_hinge_slope,
                                          .bend = squared_hinge_bend,
-                                         .dual = squared_hinge_dual};
+                                         .dual = squared_hinge_dual,
+                                         .conjugate = squared_hinge_conjugate};
 
 /* ----------------------------------------------------------------------------------------------------- squares */
 
@@ -151,8 +186,18 @@ static double squares_dual(double a, double z, double y, double q, double delta)
     return a - (a + z - y) / (1 + q);
 }
 
-const rbt_link rbt_link_squares = {
-    .steepest = 1, .loss = squares_loss, .slope = squares_slope, .bend = squares_bend, .dual = squares_dual};
+static double squares_conjugate(double a, double y, double delta)
+{
+    (void)delta;
+    return a * a / 2 - a * y;
+}
+
+const rbt_link rbt_link_squares = {.steepest = 1,
+                                   .loss = squares_loss,
+                                   .slope = squares_slope,
+                                   .bend = squares_bend,
+                                   .dual = squares_dual,
+                                   .conjugate = squares_conjugate};
 
 /* ------------------------------------------------------------------------------------------------------- huber */
 
@@ -169,7 +214,8 @@ static double huber_slope(double z, double y, double delta)
 
 static double huber_bend(double z, double y, double delta)
 {
-    return fabs(z - y) <= delta ? 1 : 0;
+    double error = fabs(z - y);
+    return error <= delta ? 1 : delta / error; /* with 0, rows far off would not be felt at all */
 }
 
 static double huber_dual(double a, double z, double y, double q, double delta)
@@ -177,5 +223,9 @@ static double huber_dual(double a, double z, double y, double q, double delta)
     return clamp(squares_dual(a, z, y, q, delta), -delta, delta);
 }
 
-const rbt_link rbt_link_huber = {
-    .steepest = 1, .loss = huber_loss, .slope = huber_slope, .bend = huber_bend, .dual = huber_dual};
+const rbt_link rbt_link_huber = {.steepest = 1,
+                                 .loss = huber_loss,
+                                 .slope = huber_slope,
+                                 .bend = huber_bend,
+                                 .dual = huber_dual,
+                                 .conjugate = squares_conjugate};

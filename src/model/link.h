@@ -1,7 +1,7 @@
 /* Links: the loss of one row as a function of its decision value z, and what solvers need to know about it.
  *
  * y is what the row asks for: -1 or +1 for two classes, else the number. Called by linear.c and by src/solve. Always
- * holds: slope is the derivative of loss (a subgradient where there is a corner), bend is at most `steepest`, and all
+ * holds: slope is the derivative of loss (a subgradient where there is a corner), bend is never above `steepest`, and all
  * give the same bits on every machine. Proved by tests/unit/test_link.c.
  */
 #ifndef RBT_MODEL_LINK_H
@@ -13,11 +13,15 @@ typedef struct rbt_link {
     double steepest; /* the largest second derivative; infinite when the slope jumps */
     double (*loss)(double z, double y, double delta);
     double (*slope)(double z, double y, double delta);
-    double (*bend)(double z, double y, double delta); /* second derivative, 0 at corners */
+    double (*bend)(double z, double y,
+                   double delta); /* second derivative, 0 at corners; huber: of the parabola above */
 
     /* The dual coordinate step: the a' with a' = -slope(z + q (a' - a)), for q >= 0. A row's dual variable is minus its
      * slope at the optimum; the step makes it so at once for this row, given that z moves along by q (a' - a). */
     double (*dual)(double a, double z, double y, double q, double delta);
+
+    /* The convex conjugate at -a: the largest of -a z - loss(z) over z. For a as `dual` gives them. */
+    double (*conjugate)(double a, double y, double delta);
 } rbt_link;
 
 extern const rbt_link rbt_link_logistic;

@@ -276,6 +276,9 @@ static rbt_err decode_classes(const unsigned char *at, const char *name, rbt_tra
         return rbt_fail(error, RBT_E_DATA,
                         "%s: has %zu classes at byte 24, which does not fit its model; train it again", name,
                         t->shape.classes);
+    if (t->shape.classes == 0 && rbt_model_is_classifier(t->model))
+        return rbt_fail(error, RBT_E_DATA,
+                        "%s: has no classes at byte 24, but a model that tells them apart; train it again", name);
     if (t->shape.classes == 0)
         return names == 0 ? RBT_OK : rbt_fail(error, RBT_E_DATA, "%s: has names of no classes; train it again", name);
     if (t->shape.classes == 1)

@@ -289,9 +289,13 @@ static void tiles(const rbt_recorder *run, FILE *file)
 
     fputs("<div class=\"tiles\">\n", file);
     tile(file, rbt_show_real(cell, r->loss), "final loss");
-    if (run->evaluations.count > 0)
-        tile(file, rbt_show_percent(cell, run->evaluations.at[run->evaluations.count - 1].accuracy),
-             "validation accuracy");
+    if (run->evaluations.count > 0) {
+        const rbt_evaluation *e = &run->evaluations.at[run->evaluations.count - 1];
+        if (isnan(e->accuracy))
+            tile(file, rbt_show_real(cell, e->rmse), "validation rmse");
+        else
+            tile(file, rbt_show_percent(cell, e->accuracy), "validation accuracy");
+    }
     tile(file, rbt_show_seconds(cell, r->seconds), r->reached ? "time to the target" : "training time");
     tile(file, rbt_show_count(cell, (double)r->updates), "updates");
     tile(file, rbt_show_seconds(cell, r->seconds_per_update), "per update");

@@ -2,6 +2,7 @@
 #include "report/jsonlines.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -178,7 +179,10 @@ void rbt_jsonlines_event(rbt_jsonlines *lines, const rbt_recorder *run, const rb
         rbt_json_count(json, "clock", event->eval_clock);
         rbt_json_real(json, "seconds", event->eval_seconds);
         rbt_json_real(json, "loss", event->eval_loss);
-        rbt_json_real(json, "accuracy", event->eval_accuracy);
+        if (isnan(event->eval_accuracy))
+            rbt_json_real(json, "rmse", event->eval_rmse);
+        else
+            rbt_json_real(json, "accuracy", event->eval_accuracy);
         break;
     case RBT_EVENT_NOTE:
         rbt_json_text(json, "note", event->note);

@@ -44,7 +44,8 @@ void rbt_recorder_set_result(rbt_recorder *recorder, const rbt_result *result)
 void rbt_recorder_event(rbt_recorder *recorder, const rbt_event *event)
 {
     const char *name = NULL, *value = NULL;
-    rbt_evaluation evaluation = {event->eval_clock, event->eval_seconds, event->eval_loss, event->eval_accuracy};
+    rbt_evaluation evaluation = {event->eval_clock, event->eval_seconds, event->eval_loss, event->eval_accuracy,
+                                 event->eval_rmse};
 
     switch (event->kind) {
     case RBT_EVENT_START:

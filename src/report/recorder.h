@@ -18,7 +18,8 @@ typedef struct rbt_evaluation {
     uint64_t clock;
     double seconds;
     double loss;
-    double accuracy;
+    double accuracy; /* NaN: the model predicts numbers, see rmse */
+    double rmse;
 } rbt_evaluation;
 
 typedef struct rbt_recorder {

@@ -110,7 +110,9 @@ static void draw(rbt_progress_line *line, const rbt_progress *p, const char *pre
         snprintf(clocks, sizeof clocks, "%" PRIu64, p->clock_min);
     else
         snprintf(clocks, sizeof clocks, "%" PRIu64 "-%" PRIu64, p->clock_min, p->clock_max);
-    if (isfinite(line->eval_loss))
+    if (isfinite(line->eval_loss) && isnan(line->eval_accuracy))
+        snprintf(eval, sizeof eval, "  valid %.5f (rmse %.5g)", line->eval_loss, line->eval_rmse);
+    else if (isfinite(line->eval_loss))
         snprintf(eval, sizeof eval, "  valid %.5f (%.2f %%)", line->eval_loss, 100 * line->eval_accuracy);
     if (isfinite(p->loss))
         snprintf(loss, sizeof loss, "%.6g", p->loss);
@@ -137,6 +139,7 @@ void rbt_progress_line_event(rbt_progress_line *line, const rbt_event *event, co
     case RBT_EVENT_EVAL:
         line->eval_loss = event->eval_loss;
         line->eval_accuracy = event->eval_accuracy;
+        line->eval_rmse = event->eval_rmse;
         break;
     case RBT_EVENT_NOTE:
         rbt_progress_line_clear(line);
@@ -331,7 +334,10 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file)
             rbt_show_real(b, r->varobj));
     if (run->evaluations.count > 0) {
         const rbt_evaluation *e = &run->evaluations.at[run->evaluations.count - 1];
-        fprintf(file, "  validation loss %.6g, accuracy %s\n", e->loss, rbt_show_percent(a, e->accuracy));
+        if (isnan(e->accuracy))
+            fprintf(file, "  validation loss %.6g, rmse %.6g\n", e->loss, e->rmse);
+        else
+            fprintf(file, "  validation loss %.6g, accuracy %s\n", e->loss, rbt_show_percent(a, e->accuracy));
     }
     fprintf(file, "  clock gap  %" PRIu64 " at most\n", r->max_gap);
     if (r->peak_versions > 0)

@@ -24,7 +24,8 @@ typedef struct rbt_progress_line {
     uint64_t next;    /* log: the clock from which the next line is due */
     double drawn;     /* terminal: when it was last drawn, monotonic seconds */
     double eval_loss; /* the last evaluation, NaN = none */
-    double eval_accuracy;
+    double eval_accuracy; /* NaN: the model predicts numbers */
+    double eval_rmse;
 } rbt_progress_line;
 
 void rbt_progress_line_init(rbt_progress_line *line, FILE *file, bool redraw);

@@ -122,7 +122,8 @@ static void sum_blocks(void *context, uint32_t thread)
         size_t block = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed), first = block * RBT_BLOCK_ROWS;
         if (first >= s->rows)
             return;
-        s->partial[block] = s->block(s->context, first, s->rows - first < RBT_BLOCK_ROWS ? s->rows - first : RBT_BLOCK_ROWS);
+        s->partial[block] =
+            s->block(s->context, first, s->rows - first < RBT_BLOCK_ROWS ? s->rows - first : RBT_BLOCK_ROWS);
     }
 }
 

@@ -8,11 +8,11 @@
 #include "base/mem.h"
 #include "base/rng.h"
 
-#define SAMPLE_ROWS 4000
-#define FACTOR      2.0
+#define SAMPLE_ROWS  4000
+#define FACTOR       2.0
 #define RATE_FIRST   0.5
 #define RATE_OF_ADAM 0.01
-#define TRIES       40 /* in either direction: a factor of 10^12 */
+#define TRIES        40 /* in either direction: a factor of 10^12 */
 
 /* A trial: parameters of its own, and the sample. */
 typedef struct trial {

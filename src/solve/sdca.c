@@ -6,13 +6,15 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "math/functions.h"
+#include "math/kernels.h"
 #include "model/link.h"
 #include "model/model.h"
 
-#define BIAS_STEPS     3   /* of Newton's method, after each pass; the next pass goes on from there */
-#define BISECTIONS     24  /* the hinge has no second derivative to follow */
-#define SOFTMAX_STEPS  4   /* inner steps towards a row's optimal dual variables */
-#define SOFTMAX_STEEP  0.5 /* no eigenvalue of softmax's second derivative is larger */
+#define BIAS_STEPS    2   /* of Newton's method, after each pass; the next pass goes on from there */
+#define BISECTIONS    24  /* the hinge has no second derivative to follow */
+#define SOFTMAX_STEPS 4   /* inner steps towards a row's optimal dual variables */
+#define SOFTMAX_STEEP 0.5 /* no eigenvalue of softmax's second derivative is larger */
 
 static double weight_of(const rbt_data *data, size_t row)
 {
@@ -157,9 +159,9 @@ void rbt_sdca_parameters(const rbt_sdca *sdca, const float *w, float *parameters
 typedef struct settling {
     rbt_sdca *sdca;
     const float *parameters;
-    double *bias;  /* per output */
-    double *slope; /* per output: the sum over the rows at these biases ... */
-    double *bend;  /* ... and of the second derivatives */
+    double *bias;   /* per output */
+    double *slope;  /* per output: the sum over the rows at these biases ... */
+    double *bend;   /* ... and of the second derivatives */
     double *blocks; /* the same by block of rows: slopes, then bends */
 } settling;
 
@@ -232,20 +234,40 @@ static void look(settling *s, rbt_team *team)
         }
 }
 
+/* What the row's dual variables contribute to the dual objective: the conjugate of its loss, shifted by the biases. */
+static double row_conjugate(const settling *s, size_t r)
+{
+    const rbt_problem *p = s->sdca->problem;
+    const rbt_link *link = p->model->link;
+    size_t k = p->outputs, label = (size_t)p->data->label[r];
+    const float *a = s->sdca->dual + r * k;
+    double sum = 0;
+    if (link != NULL)
+        return link->conjugate((double)*a, rbt_link_target(p->shape, p->data, r), p->shape->delta) +
+               (double)*a * *s->bias;
+    for (size_t c = 0; c < k; c++) {
+        double share = (c == label ? 1 : 0) - (double)a[c];
+        sum += (share > 0 ? share * rbt_log(share) : 0) + (double)a[c] * s->bias[c];
+    }
+    return sum;
+}
+
 static double block_loss(void *context, size_t first, size_t n)
 {
-    const settling *s = context;
+    settling *s = context;
     const rbt_problem *p = s->sdca->problem;
     const rbt_link *link = p->model->link;
     size_t k = p->outputs;
-    double total = 0, *z = rbt_alloc(k, sizeof *z);
+    double total = 0, dual = 0, *z = rbt_alloc(k, sizeof *z);
     for (size_t r = first; r < first + n; r++) {
+        double weight = weight_of(p->data, r);
         for (size_t c = 0; c < k; c++)
             z[c] = (double)s->sdca->z[r * k + c] + s->bias[c];
-        total += weight_of(p->data, r) * (link != NULL ? link->loss(*z, rbt_link_target(p->shape, p->data, r),
-                                                                     p->shape->delta)
-                                                       : rbt_softmax(z, k, (size_t)p->data->label[r]));
+        total += weight * (link != NULL ? link->loss(*z, rbt_link_target(p->shape, p->data, r), p->shape->delta)
+                                        : rbt_softmax(z, k, (size_t)p->data->label[r]));
+        dual += weight * row_conjugate(s, r);
     }
+    s->blocks[first / RBT_BLOCK_ROWS * 2 * k] = dual;
     rbt_free(z);
     return total;
 }
@@ -287,11 +309,11 @@ static void settle_biases(settling *s, float *w, rbt_team *team)
         s->bias[c] = (double)(w[p->weights + c] = (float)s->bias[c]);
 }
 
-double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team)
+double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team, double *gap)
 {
     const rbt_problem *p = sdca->problem;
     size_t k = p->outputs, blocks = p->data->rows / RBT_BLOCK_ROWS + 1;
-    double *room = rbt_alloc((3 + 2 * blocks) * k, sizeof *room), objective;
+    double *room = rbt_alloc((3 + 2 * blocks) * k, sizeof *room), rows = (double)p->data->rows, loss, dual = 0;
     float *parameters = p->l1 > 0 ? rbt_alloc(p->n, sizeof *parameters) : w;
     settling s = {.sdca = sdca,
                   .parameters = parameters,
@@ -304,8 +326,12 @@ double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team)
     (void)rbt_team_sum(team, p->data->rows, fill_scores, &s);
     if (p->shape->bias)
         settle_biases(&s, w, team);
-    objective = rbt_team_sum(team, p->data->rows, block_loss, &s) / (double)p->data->rows +
-                rbt_problem_penalty(p, parameters);
+    loss = rbt_team_sum(team, p->data->rows, block_loss, &s) / rows;
+    for (size_t block = 0; block * RBT_BLOCK_ROWS < p->data->rows; block++)
+        dual += s.blocks[block * 2 * k] / rows;
+    double squares = rbt_kernels_best()->norm2_squared(parameters, p->weights);
+    double objective = loss + rbt_problem_penalty(p, parameters);
+    *gap = objective - (-dual - p->l2 / 2 * squares);
     if (p->l1 > 0)
         rbt_free(parameters);
     rbt_free(room);

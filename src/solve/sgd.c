@@ -32,8 +32,10 @@ rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer opt
     if ((optimizer != RBT_OPTIMIZER_SGD && sgd->first == NULL) ||
         ((optimizer == RBT_OPTIMIZER_ADAM || optimizer == RBT_OPTIMIZER_ASGD) && sgd->second == NULL)) {
         rbt_sgd_deinit(sgd);
-        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the optimizer's state of %zu parameters; use "
-                        "--optimizer sgd", problem->n);
+        return rbt_fail(error, RBT_E_MEMORY,
+                        "not enough memory for the optimizer's state of %zu parameters; use "
+                        "--optimizer sgd",
+                        problem->n);
     }
     return RBT_OK;
 }
@@ -146,8 +148,7 @@ static void apply_stepped(rbt_walker *walker, rbt_row row, const double *slope)
         }
     }
     for (size_t c = 0; p->shape->bias && c < k; c++)
-        walker->bias[c] =
-            (double)stepped(walker, sgd, p->weights + c, (float)walker->bias[c], (float)slope[c], 0);
+        walker->bias[c] = (double)stepped(walker, sgd, p->weights + c, (float)walker->bias[c], (float)slope[c], 0);
 }
 
 void rbt_sgd_attach(rbt_sgd *sgd, rbt_walk *walk)

@@ -1,12 +1,14 @@
 /* Training in shared memory. Contract in shared.h; proved by tests/unit/test_shared_local.c. */
 #include "solve/shared.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "solve/newton.h"
 #include "solve/sdca.h"
 
 /* One worker: its rows in the order of this pass, and its place in the walk. */
@@ -31,7 +33,9 @@ typedef struct training {
     rbt_walk walk;
     rbt_sgd sgd;
     rbt_sdca sdca;
-    float *mean; /* asgd, psgd: the parameters looked at; sdca with l1: after thresholding */
+    rbt_newton *newton;
+    double objective; /* newton: after the last iteration */
+    float *mean;      /* asgd, psgd: the parameters looked at; sdca with l1: after thresholding */
     uint64_t clock;
 } training;
 
@@ -70,6 +74,20 @@ static bool is_dual(const training *t)
     return t->options->optimizer == RBT_OPTIMIZER_SDCA;
 }
 
+static bool is_newton(const training *t)
+{
+    return t->options->optimizer == RBT_OPTIMIZER_NEWTON;
+}
+
+static rbt_err make_solver(training *t, rbt_error *error)
+{
+    if (is_dual(t))
+        return rbt_sdca_init(&t->sdca, t->problem, t->team, error);
+    if (is_newton(t))
+        return rbt_newton_create(t->problem, t->team, &t->newton, error);
+    return rbt_sgd_init(&t->sgd, t->problem, t->options->optimizer, t->options->momentum, error);
+}
+
 static rbt_err set_up(training *t, const rbt_shards *shards, rbt_error *error)
 {
     const rbt_problem *p = t->problem;
@@ -81,8 +99,7 @@ static rbt_err set_up(training *t, const rbt_shards *shards, rbt_error *error)
             err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the mean of %zu parameters", p->n);
     }
     if (err == RBT_OK)
-        err = is_dual(t) ? rbt_sdca_init(&t->sdca, p, t->team, error)
-                         : rbt_sgd_init(&t->sgd, p, t->options->optimizer, t->options->momentum, error);
+        err = make_solver(t, error);
     if (err != RBT_OK)
         return err;
     if (is_dual(t))
@@ -103,6 +120,7 @@ static void tear_down(training *t)
     rbt_free(t->mean);
     rbt_sgd_deinit(&t->sgd);
     rbt_sdca_deinit(&t->sdca);
+    rbt_newton_destroy(t->newton);
     rbt_walk_deinit(&t->walk);
 }
 
@@ -142,9 +160,25 @@ static void work(void *context, uint32_t thread)
     t->reports[thread].slowed_ns += slowed;
 }
 
+/* An iteration of Newton's method: the threads share its passes evenly. */
+static void iterate(training *t)
+{
+    uint64_t began = now_ns(), passes = 0;
+    t->objective = rbt_newton_iterate(t->newton, t->w, &passes);
+    for (uint32_t m = 0; m < t->workers; m++) {
+        t->reports[m].compute_ns += now_ns() - began;
+        t->reports[m].samples += passes * t->worker[m].n;
+    }
+    t->clock++;
+}
+
 static void pass(training *t)
 {
     uint64_t began = now_ns();
+    if (is_newton(t)) {
+        iterate(t);
+        return;
+    }
     rbt_team_run(t->team, work, t);
     uint64_t took = now_ns() - began;
     for (uint32_t m = 0; m < t->workers; m++) {
@@ -174,19 +208,32 @@ static const float *parameters(training *t)
     return t->mean;
 }
 
-/* Threads without locks may have lost an addition: from time to time the vector is put together anew. */
+/* Threads without locks may have lost an addition: when the objective rises, and at the end, the vector is put together
+ * anew. */
+static double settle_dual(training *t, bool last, double *gap)
+{
+    bool may_lose = t->options->access == RBT_ACCESS_HOGWILD && t->workers > 1;
+    if (last && may_lose)
+        rbt_sdca_restore(&t->sdca, t->w);
+    double objective = rbt_sdca_settle(&t->sdca, t->w, t->team, gap);
+    if (!last && may_lose && t->clock > 1 && !(objective < t->objective)) {
+        rbt_sdca_restore(&t->sdca, t->w);
+        objective = rbt_sdca_settle(&t->sdca, t->w, t->team, gap);
+    }
+    return t->objective = objective;
+}
+
 static bool look(training *t, bool last, rbt_shared_listener *listener, void *context)
 {
     const rbt_shared_options *o = t->options;
-    rbt_shared_pass state = {.clock = t->clock};
+    rbt_shared_pass state = {.clock = t->clock, .gap = NAN};
     if (last || (o->eval_every > 0 && t->clock % o->eval_every == 0)) {
-        if (is_dual(t)) {
-            if (last && o->access == RBT_ACCESS_HOGWILD && t->workers > 1)
-                rbt_sdca_restore(&t->sdca, t->w);
-            state.objective = rbt_sdca_settle(&t->sdca, t->w, t->team);
-        }
+        if (is_dual(t))
+            state.objective = settle_dual(t, last, &state.gap);
         state.w = parameters(t);
-        if (!is_dual(t))
+        if (is_newton(t))
+            state.objective = t->objective;
+        else if (!is_dual(t))
             state.objective = rbt_problem_objective(t->problem, state.w, t->team);
     }
     return listener(context, &state);

@@ -29,9 +29,10 @@ typedef struct rbt_shared_options {
 
 /* How it stands after a pass that was looked at. */
 typedef struct rbt_shared_pass {
-    uint64_t clock;     /* passes finished */
-    double objective;   /* of `w` */
-    const float *w;     /* the parameters as they would be if this were the last pass */
+    uint64_t clock;   /* passes finished */
+    double objective; /* of `w` */
+    double gap;       /* how far above the optimum it can at most be; NAN: not known */
+    const float *w;   /* the parameters as they would be if this were the last pass */
 } rbt_shared_pass;
 
 /* Called after every pass: by the thread that called rbt_shared_train, while no other works. `pass->w` is NULL when the

@@ -24,7 +24,7 @@ expect 0 eval --model model.rbt --data data.svm
 prints 'rows      400'
 python3 - "$out" <<'PYTHON' || fail 'eval disagrees with predict'
 import sys
-said = dict(line.split(None, 1) for line in open(sys.argv[1]))
+said = dict(line.split(None, 1) for line in open(sys.argv[1]).read().split("\n\n")[0].splitlines())
 truth = [float(line.split()[0]) for line in open("data.svm")]
 right = sum(a == float(b) for a, b in zip(truth, open("labels")))
 assert abs(float(said["accuracy"].split()[0]) - 100 * right / len(truth)) < 1e-3, (said, right)

@@ -1,5 +1,5 @@
-/* Feeds arbitrary bytes to the model decoder, as they are and with the frame (magic, version, number of parameters,
- * checksum) set right, so that the fields behind the checksum are reached; checks what a loaded model promises.
+/* Feeds arbitrary bytes to the model decoder, as they are and with the frame (magic, version, numbers of classes and
+ * parameters, checksum) set right, so that the fields behind the checksum are reached; checks what a loaded model promises.
  * Run: fuzz_trained CORPUS_FOLDER. */
 #include <math.h>
 #include <stdint.h>
@@ -23,7 +23,11 @@ static void try_decode(const uint8_t *bytes, size_t n)
         return;
     }
     RBT_ASSERT(t.model != NULL && t.n == t.model->size(&t.shape));
-    RBT_ASSERT(t.shape.labels[0] < t.shape.labels[1]);
+    for (size_t i = 1; i < t.shape.classes; i++)
+        RBT_ASSERT(t.shape.names != NULL ? strcmp(t.shape.names[i - 1], t.shape.names[i]) < 0
+                                         : t.shape.labels[i - 1] < t.shape.labels[i]);
+    RBT_ASSERT(t.shape.classes == 0 || t.shape.classes >= 2);
+    RBT_ASSERT(t.model->outputs(&t.shape) > 0);
     for (size_t i = 0; i < t.n; i++)
         RBT_ASSERT(isfinite(t.w[i]));
     rbt_trained_deinit(&t);
@@ -35,6 +39,14 @@ static void put_u64(uint8_t *at, uint64_t x)
         at[i] = (uint8_t)(x >> (8 * i));
 }
 
+static uint64_t get_u64(const uint8_t *at)
+{
+    uint64_t x = 0;
+    for (int i = 0; i < 8; i++)
+        x |= (uint64_t)at[i] << (8 * i);
+    return x;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     static const uint8_t frame[12] = {0x89, 'R', 'B', 'T', '\r', '\n', 0x1a, '\n', RBT_TRAINED_VERSION};
@@ -42,11 +54,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     try_decode(bytes, n);
     if (n < least)
         return 0;
-    n -= (n - least) % 4;
+    uint64_t classes = get_u64(bytes + 24) % 8, names = get_u64(bytes + 32) % 64;
+    uint64_t class_bytes = names > 0 ? names : 8 * classes;
+    if (n < least + class_bytes)
+        return 0;
+    n -= (n - least - class_bytes) % 4;
     uint8_t *copy = rbt_alloc(n, 1);
     memcpy(copy, bytes, n);
     memcpy(copy, frame, sizeof frame);
-    put_u64(copy + 40, (n - least) / 4);
+    put_u64(copy + 24, classes);
+    put_u64(copy + 32, names);
+    put_u64(copy + 40, (n - least - class_bytes) / 4);
     put_u64(copy + n - 8, rbt_hash(copy, n - 8, 0));
     try_decode(copy, n);
     rbt_free(copy);

@@ -1,4 +1,4 @@
-/* Proves src/model/lr.c and registry.c: logistic regression's loss, gradient, labels and refusals. */
+/* Proves src/model/linear.c and registry.c: the linear models' losses, gradients, labels and refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/rng.h"
 #include "data/data.h"
 #include "data/generate.h"
@@ -19,6 +20,17 @@ static rbt_data parsed(const char *text)
     rbt_error error;
     if (rbt_data_parse_libsvm(text, strlen(text), "mem", &d, &error) != RBT_OK)
         fail_msg("%s", error.text);
+    return d;
+}
+
+static double minus_and_plus[] = {-1, 1};
+
+/* Data with the labels -1 and 1, ready for a model. */
+static rbt_data fitted(const char *text)
+{
+    rbt_data d = parsed(text);
+    rbt_shape shape = {.classes = 2, .labels = minus_and_plus};
+    assert_int_equal(rbt_shape_apply(&shape, true, &d, NULL), RBT_OK);
     return d;
 }
 
@@ -57,10 +69,18 @@ static void the_larger_label_is_yes(void **state)
         assert_int_equal(shape.cols, 2);
         assert_true(shape.bias);
         assert_int_equal(lr()->size(&shape), 3);
-        assert_true(lr()->label(&shape, 0.1) == cases[i].yes);
-        assert_true(lr()->label(&shape, -0.1) == cases[i].no);
-        assert_true(lr()->probability(&shape, 0) == 0.5);
+        assert_int_equal(shape.classes, 2);
+        assert_int_equal(lr()->outputs(&shape), 1);
+        double score = 0.1, p[2];
+        assert_true(lr()->label(&shape, &score) == 1);
+        lr()->probability(&shape, &score, p);
+        assert_true(p[1] > 0.5 && p[0] + p[1] == 1);
+        score = -0.1;
+        assert_true(lr()->label(&shape, &score) == 0);
+        assert_int_equal(rbt_shape_apply(&shape, true, &d, NULL), RBT_OK);
+        assert_true(d.label[0] == (i == 1 ? 0 : 1) && d.label[1] == (i == 1 ? 1 : 0));
         rbt_data_deinit(&d);
+        rbt_shape_deinit(&shape);
     }
 }
 
@@ -74,6 +94,7 @@ static void a_number_of_features_given_beforehand_is_kept(void **state)
     shape.cols = UINT32_MAX;
     assert_int_equal(lr()->prepare(&d, &shape, NULL), RBT_E_LIMIT);
     rbt_data_deinit(&d);
+    rbt_shape_deinit(&shape);
 }
 
 static void one_label_or_three_are_refused_with_the_labels_found(void **state)
@@ -110,6 +131,7 @@ static problem problem_init(bool bias)
     problem p = {.shape = {.bias = bias}};
     assert_int_equal(rbt_generate_lr(&o, &p.data, NULL), RBT_OK);
     assert_int_equal(lr()->prepare(&p.data, &p.shape, NULL), RBT_OK);
+    assert_int_equal(rbt_shape_apply(&p.shape, true, &p.data, NULL), RBT_OK);
     p.n = lr()->size(&p.shape);
     p.w = calloc(p.n, sizeof *p.w);
     p.gradient = calloc(p.n, sizeof *p.gradient);
@@ -125,6 +147,7 @@ static problem problem_init(bool bias)
 static void problem_deinit(problem *p)
 {
     rbt_data_deinit(&p->data);
+    rbt_shape_deinit(&p->shape);
     free(p->w);
     free(p->gradient);
     free(p->rows);
@@ -202,9 +225,9 @@ static void gradient_adds_up_over_batches_bit_for_bit(void **state)
 static void unknown_features_are_ignored(void **state)
 {
     (void)state;
-    rbt_data wide = parsed("1 1:1 2:2 3:5 900:7\n-1 4:1 4000000000:1\n"), narrow = parsed("1 1:1 2:2\n-1\n");
+    rbt_data wide = fitted("1 1:1 2:2 3:5 900:7\n-1 4:1 4000000000:1\n"), narrow = fitted("1 1:1 2:2\n-1\n");
     for (int bias = 0; bias < 2; bias++) {
-        rbt_shape shape = {.cols = 2, .bias = bias, .labels = {-1, 1}};
+        rbt_shape shape = {.cols = 2, .bias = bias, .classes = 2, .labels = minus_and_plus};
         size_t n = lr()->size(&shape);
         float *w = malloc(n * sizeof *w), *a = calloc(n, sizeof *a), *b = calloc(n, sizeof *b); /* exactly that large */
         for (size_t i = 0; i < n; i++)
@@ -214,8 +237,11 @@ static void unknown_features_are_ignored(void **state)
         assert_true(x == y);
         assert_memory_equal(a, b, n * sizeof *a);
         assert_true(lr()->loss(&shape, &wide, 0, 2, w) == x);
-        assert_true(lr()->score(&shape, &wide, 0, w) == 1.25 + (bias ? 0.75 : 0));
-        assert_true(lr()->score(&shape, &wide, 1, w) == (bias ? 0.75 : 0));
+        double score;
+        lr()->score(&shape, &wide, 0, w, &score);
+        assert_true(score == 1.25 + (bias ? 0.75 : 0));
+        lr()->score(&shape, &wide, 1, w, &score);
+        assert_true(score == (bias ? 0.75 : 0));
         free(w);
         free(a);
         free(b);
@@ -227,8 +253,8 @@ static void unknown_features_are_ignored(void **state)
 static void extreme_scores_give_finite_losses_and_nan_shows(void **state)
 {
     (void)state;
-    rbt_data d = parsed("1 1:1\n-1 1:1\n");
-    rbt_shape shape = {.cols = 1, .labels = {-1, 1}};
+    rbt_data d = fitted("1 1:1\n-1 1:1\n");
+    rbt_shape shape = {.cols = 1, .classes = 2, .labels = minus_and_plus};
     uint32_t rows[] = {0, 1};
     float w = 1e30F, gradient = 0;
     double loss = lr()->gradient(&shape, &d, rows, 2, &w, &gradient);
@@ -244,8 +270,8 @@ static void extreme_scores_give_finite_losses_and_nan_shows(void **state)
 static void descent_finds_the_optimum_known_from_theory(void **state)
 {
     (void)state;
-    rbt_data d = parsed("1 1:1\n1 1:1\n1 1:1\n-1 1:1\n");
-    rbt_shape shape = {.cols = 1, .labels = {-1, 1}};
+    rbt_data d = fitted("1 1:1\n1 1:1\n1 1:1\n-1 1:1\n");
+    rbt_shape shape = {.cols = 1, .classes = 2, .labels = minus_and_plus};
     uint32_t rows[] = {0, 1, 2, 3};
     float w = 0;
     for (int step = 0; step < 200; step++) {
@@ -256,6 +282,50 @@ static void descent_finds_the_optimum_known_from_theory(void **state)
     assert_true(fabs((double)w - log(3)) < 1e-6);
     double entropy = -(0.75 * log(0.75) + 0.25 * log(0.25));
     assert_true(fabs(lr()->loss(&shape, &d, 0, 4, &w) / 4 - entropy) < 1e-9);
+    rbt_data_deinit(&d);
+}
+
+/* A row of weight 3 counts as the row three times over, in the loss and in the gradient of every linear model. */
+static void weights_of_rows_count(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"lr", "svm", "svm2", "linear", "huber"};
+    for (size_t m = 0; m < 5; m++) {
+        const rbt_model *model = rbt_model_find(names[m]);
+        rbt_data once = fitted("1 1:1 2:2\n-1 1:-1\n"), thrice = fitted("1 1:1 2:2\n-1 1:-1\n-1 1:-1\n-1 1:-1\n");
+        rbt_shape shape = {.cols = 2, .bias = true, .delta = 1, .classes = m < 3 ? 2 : 0, .labels = minus_and_plus};
+        uint32_t rows[] = {0, 1, 2, 3};
+        float w[] = {0.5F, -0.25F, 0.125F}, a[3] = {0}, b[3] = {0};
+        once.weight = rbt_alloc(2, sizeof *once.weight);
+        once.weight[0] = 1;
+        once.weight[1] = 3;
+        double x = model->gradient(&shape, &once, rows, 2, w, a), y = model->gradient(&shape, &thrice, rows, 4, w, b);
+        assert_true(fabs(x - y) < 1e-12 && x > 0);
+        assert_true(model->loss(&shape, &once, 0, 2, w) == x);
+        for (size_t i = 0; i < 3; i++)
+            assert_true(fabsf(a[i] - b[i]) < 1e-6F);
+        rbt_data_deinit(&once);
+        rbt_data_deinit(&thrice);
+    }
+}
+
+static void regressions_predict_their_decision_value_and_take_any_number(void **state)
+{
+    (void)state;
+    rbt_data d = parsed("7.5 1:1\n7.5 2:1\n");
+    rbt_shape shape = {.bias = true, .delta = 1};
+    const rbt_model *linear = rbt_model_find("linear"), *huber = rbt_model_find("huber");
+    assert_int_equal(linear->prepare(&d, &shape, NULL), RBT_OK);
+    assert_int_equal(shape.classes, 0);
+    assert_int_equal(rbt_shape_apply(&shape, true, &d, NULL), RBT_OK);
+    assert_true(d.label[0] == 7.5F);
+    float w[] = {1, 2, 0.5F};
+    double score;
+    linear->score(&shape, &d, 0, w, &score);
+    assert_true(score == 1.5 && linear->label(&shape, &score) == 1.5);
+    assert_null(linear->probability);
+    assert_true(linear->loss(&shape, &d, 0, 1, w) == 18); /* 6^2 / 2 */
+    assert_true(huber->loss(&shape, &d, 0, 1, w) == 5.5); /* 6 - 1/2 */
     rbt_data_deinit(&d);
 }
 
@@ -272,6 +342,8 @@ int main(void)
         cmocka_unit_test(unknown_features_are_ignored),
         cmocka_unit_test(extreme_scores_give_finite_losses_and_nan_shows),
         cmocka_unit_test(descent_finds_the_optimum_known_from_theory),
+        cmocka_unit_test(weights_of_rows_count),
+        cmocka_unit_test(regressions_predict_their_decision_value_and_take_any_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

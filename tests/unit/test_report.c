@@ -353,10 +353,12 @@ static void json_lines_have_the_promised_fields(void **state)
     rbt_event clock = {.kind = RBT_EVENT_CLOCK, .progress = &run.points.at[0]};
     rbt_event eval = {
         .kind = RBT_EVENT_EVAL, .eval_clock = 2, .eval_seconds = 1, .eval_loss = 0.5, .eval_accuracy = 0.75};
+    rbt_event number = {.kind = RBT_EVENT_EVAL, .eval_loss = 2, .eval_accuracy = NAN, .eval_rmse = 1.5};
     rbt_event start = {.kind = RBT_EVENT_START}, done = {.kind = RBT_EVENT_DONE, .result = &run.result};
     rbt_jsonlines_event(&lines, &run, &start);
     rbt_jsonlines_event(&lines, &run, &clock);
     rbt_jsonlines_event(&lines, &run, &eval);
+    rbt_jsonlines_event(&lines, &run, &number);
     rbt_jsonlines_event(&lines, &run, &note);
     rbt_jsonlines_event(&lines, &run, &done);
     assert_int_equal(rbt_jsonlines_close(&lines, &error), RBT_OK);
@@ -368,6 +370,7 @@ static void json_lines_have_the_promised_fields(void **state)
     lacks(text, "out.json"); /* where output goes is no part of the job */
     contains(text, "{\"event\":\"clock\",\"clock_min\":1,\"clock_max\":2,");
     contains(text, "{\"event\":\"eval\",\"clock\":2,\"seconds\":1,\"loss\":0.5,\"accuracy\":0.75}");
+    contains(text, "\"loss\":2,\"rmse\":1.5}"); /* a model that predicts numbers */
     contains(text, "{\"event\":\"note\",\"note\":\"a \\\"note\\\"\"}");
     const char *last = strstr(text, "{\"event\":\"done\"");
     assert_non_null(last);

@@ -18,29 +18,35 @@
 #include "base/hash.h"
 #include "model/trained.h"
 
+static double minus_and_plus[] = {-1, 1}, zero_and_one[] = {0, 1};
 static float weights[] = {0.5F, -2, 1e-40F, 3.4e38F};
 
 static rbt_trained small(void)
 {
-    return (rbt_trained){
-        .model = rbt_model_find("lr"), .shape = {.cols = 3, .bias = true, .labels = {-1, 1}}, .n = 4, .w = weights};
+    return (rbt_trained){.model = rbt_model_find("lr"),
+                         .shape = {.cols = 3, .bias = true, .delta = 1, .classes = 2, .labels = minus_and_plus},
+                         .n = 4,
+                         .w = weights};
 }
 
 /* The small model, byte by byte, as docs/formats.md describes it. */
-#define SMALL_BYTES (80 + 4 * 4 + 8)
-static const unsigned char
-    golden[SMALL_BYTES] = {0x89, 'R',  'B',  'T',  '\r', '\n', 0x1a, '\n', 1,    0,    0,
-                           0,    1,    0,    0,    0,                   /* magic, version, flags: bias */
-                           3,    0,    0,    0,    0,    0,    0,    0, /* features */
-                           0,    0,    0,    0,    0,    0,    0xf0, 0xbf, 0,    0,    0,
-                           0,    0,    0,    0xf0, 0x3f,                /* labels -1 and 1 */
-                           4,    0,    0,    0,    0,    0,    0,    0, /* parameters */
-                           'l',  'r',  0,    0,    0,    0,    0,    0,    0,    0,    0,
-                           0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
-                           0,    0,    0,    0,    0,    0,    0,    0,    0,    0, /* name */
-                           0,    0,    0,    0x3f, 0,    0,    0,    0xc0, 0xc2, 0x16, 0x01,
-                           0x00, 0x9e, 0xc9, 0x7f, 0x7f, /* weights */
-                           0xd6, 0x79, 0x74, 0x22, 0x2c, 0xb2, 0x06, 0x7f /* XXH3 of the above */};
+#define SMALL_BYTES (88 + 2 * 8 + 4 * 4 + 8)
+static const unsigned char golden[SMALL_BYTES] = {
+    0x89, 'R',  'B',  'T',  '\r', '\n', 0x1a, '\n',                         /* magic */
+    2,    0,    0,    0,    1,    0,    0,    0,                            /* version, flags: bias */
+    3,    0,    0,    0,    0,    0,    0,    0,                            /* features */
+    2,    0,    0,    0,    0,    0,    0,    0,                            /* classes */
+    0,    0,    0,    0,    0,    0,    0,    0,                            /* bytes of names: labels are numbers */
+    4,    0,    0,    0,    0,    0,    0,    0,                            /* parameters */
+    'l',  'r',  0,    0,    0,    0,    0,    0,    0, 0, 0, 0, 0, 0, 0, 0, /* model's name */
+    0,    0,    0,    0,    0,    0,    0,    0,    0, 0, 0, 0, 0, 0, 0, 0, /* and the rest of its room */
+    0,    0,    0,    0,    0,    0,    0xf0, 0x3f,                         /* delta 1 */
+    0,    0,    0,    0,    0,    0,    0xf0, 0xbf,                         /* label -1 */
+    0,    0,    0,    0,    0,    0,    0xf0, 0x3f,                         /* label 1 */
+    0,    0,    0,    0x3f, 0,    0,    0,    0xc0,                         /* weights */
+    0xc2, 0x16, 0x01, 0x00, 0x9e, 0xc9, 0x7f, 0x7f,                         /* and bias */
+    0xb5, 0xf5, 0xb3, 0x43, 0xdc, 0x27, 0x5d, 0xe3,                         /* XXH3 of the above */
+};
 
 static int leave_folder(void **state)
 {
@@ -58,6 +64,12 @@ static rbt_err decode(const unsigned char *bytes, size_t n, rbt_trained *trained
     rbt_err err = rbt_trained_decode(copy, n, "mem", trained, error);
     free(copy);
     return err;
+}
+
+static void put(unsigned char *at, uint64_t x)
+{
+    for (int i = 0; i < 8; i++)
+        at[i] = (unsigned char)(x >> (8 * i));
 }
 
 /* Sets the checksum right, so that what lies behind it is reached. */
@@ -97,7 +109,11 @@ static void a_large_model_loads_as_the_same(void **state)
     assert_non_null(w);
     for (size_t i = 0; i < n; i++)
         w[i] = 1.0F / (float)(i + 1);
-    rbt_trained t = {.model = rbt_model_find("lr"), .shape = {.cols = n, .labels = {0, 1}}, .n = n, .w = w}, back;
+    rbt_trained t = {.model = rbt_model_find("lr"),
+                     .shape = {.cols = n, .classes = 2, .labels = zero_and_one},
+                     .n = n,
+                     .w = w},
+                back;
     assert_int_equal(rbt_trained_save(&t, "m", NULL), RBT_OK);
     assert_int_equal(rbt_trained_load("m", &back, NULL), RBT_OK);
     assert_memory_equal(back.w, w, n * sizeof *w);
@@ -116,6 +132,69 @@ static void the_bytes_are_those_of_the_format(void **state)
     assert_int_equal(fread(bytes, 1, sizeof bytes, f), SMALL_BYTES);
     assert_int_equal(fclose(f), 0);
     assert_memory_equal(bytes, golden, SMALL_BYTES);
+}
+
+/* A model with words as classes, and one that predicts numbers. */
+static void names_of_classes_and_regression_load_as_the_same(void **state)
+{
+    (void)state;
+    static char *names[] = {"cat", "dog", "zebra finch"};
+    float w[9];
+    for (size_t i = 0; i < 9; i++)
+        w[i] = (float)i;
+    rbt_trained t = {.model = rbt_model_find("softmax"),
+                     .shape = {.cols = 2, .bias = true, .unit_rows = true, .classes = 3, .names = names},
+                     .n = 9,
+                     .w = w};
+    rbt_trained back;
+    assert_int_equal(rbt_trained_save(&t, "m", NULL), RBT_OK);
+    assert_int_equal(rbt_trained_load("m", &back, NULL), RBT_OK);
+    assert_ptr_equal(back.model, t.model);
+    assert_true(back.shape.unit_rows && back.shape.bias && back.shape.classes == 3 && back.shape.labels == NULL);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(back.shape.names[i], names[i]);
+    assert_memory_equal(back.w, w, sizeof w);
+    rbt_trained_deinit(&back);
+    t = (rbt_trained){.model = rbt_model_find("huber"), .shape = {.cols = 9, .delta = 0.25}, .n = 9, .w = w};
+    assert_int_equal(rbt_trained_save(&t, "m", NULL), RBT_OK);
+    assert_int_equal(rbt_trained_load("m", &back, NULL), RBT_OK);
+    assert_true(back.shape.delta == 0.25 && back.shape.classes == 0 && !back.shape.bias);
+    rbt_trained_deinit(&back);
+}
+
+/* What fits the length and the checksum but no model: a classifier without classes, a regression with them. */
+static void classes_that_do_not_fit_the_model_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        uint64_t classes, names;
+        const char *piece;
+    } bad[] = {{"softmax", 0, 0, "classes"}, {"softmax", 1, 0, "class"},  {"lr", 0, 0, "classes"},
+               {"lr", 3, 0, "classes"},      {"linear", 2, 0, "classes"}, {"linear", 0, 4, "names"},
+               {"softmax", 2, 3, "name"},    {"softmax", 2, 5, "names"}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        size_t class_bytes = bad[i].names > 0 ? bad[i].names : 8 * bad[i].classes;
+        size_t features = 4, params = features * (strcmp(bad[i].model, "softmax") == 0 ? bad[i].classes : 1);
+        size_t n = 88 + class_bytes + 4 * params + 8;
+        unsigned char bytes[256] = {0};
+        memcpy(bytes, golden, 12);
+        put(bytes + 16, features);
+        put(bytes + 24, bad[i].classes);
+        put(bytes + 32, bad[i].names);
+        put(bytes + 40, params);
+        memcpy(bytes + 48, bad[i].model, strlen(bad[i].model));
+        memcpy(bytes + 88, "a\0b\0c", bad[i].names);
+        for (size_t k = 0; bad[i].names == 0 && k < bad[i].classes; k++)
+            put(bytes + 88 + 8 * k, UINT64_C(0x3ff0000000000000) + k);
+        seal(bytes, n);
+        rbt_trained t;
+        rbt_error error;
+        if (decode(bytes, n, &t, &error) != RBT_E_DATA)
+            fail_msg("case %zu is taken", i);
+        if (strstr(error.text, bad[i].piece) == NULL)
+            fail_msg("'%s' is not in: %s", bad[i].piece, error.text);
+    }
 }
 
 static void every_damaged_bit_is_detected(void **state)
@@ -150,12 +229,6 @@ static void every_truncation_and_every_addition_is_detected(void **state)
     }
 }
 
-static void put(unsigned char *at, uint64_t x)
-{
-    for (int i = 0; i < 8; i++)
-        at[i] = (unsigned char)(x >> (8 * i));
-}
-
 /* A right checksum does not make a hostile file right. */
 static void every_field_is_checked_behind_a_right_checksum(void **state)
 {
@@ -166,20 +239,27 @@ static void every_field_is_checked_behind_a_right_checksum(void **state)
         rbt_err code;
         const char *piece;
     } bad[] = {
-        {12, 3, RBT_E_UNSUPPORTED, "flags"},
+        {12, 5, RBT_E_UNSUPPORTED, "flags"},
         {16, 4, RBT_E_DATA, "parameters"},
         {16, UINT64_MAX, RBT_E_LIMIT, "features"},
         {16, UINT32_MAX, RBT_E_LIMIT, "features"},
-        {24, 0x7ff8000000000000, RBT_E_DATA, "labels"}, /* NaN */
-        {32, 0x7ff0000000000000, RBT_E_DATA, "labels"}, /* infinity */
-        {24, 0x3ff0000000000000, RBT_E_DATA, "labels"}, /* both the same */
-        {40, 5, RBT_E_DATA, "promises 5"},
+        {24, 1, RBT_E_DATA, "promises 1 classes"},
+        {24, UINT64_MAX, RBT_E_DATA, "promises"},
+        {24, 0x1000000000000002, RBT_E_DATA, "promises"}, /* times eight it would fit */
+        {32, 16, RBT_E_DATA, "name of class"},            /* the labels' bytes as names: they do not ascend */
+        {32, UINT64_MAX, RBT_E_DATA, "promises"},
+        {88, 0x7ff8000000000000, RBT_E_DATA, "labels"},  /* NaN */
+        {96, 0x7ff0000000000000, RBT_E_DATA, "labels"},  /* infinity */
+        {88, 0x3ff0000000000000, RBT_E_DATA, "labels"},  /* both the same */
+        {80, 0x7ff8000000000000, RBT_E_DATA, "byte 80"}, /* delta NaN */
+        {80, 0xbff0000000000000, RBT_E_DATA, "byte 80"}, /* delta below zero */
+        {40, 5, RBT_E_DATA, "5 parameters"},
         {40, UINT64_MAX, RBT_E_DATA, "promises"},
         {40, UINT64_C(0x4000000000000004), RBT_E_DATA, "promises"}, /* times four it would fit */
         {48, 'l', RBT_E_UNSUPPORTED, "kind"},
         {48, 0, RBT_E_UNSUPPORTED, "kind"},
         {48, UINT64_C(0x7800000000726c), RBT_E_DATA, "byte 54 should be zero"},
-        {80, 0x7f800000, RBT_E_DATA, "parameter 0 is not finite"},
+        {104, 0x7f800000, RBT_E_DATA, "parameter 0 is not finite"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         unsigned char bytes[SMALL_BYTES];
@@ -212,9 +292,9 @@ static void a_newer_version_is_told_apart_from_damage(void **state)
     rbt_trained t;
     rbt_error error;
     memcpy(bytes, golden, sizeof bytes);
-    bytes[8] = 2;
+    bytes[8] = 3;
     assert_int_equal(decode(bytes, sizeof bytes, &t, &error), RBT_E_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "format version 2"));
+    assert_non_null(strstr(error.text, "format version 3"));
 }
 
 static void files_that_are_no_models_are_named(void **state)
@@ -253,7 +333,8 @@ static void a_model_that_does_not_fit_leaves_the_old_one(void **state)
     float *w = calloc(n, sizeof *w);
     assert_non_null(w);
     rbt_trained old = small(), back;
-    rbt_trained t = {.model = rbt_model_find("lr"), .shape = {.cols = n, .labels = {0, 1}}, .n = n, .w = w};
+    rbt_trained t = {
+        .model = rbt_model_find("lr"), .shape = {.cols = n, .classes = 2, .labels = zero_and_one}, .n = n, .w = w};
     assert_int_equal(rbt_trained_save(&old, "m", NULL), RBT_OK);
     struct rlimit before, tight;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -303,6 +384,8 @@ int main(void)
         IN_FOLDER(a_saved_model_loads_as_the_same),
         IN_FOLDER(a_large_model_loads_as_the_same),
         IN_FOLDER(the_bytes_are_those_of_the_format),
+        IN_FOLDER(names_of_classes_and_regression_load_as_the_same),
+        cmocka_unit_test(classes_that_do_not_fit_the_model_are_refused),
         cmocka_unit_test(every_damaged_bit_is_detected),
         cmocka_unit_test(every_truncation_and_every_addition_is_detected),
         cmocka_unit_test(every_field_is_checked_behind_a_right_checksum),

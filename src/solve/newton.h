@@ -1,0 +1,24 @@
+/* Newton's method with conjugate gradients, for few parameters and smooth losses: whole passes over the data, in which
+ * each thread adds up its rows; no step size, no scaling of features needed.
+ *
+ * An iteration solves the quadratic model roughly (preconditioned by its diagonal), then shortens the step until the
+ * objective falls, which costs no further pass. Called by shared.c. Always holds: the objective never rises. Proved by
+ * tests/unit/test_solve.c (known optima, agreement with sdca).
+ */
+#ifndef RBT_SOLVE_NEWTON_H
+#define RBT_SOLVE_NEWTON_H
+
+#include "solve/problem.h"
+
+typedef struct rbt_newton rbt_newton;
+
+/* Can it: is the loss smooth, and is there no l1? */
+bool rbt_newton_fits(const rbt_problem *problem);
+
+rbt_err rbt_newton_create(const rbt_problem *problem, rbt_team *team, rbt_newton **newton, rbt_error *error);
+void rbt_newton_destroy(rbt_newton *newton);
+
+/* One iteration on `w`; the objective afterwards, and how many passes over the data it took. */
+double rbt_newton_iterate(rbt_newton *newton, float *w, uint64_t *passes);
+
+#endif

@@ -1,0 +1,78 @@
+#!/bin/sh
+# rubato eval: metrics agree with their definitions on what predict says, fit the model, and compare with a baseline.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+small_data
+expect 0 train lr --data data.svm --workers 1 --epochs 20 --lr 2 --out model.rbt --quiet
+expect 0 train lr --data data.svm --workers 1 --epochs 1 --lr 0.1 --out first.rbt --quiet
+expect 0 predict --model model.rbt --data data.svm --as score --out scores
+expect 0 eval --model model.rbt --data data.svm --json all.json
+prints 'true \ predicted'
+python3 - <<'PYTHON' || fail 'eval disagrees with the definitions'
+import json, math
+said = json.load(open("all.json"))
+rows = [(float(a.split()[0]) > 0, float(b)) for a, b in zip(open("data.svm"), open("scores"))]
+tp = sum(y and z > 0 for y, z in rows)
+fp = sum(not y and z > 0 for y, z in rows)
+fn = sum(y and z <= 0 for y, z in rows)
+tn = len(rows) - tp - fp - fn
+yes, no = [z for y, z in rows if y], [z for y, z in rows if not y]
+auc = sum((a > b) + (a == b) / 2 for a in yes for b in no) / len(yes) / len(no)
+loss = sum(math.log1p(math.exp(-z if y else z)) for y, z in rows) / len(rows)
+wanted = {"accuracy": (tp + tn) / len(rows), "auc": auc, "precision": tp / (tp + fp), "recall": tp / (tp + fn),
+          "f1": 2 * tp / (2 * tp + fp + fn), "logloss": loss, "loss": loss}
+for name, value in wanted.items():
+    assert abs(said[name] - value) < 1e-6, (name, said[name], value)
+assert said["confusion"] == [[tn, fp], [fn, tp]] and said["labels"] == [-1, 1] and said["rows"] == len(rows)
+assert "rmse" not in said and "baseline" not in said
+PYTHON
+
+# some metrics only, and refusals of those that do not fit
+expect 0 eval --model model.rbt --data data.svm --metric auc,f1
+[ "$(wc -l <"$out")" -eq 3 ] || fail 'more than was asked for'
+expect 2 eval --model model.rbt --data data.svm --metric rmse
+says 'rmse is for models that predict numbers'
+expect 2 eval --model model.rbt --data data.svm --metric acuracy
+says "did you mean 'accuracy'?"
+expect 2 eval --model model.rbt --data data.svm --metric accuracy,
+says "--metric '' is unknown"
+expect 2 eval --model model.rbt --data data.svm --metric something-very-long-that-is-no-metric-at-all
+says 'is unknown; there are loss, logloss'
+
+# beside another model; JSON alone on the standard output
+expect 0 eval --model model.rbt --data data.svm --baseline first.rbt
+prints 'baseline'
+expect 0 eval --model model.rbt --data data.svm --baseline first.rbt --json -
+check "$out" 'len(lines) == 1 and first["ratio"]["loss"] == first["loss"] / first["baseline"]["loss"]'
+check "$out" 'first["ratio"]["loss"] < 1 < first["ratio"]["accuracy"]'
+expect 0 eval --model model.rbt --data data.svm --baseline model.rbt --json same.json
+check same.json 'all(r == 1 for r in first["ratio"].values())'
+
+# numbers instead of classes: rmse in eval and while training
+awk '{ $1 = $1 * 3 + NR % 7; print }' data.svm >numbers.svm
+expect 0 train linear --data numbers.svm --valid numbers.svm --workers 1 --epochs 5 --lr 0.1 --out linear.rbt --json run.json
+prints 'rmse'
+check run.json 'all("accuracy" not in e and e["rmse"] > 0 for e in events("eval")) and events("eval")'
+expect 0 eval --model linear.rbt --data numbers.svm --json linear.json
+check linear.json 'abs(first["rmse"] ** 2 / 2 - first["loss"]) < 1e-9 and "accuracy" not in first and first["r2"] < 1'
+expect 2 eval --model linear.rbt --data numbers.svm --metric auc
+says 'use rmse'
+expect 2 eval --model linear.rbt --data numbers.svm --metric confusion
+says 'confusion is for 2 to'
+expect 2 eval --model linear.rbt --data numbers.svm --baseline model.rbt
+says 'two of a kind'
+
+# three classes
+awk '{ $1 = ($1 > 0) + (NR % 5 == 0); print }' data.svm >three.svm
+expect 0 train softmax --data three.svm --workers 1 --epochs 5 --lr 0.5 --out softmax.rbt --quiet
+expect 0 eval --model softmax.rbt --data three.svm --json three.json
+check three.json 'len(first["confusion"]) == 3 and sum(map(sum, first["confusion"])) == 400 and "auc" not in first'
+expect 2 eval --model softmax.rbt --data three.svm --metric auc
+says 'the model has 3'
+expect 1 eval --model model.rbt --data three.svm
+says 'has the label 2'
+
+# where the JSON cannot go
+expect 1 eval --model model.rbt --data data.svm --json no/such/folder
+says 'no/such/folder'
