@@ -293,6 +293,13 @@ typedef struct rbt_result {
     bool has_table_sum;
     uint64_t seed;
     uint64_t events; /* simulator: events handled */
+
+    uint32_t folds;   /* cross-validation: so many; the rest is of the model trained on all rows */
+    double fold_loss; /* on the rows left out: mean over the folds, and standard deviation */
+    double fold_loss_deviation;
+    double fold_score; /* likewise: accuracy, or the root of the mean squared error */
+    double fold_score_deviation;
+
     uint32_t threads;
     uint32_t servers;
     size_t workers;

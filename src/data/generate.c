@@ -84,11 +84,11 @@ static rbt_err world_init(world *w, const rbt_generate_options *o, rbt_error *er
 
     rng = rbt_rng_stream(o->seed, RBT_STREAM_GENERATE, STREAM_TRUTH);
     for (size_t k = 0; k < o->cols; k++) {
-        w->rarity[w->column[k]] = (float)(1 + rbt_log((double)k + 1));
+        w->rarity[w->column[k]] = (float)(1 + rbt_ln((double)k + 1));
         if (rbt_rng_f64(&rng) < TRUTH_DENSITY)
             w->truth[w->column[k]] = (float)(TRUTH_SCALE * rbt_rng_normal(&rng));
     }
-    double log_end = rbt_log((double)o->cols + 1);
+    double log_end = rbt_ln((double)o->cols + 1);
     w->span = even_logarithm(o->skew) ? log_end : rbt_exp((1 - o->skew) * log_end) - 1;
     return RBT_OK;
 }
@@ -100,7 +100,7 @@ static size_t draw_rank(const world *w, rbt_rng *rng)
     if (even_logarithm(skew))
         x = rbt_exp(u * w->span);
     else
-        x = rbt_exp(rbt_log(1 + u * w->span) / (1 - skew));
+        x = rbt_exp(rbt_ln(1 + u * w->span) / (1 - skew));
     if (!(x < (double)w->options->cols + 1))
         return w->options->cols - 1;
     return x < 1 ? 0 : (size_t)x - 1;

@@ -45,16 +45,24 @@ static rbt_err bench_init(bench *b, const rbt_generate_options *data, uint32_t w
     rbt_err err = rbt_generate_lr(data, &b->data, error);
 
     rbt_options_init(&b->options);
+    b->options.optimizer = RBT_OPTIMIZER_SGD; /* what is settled from data elsewhere */
+    b->options.decay = RBT_DECAY_NONE;
+    b->options.lr = 0.5;
+    b->options.batch = 10;
+    b->options.batch_percent = true;
     if (err == RBT_OK)
         err = rbt_shards_create(&b->data, workers, 1, &b->shards, error);
     b->training =
         (rbt_training){.options = &b->options, .model = rbt_model_find("lr"), .data = &b->data, .shards = &b->shards};
     if (err == RBT_OK)
         err = b->training.model->prepare(&b->data, &b->training.shape, error);
+    if (err == RBT_OK)
+        err = rbt_shape_apply(&b->training.shape, true, &b->data, error);
     if (err != RBT_OK)
         return err;
     b->training.shape.bias = true;
-    b->training.n = b->training.model->size(&b->training.shape);
+    b->training.problem = rbt_problem_of(b->training.model, &b->training.shape, &b->data, 0, 0);
+    b->training.n = b->training.problem.n;
     spec.cols = b->training.n;
     b->topology = (rbt_topology){.workers = workers, .servers = servers};
     return rbt_topology_init(&b->topology, &spec, 1, &rule, error);

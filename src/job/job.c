@@ -61,7 +61,11 @@ bool rbt_job_option(const rbt_job *job, size_t i, const char **name, const char 
 
 void rbt_job_interrupt(rbt_job *job)
 {
+    rbt_job *child = atomic_load(&job->child);
+
     atomic_store(&job->interrupted, true);
+    if (child != NULL)
+        atomic_store(&child->interrupted, true);
 }
 
 const rbt_result *rbt_job_result(const rbt_job *job)

@@ -3,11 +3,13 @@
 #include "job/run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "model/metrics.h"
+#include "model/model.h"
 
 /* --------------------------------------------------------------------------------------------------- events */
 
@@ -262,11 +264,115 @@ static rbt_err train(rbt_model_run *r, rbt_error *error)
     return RBT_OK;
 }
 
+/* From data that was read to a result. */
+static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
+{
+    rbt_job *job = r->job;
+    double load_seconds;
+    rbt_err err = set_up(r, error);
+
+    load_seconds =
+        job->options.runtime == RBT_RUNTIME_SIM ? 0 : now_seconds() - started; /* sim: the same bytes each run */
+    if (err == RBT_OK) {
+        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
+        err = train(r, error);
+    }
+    if (err == RBT_OK) {
+        fill_result(r, load_seconds);
+        keep_model(r);
+    }
+    return err;
+}
+
+/* ---------------------------------------------------------------------------------------------------- folds */
+
+/* How a fold's model did on the rows it has not seen: the last evaluation. */
+typedef struct fold_outcome {
+    double loss;
+    double score;
+} fold_outcome;
+
+static void on_fold_event(void *context, const rbt_event *event)
+{
+    fold_outcome *outcome = context;
+
+    if (event->kind == RBT_EVENT_EVAL)
+        *outcome = (fold_outcome){event->eval_loss, isnan(event->eval_rmse) ? event->eval_accuracy : event->eval_rmse};
+}
+
+static rbt_err run_fold(rbt_job *job, const rbt_loaded *whole, uint32_t fold, fold_outcome *outcome, rbt_error *error)
+{
+    rbt_job *child = rbt_job_create(NULL);
+    rbt_model_run r = {.job = child};
+    rbt_err err;
+
+    rbt_options_copy(&child->options, &job->options);
+    child->options.folds = 0;
+    child->handler = on_fold_event;
+    child->context = outcome;
+    atomic_store(&job->child, child);
+    err = rbt_setup_init(&r.setup, &child->options, error);
+    if (err == RBT_OK)
+        err = rbt_loaded_fold(&r.loaded, whole, &job->options, fold, error);
+    if (err == RBT_OK)
+        err = run_read(&r, now_seconds(), error);
+    atomic_store(&job->child, NULL);
+    tear_down(&r);
+    rbt_job_destroy(child);
+    if (err == RBT_OK && atomic_load(&job->interrupted))
+        err = rbt_fail(error, RBT_E_INTERRUPTED, "interrupted in fold %u of %u; there is no result", fold + 1,
+                       job->options.folds);
+    return err;
+}
+
+static void note_fold(rbt_job *job, const rbt_model *model, uint32_t fold, const fold_outcome *outcome)
+{
+    char text[128];
+    bool classes = rbt_model_is_classifier(model);
+
+    snprintf(text, sizeof text, "fold %u of %u: loss %.6g, %s %.6g on the rows left out", fold + 1, job->options.folds,
+             outcome->loss, classes ? "accuracy" : "rmse", outcome->score);
+    rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = text});
+}
+
+/* Mean and standard deviation of n numbers that lie `stride` apart. */
+static void spread(const double *values, size_t n, size_t stride, double *mean, double *deviation)
+{
+    double sum = 0, squares = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += values[i * stride];
+    *mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (values[i * stride] - *mean) * (values[i * stride] - *mean);
+    *deviation = sqrt(squares / (double)n);
+}
+
+/* Trains once per fold; the outcome goes to the result. */
+static rbt_err cross_validate(rbt_job *job, const rbt_loaded *whole, rbt_result *folded, rbt_error *error)
+{
+    uint32_t folds = job->options.folds;
+    fold_outcome *outcomes = rbt_alloc(folds, sizeof *outcomes);
+    rbt_err err = RBT_OK;
+
+    for (uint32_t k = 0; err == RBT_OK && k < folds; k++) {
+        err = run_fold(job, whole, k, &outcomes[k], error);
+        if (err == RBT_OK)
+            note_fold(job, whole->model, k, &outcomes[k]);
+    }
+    folded->folds = folds;
+    spread(&outcomes->loss, folds, 2, &folded->fold_loss, &folded->fold_loss_deviation);
+    spread(&outcomes->score, folds, 2, &folded->fold_score, &folded->fold_score_deviation);
+    rbt_free(outcomes);
+    return err;
+}
+
 rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt_error *error)
 {
-    double started = now_seconds(), load_seconds;
+    double started = now_seconds();
     rbt_error discarded;
     rbt_model_run r = {.job = job};
+    rbt_result folded = {0};
     rbt_log log = rbt_job_log(job);
     rbt_err err;
 
@@ -279,17 +385,20 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
         err = rbt_setup_init(&r.setup, &job->options, error);
     if (err == RBT_OK)
         err = rbt_loaded_read(&r.loaded, &job->options, &log, error);
-    if (err == RBT_OK)
-        err = set_up(&r, error);
-    load_seconds =
-        job->options.runtime == RBT_RUNTIME_SIM ? 0 : now_seconds() - started; /* sim: the same bytes each run */
-    if (err == RBT_OK) {
-        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
-        err = train(&r, error);
+    if (err == RBT_OK && job->options.folds > 0) {
+        double before = now_seconds();
+
+        err = cross_validate(job, &r.loaded, &folded, error);
+        started += now_seconds() - before; /* folds are not loading */
     }
+    if (err == RBT_OK)
+        err = run_read(&r, started, error);
     if (err == RBT_OK) {
-        fill_result(&r, load_seconds);
-        keep_model(&r);
+        job->result.folds = folded.folds;
+        job->result.fold_loss = folded.fold_loss;
+        job->result.fold_loss_deviation = folded.fold_loss_deviation;
+        job->result.fold_score = folded.fold_score;
+        job->result.fold_score_deviation = folded.fold_score_deviation;
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_DONE, .job = job, .result = &job->result});
         err = judge(job, error);
     }

@@ -96,7 +96,7 @@ static double split(double x, int *k)
     return m;
 }
 
-double rbt_log(double x)
+double rbt_ln(double x)
 {
     if (!(x > 0))
         return x == 0 ? -(double)INFINITY : (double)NAN;

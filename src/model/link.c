@@ -60,7 +60,7 @@ static double logistic_dual(double a, double z, double y, double q, double delta
 /* t log t, continued to 0. */
 static double entropy(double t)
 {
-    return t > 0 ? t * rbt_log(t) : 0;
+    return t > 0 ? t * rbt_ln(t) : 0;
 }
 
 static double logistic_conjugate(double a, double y, double delta)

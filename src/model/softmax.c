@@ -53,7 +53,7 @@ double rbt_softmax(double *z, size_t n, size_t label)
     }
     for (size_t k = 0; k < n; k++)
         z[k] /= sum;
-    return rbt_log(sum) + top - wanted;
+    return rbt_ln(sum) + top - wanted;
 }
 
 static inline double weight_of(const rbt_data *data, size_t row)

@@ -150,6 +150,13 @@ void rbt_jsonlines_result(rbt_json *json, const rbt_recorder *run)
     else
         rbt_json_null(json, "reached");
     rbt_json_bool(json, "interrupted", r->interrupted);
+    if (r->folds > 0) {
+        rbt_json_count(json, "folds", r->folds);
+        rbt_json_real(json, "fold_loss", r->fold_loss);
+        rbt_json_real(json, "fold_loss_deviation", r->fold_loss_deviation);
+        rbt_json_real(json, "fold_score", r->fold_score);
+        rbt_json_real(json, "fold_score_deviation", r->fold_score_deviation);
+    }
     rbt_json_hex(json, "param_hash", r->param_hash);
     if (r->has_table_sum)
         rbt_json_integer(json, "table_sum", r->table_sum);

@@ -26,6 +26,12 @@ static void line_of(FILE *file, const char *name, const char *value)
         fprintf(file, "  %-10s %s\n", name, value);
 }
 
+/* Without servers there is no rule, nothing is sent, and nothing is stale. */
+static bool in_shared_memory(const rbt_recorder *run)
+{
+    return run->settings.count > 0 && rbt_recorder_setting(run, "rule", NULL) == NULL;
+}
+
 static void protocol_text(const rbt_recorder *run, char *text, size_t room)
 {
     const char *sync = rbt_recorder_setting(run, "sync", "?");
@@ -34,6 +40,10 @@ static void protocol_text(const rbt_recorder *run, char *text, size_t room)
     const char *eager = rbt_recorder_setting(run, "eager", "off");
     const char *partition = rbt_recorder_setting(run, "partition-sync", "off");
 
+    if (in_shared_memory(run)) {
+        snprintf(text, room, "%s in shared memory", sync);
+        return;
+    }
     snprintf(text, room, "%s%s%s, rule %s%s%s%s%s", sync, staleness != NULL ? " with staleness " : "",
              staleness != NULL ? staleness : "", rbt_recorder_setting(run, "rule", "?"),
              rate != NULL ? " with factor " : "", rate != NULL ? rate : "",
@@ -48,8 +58,16 @@ static void length_text(const rbt_recorder *run, char *text, size_t room)
     const char *size = rbt_recorder_setting(run, "batch", "?");
     char length[64], per_clock[64], batch[64];
 
+    const char *tolerance = rbt_recorder_setting(run, "tolerance", "0");
+
     plural(length, sizeof length, clocks != NULL ? clocks : rbt_recorder_setting(run, "epochs", "?"),
            clocks != NULL ? "clock" : "epoch");
+    if (in_shared_memory(run)) {
+        bool ends = strcmp(tolerance, "0") != 0;
+        snprintf(text, room, "%s%s%s%s", ends ? "until within " : "", ends ? tolerance : "",
+                 ends ? " of the optimum, at most " : "", length);
+        return;
+    }
     snprintf(batch, sizeof batch, "%.40s%s", size, strchr(size, '%') != NULL ? " of the" : "");
     if (strcmp(batches, "pass") == 0)
         snprintf(per_clock, sizeof per_clock, "one pass");
@@ -58,6 +76,34 @@ static void length_text(const rbt_recorder *run, char *text, size_t room)
     else
         snprintf(per_clock, sizeof per_clock, "%.40s batches", batches);
     snprintf(text, room, "%s, batches of %s rows, %s per clock", length, batch, per_clock);
+}
+
+/* A setting that is a number, with few digits: what was worked out from the data has many. */
+static const char *few_digits(const rbt_recorder *run, const char *name, char text[RBT_CELL_ROOM])
+{
+    const char *value = rbt_recorder_setting(run, name, "0");
+    char *end = NULL;
+    double number = strtod(value, &end);
+
+    if (end == value || *end != '\0')
+        return value;
+    snprintf(text, RBT_CELL_ROOM, "%.4g", number);
+    return text;
+}
+
+static void learning_text(const rbt_recorder *run, char *text, size_t room)
+{
+    const char *rate = rbt_recorder_setting(run, "lr", NULL), *l1 = rbt_recorder_setting(run, "l1", NULL);
+    const char *normalize = rbt_recorder_setting(run, "normalize", NULL);
+    char digits[RBT_CELL_ROOM], l2[RBT_CELL_ROOM], steps[160] = "";
+
+    if (rate != NULL)
+        snprintf(steps, sizeof steps, ", step size %.40s, decay %.40s", few_digits(run, "lr", digits),
+                 rbt_recorder_setting(run, "decay", "none"));
+    snprintf(text, room, "%s%s, l2 %s%s%s%s%s%s", rbt_recorder_setting(run, "optimizer", "sgd"), steps,
+             few_digits(run, "l2", l2), l1 != NULL ? ", l1 " : "", l1 != NULL ? l1 : "",
+             normalize != NULL ? ", normalised: " : "", normalize != NULL ? normalize : "",
+             strcmp(rbt_recorder_setting(run, "no-bias", "false"), "true") == 0 ? ", no bias" : "");
 }
 
 void rbt_summary_configuration(const rbt_recorder *run, FILE *file)
@@ -69,16 +115,17 @@ void rbt_summary_configuration(const rbt_recorder *run, FILE *file)
     fprintf(file, "  %-10s %s on %s%s%s\n", "job", rbt_recorder_setting(run, "model", "?"),
             rbt_recorder_setting(run, "data", "?"), valid != NULL ? ", validated on " : "", valid != NULL ? valid : "");
     plural(workers, sizeof workers, rbt_recorder_setting(run, "workers", "?"), "worker");
-    plural(servers, sizeof servers, rbt_recorder_setting(run, "servers", "?"), "server");
+    if (in_shared_memory(run))
+        snprintf(servers, sizeof servers, "no servers");
+    else
+        plural(servers, sizeof servers, rbt_recorder_setting(run, "servers", "?"), "server");
     fprintf(file, "  %-10s %s, %s, %s%s%s\n", "runtime", rbt_recorder_setting(run, "runtime", "?"), workers, servers,
             net != NULL ? ", " : "", net != NULL ? net : "");
     protocol_text(run, text, sizeof text);
     line_of(file, "protocol", text);
     length_text(run, text, sizeof text);
     line_of(file, "length", text);
-    snprintf(text, sizeof text, "step size %s, decay %s, l2 %s%s", rbt_recorder_setting(run, "lr", "?"),
-             rbt_recorder_setting(run, "decay", "none"), rbt_recorder_setting(run, "l2", "0"),
-             strcmp(rbt_recorder_setting(run, "no-bias", "false"), "true") == 0 ? ", no bias" : "");
+    learning_text(run, text, sizeof text);
     line_of(file, "learning", text);
     line_of(file, "stragglers", rbt_recorder_setting(run, "straggler", NULL));
     line_of(file, "faults", rbt_recorder_setting(run, "faults", NULL));
@@ -105,6 +152,7 @@ void rbt_progress_line_clear(rbt_progress_line *line)
 static void draw(rbt_progress_line *line, const rbt_progress *p, const char *prefix)
 {
     char clocks[64], loss[RBT_CELL_ROOM], rate[RBT_CELL_ROOM], wait[RBT_CELL_ROOM], bytes[RBT_CELL_ROOM], eval[96] = "";
+    char sent[64] = "";
 
     if (p->clock_min == p->clock_max)
         snprintf(clocks, sizeof clocks, "%" PRIu64, p->clock_min);
@@ -118,10 +166,12 @@ static void draw(rbt_progress_line *line, const rbt_progress *p, const char *pre
         snprintf(loss, sizeof loss, "%.6g", p->loss);
     else
         snprintf(loss, sizeof loss, "-");
-    fprintf(line->file, "%s%sclock %-9s loss %-9s %8s rows/s  wait %6s  stale %4.1f  sent %8s%s%s",
-            line->redraw ? "\r" : "", prefix, clocks, loss, rbt_show_count(rate, p->samples_per_second),
-            rbt_show_percent(wait, p->wait_fraction), isfinite(p->staleness_mean) ? p->staleness_mean : 0,
-            rbt_show_bytes(bytes, (double)p->bytes_sent), eval, line->redraw ? "\033[K" : "\n");
+    if (p->bytes_sent > 0)
+        snprintf(sent, sizeof sent, "  stale %4.1f  sent %8s", isfinite(p->staleness_mean) ? p->staleness_mean : 0,
+                 rbt_show_bytes(bytes, (double)p->bytes_sent));
+    fprintf(line->file, "%s%sclock %-9s loss %-9s %8s rows/s  wait %6s%s%s%s", line->redraw ? "\r" : "", prefix, clocks,
+            loss, rbt_show_count(rate, p->samples_per_second), rbt_show_percent(wait, p->wait_fraction), sent, eval,
+            line->redraw ? "\033[K" : "\n");
     line->dirty = line->redraw;
     fflush(line->file);
 }
@@ -288,6 +338,7 @@ static void straggler_lines(const rbt_recorder *run, FILE *file)
                 strcmp(sync, "ssp") == 0   ? (n > 0 ? "nobody waited for them: the bound on staleness left them behind"
                                                     : "staleness did not help here: nobody was slow and nobody waited")
                 : strcmp(sync, "asp") == 0 ? "nobody waited: asp never does"
+                : in_shared_memory(run)    ? "nobody waited"
                                            : "nobody waited: staleness would not help here",
                 rbt_show_percent(cell, r->wait_fraction));
     else if (r->workers > 1)
@@ -311,6 +362,16 @@ static void target_line(const rbt_recorder *run, FILE *file)
         fprintf(file, "  target     loss %s not reached\n", rbt_recorder_setting(run, "target-loss", "?"));
 }
 
+static void folds_line(const rbt_recorder *run, FILE *file)
+{
+    const rbt_result *r = &run->result;
+    const char *model = rbt_recorder_setting(run, "model", "");
+    bool number = strcmp(model, "linear") == 0 || strcmp(model, "huber") == 0;
+
+    fprintf(file, "  folds      %u: loss %.6g +- %.2g, %s %.6g +- %.2g on the rows left out\n", r->folds, r->fold_loss,
+            r->fold_loss_deviation, number ? "rmse" : "accuracy", r->fold_score, r->fold_score_deviation);
+}
+
 void rbt_summary_result(const rbt_recorder *run, FILE *file)
 {
     const rbt_result *r = &run->result;
@@ -328,8 +389,9 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file)
         fprintf(file, " (and %s to load)\n", rbt_show_seconds(b, r->load_seconds));
     fprintf(file, "  updates    %" PRIu64 ", %s each, %s rows/s\n", r->updates,
             rbt_show_seconds(a, r->seconds_per_update), rbt_show_count(b, r->samples_per_second));
-    fprintf(file, "  sent       %s in %s messages\n", rbt_show_bytes(a, (double)r->bytes_sent),
-            rbt_show_count(b, (double)r->messages));
+    if (!in_shared_memory(run))
+        fprintf(file, "  sent       %s in %s messages\n", rbt_show_bytes(a, (double)r->bytes_sent),
+                rbt_show_count(b, (double)r->messages));
     fprintf(file, "  loss       %.6g, minobj %s, varobj %s\n", r->loss, rbt_show_real(a, r->minobj),
             rbt_show_real(b, r->varobj));
     if (run->evaluations.count > 0) {
@@ -339,7 +401,10 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file)
         else
             fprintf(file, "  validation loss %.6g, accuracy %s\n", e->loss, rbt_show_percent(a, e->accuracy));
     }
-    fprintf(file, "  clock gap  %" PRIu64 " at most\n", r->max_gap);
+    if (r->folds > 0)
+        folds_line(run, file);
+    if (!in_shared_memory(run))
+        fprintf(file, "  clock gap  %" PRIu64 " at most\n", r->max_gap);
     if (r->peak_versions > 0)
         fprintf(file, "  versions   %" PRIu64 " alive at most, %s on a server beside %s of parameters\n",
                 r->peak_versions, rbt_show_bytes(c, (double)r->version_bytes),

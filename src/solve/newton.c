@@ -13,10 +13,10 @@
 #include "model/model.h"
 #include "solve/rows.h"
 
-#define CG_STEPS  200
-#define CG_ENOUGH 0.05 /* of the gradient: how well the quadratic model is solved */
-#define HALVINGS  30
-#define SLACK     1e-4 /* of the fall the slope promises, that a step must bring */
+#define CG_STEPS 200
+#define CG_WORTH 0.3 /* of the mean step's gain: a step of conjugate gradients that brings less is the last */
+#define HALVINGS 30
+#define SLACK    1e-4 /* of the fall the slope promises, that a step must bring */
 
 struct rbt_newton {
     const rbt_problem *problem;
@@ -90,6 +90,13 @@ static void scores(const rbt_problem *p, rbt_row row, const double *vector, doub
     size_t k = p->outputs;
     for (size_t c = 0; c < k; c++)
         z[c] = p->shape->bias ? vector[p->weights + c] : 0;
+    if (k == 1) {
+        double sum = *z;
+        for (size_t i = 0; i < row.n; i++)
+            sum += (double)row.value[i] * vector[row.index[i]];
+        *z = sum;
+        return;
+    }
     for (size_t i = 0; i < row.n; i++)
         for (size_t c = 0; c < k; c++)
             z[c] += (double)row.value[i] * vector[(size_t)row.index[i] * k + c];
@@ -246,7 +253,7 @@ static uint64_t solve(rbt_newton *t)
 {
     const rbt_problem *p = t->problem;
     size_t n = p->n;
-    double *r = t->residual, *d = t->direction, *q = t->product, rho = 0, first;
+    double *r = t->residual, *d = t->direction, *q = t->product, rho = 0, gain = 0, total = 0;
     uint64_t steps = 0;
     for (size_t i = 0; i < n; i++) {
         t->step[i] = 0;
@@ -254,8 +261,7 @@ static uint64_t solve(rbt_newton *t)
         d[i] = r[i] / t->diagonal[i];
         rho += r[i] * d[i];
     }
-    first = rho;
-    while (steps < CG_STEPS && rho > CG_ENOUGH * CG_ENOUGH * first && rho > 0) {
+    while (steps < CG_STEPS && rho > 0 && (double)steps * gain >= CG_WORTH * total) {
         pass(t, PASS_PRODUCT, d, q, NULL);
         for (size_t i = 0; i < p->weights; i++)
             q[i] += p->l2 * d[i];
@@ -264,6 +270,8 @@ static uint64_t solve(rbt_newton *t)
         if (!(curve > 0))
             break;
         double far = rho / curve, before = rho;
+        gain = far * rho / 2; /* of the model's fall, by this step */
+        total += gain;
         rho = 0;
         for (size_t i = 0; i < n; i++) {
             t->step[i] += far * d[i];

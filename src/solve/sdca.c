@@ -247,7 +247,7 @@ static double row_conjugate(const settling *s, size_t r)
                (double)*a * *s->bias;
     for (size_t c = 0; c < k; c++) {
         double share = (c == label ? 1 : 0) - (double)a[c];
-        sum += (share > 0 ? share * rbt_log(share) : 0) + (double)a[c] * s->bias[c];
+        sum += (share > 0 ? share * rbt_ln(share) : 0) + (double)a[c] * s->bias[c];
     }
     return sum;
 }

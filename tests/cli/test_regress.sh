@@ -8,7 +8,7 @@
 # The objective reported is that of the parameters saved, also when updates were still under way at the last look.
 for net in lat=5ms,jitter=3ms lat=100us; do
     for seed in 1 2 3 4 5 6 7; do
-        expect 0 train lr --data d.svm --runtime sim --workers 4 --sync ssp --staleness 5 --clocks 6 --net "$net" --seed "$seed" \
+        expect 0 train lr --data d.svm --l2 0 --runtime sim --workers 4 --sync ssp --staleness 5 --clocks 6 --net "$net" --seed "$seed" \
             --out m.rbt --json run.json
         expect 0 eval --model m.rbt --data d.svm
         shown=$(awk '$1 == "loss" {print $2}' "$out")
@@ -17,7 +17,7 @@ for net in lat=5ms,jitter=3ms lat=100us; do
     done
 done
 for turn in 1 2 3 4 5 6 7 8 9 10; do
-    expect 0 train lr --data d.svm --workers 4 --sync bsp --clocks 4 --seed "$turn" --out m.rbt --json run.json
+    expect 0 train lr --data d.svm --l2 0 --workers 4 --sync bsp --clocks 4 --seed "$turn" --out m.rbt --json run.json
     expect 0 eval --model m.rbt --data d.svm
     shown=$(awk '$1 == "loss" {print $2}' "$out")
     check run.json "abs(last['loss'] - $shown) < 1e-6"

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "math/functions.h"
 #include "data/shard.h"
 
 #define ROWS 203
@@ -50,6 +51,7 @@ static void problem_init(problem *p, const recipe *plain, uint64_t seed)
     p->model = rbt_model_find("lr");
     assert_int_equal(rbt_data_read("data.svm", &p->data, &error), RBT_OK);
     assert_int_equal(p->model->prepare(&p->data, &p->shape, &error), RBT_OK);
+    assert_int_equal(rbt_shape_apply(&p->shape, true, &p->data, &error), RBT_OK);
     assert_int_equal(rbt_shards_create(&p->data, 1, seed, &p->shards, &error), RBT_OK);
     p->shape.bias = plain->bias;
     p->n = p->model->size(&p->shape);
@@ -67,6 +69,7 @@ static void problem_deinit(problem *p)
     free(p->g);
     rbt_shards_destroy(&p->shards);
     rbt_data_deinit(&p->data);
+    rbt_shape_deinit(&p->shape);
 }
 
 /* The gradient summed over the k-th batch since the beginning goes to p->g; returns the batch's rows. */
@@ -91,6 +94,36 @@ static double rate_of(const recipe *plain, uint64_t clock)
     return rate;
 }
 
+/* Batches of one row: a clock's steps on the row's own features, the bias in double until the clock ends; the update is
+ * what has changed. */
+static void walk_clock(problem *p, const recipe *plain, uint64_t clock)
+{
+    float rate = (float)rate_of(plain, clock);
+    double bias = plain->bias ? (double)p->local[p->n - 1] : 0;
+
+    assert_true(plain->l2 == 0);
+    for (uint64_t k = 0; k < plain->batches_per_clock; k++) {
+        size_t row = p->shards.order[(clock * plain->batches_per_clock + k) % ROWS];
+        size_t first = p->data.start[row], end = p->data.start[row + 1];
+        double y = p->data.label[row] > 0 ? 1 : -1;
+        float lane[4] = {0, 0, 0, 0};
+
+        for (size_t i = first; i < end; i++)
+            lane[(i - first) % 4] += p->data.value[i] * p->local[p->data.index[i]];
+        double z = bias + (double)((lane[0] + lane[1]) + (lane[2] + lane[3])), slope = -y * rbt_sigmoid(-y * z);
+        for (size_t i = first; i < end; i++)
+            p->local[p->data.index[i]] -= rate * (float)slope * p->data.value[i];
+        bias -= rate_of(plain, clock) * slope;
+        /* a pass over the rows ends: the bias is written */
+        if ((clock * plain->batches_per_clock + k) % ROWS == ROWS - 1)
+            bias = (double)(float)bias;
+    }
+    if (plain->bias)
+        p->local[p->n - 1] = (float)bias;
+    for (size_t i = 0; i < p->n; i++)
+        p->u[i] = p->local[i] - p->w[i];
+}
+
 /* w -= rate * (mean gradient + l2 * w), batch after batch; a clock's steps together, without the small ones, are what
  * is added to the parameters when the clock ends. */
 static uint64_t descend(const recipe *plain, uint64_t seed)
@@ -102,7 +135,9 @@ static uint64_t descend(const recipe *plain, uint64_t seed)
     for (uint64_t clock = 0; clock < plain->clocks; clock++) {
         memcpy(p.local, p.w, p.n * sizeof *p.w);
         memset(p.u, 0, p.n * sizeof *p.u);
-        for (uint64_t k = 0; k < plain->batches_per_clock; k++) {
+        if (plain->batch == 1)
+            walk_clock(&p, plain, clock);
+        for (uint64_t k = 0; plain->batch > 1 && k < plain->batches_per_clock; k++) {
             size_t n = batch_gradient(&p, plain, clock * plain->batches_per_clock + k, p.local);
             float step = (float)(-rate_of(plain, clock) / (double)n), l2 = (float)(plain->l2 * (double)n);
 
@@ -159,13 +194,13 @@ static uint64_t adagrad(const recipe *plain, uint64_t seed)
 
 /* Batches of the worker's rows, clocks, steps, with what they mean. The last batch of a pass is a short one. */
 static const recipe SETTINGS[] = {
-    {"batch=20 clocks=9 lr=0.5", 20, 11, 9, 0.5, .bias = true},
+    {"l2=0 batch=20 clocks=9 lr=0.5", 20, 11, 9, 0.5, .bias = true},
     {"batch=10% clocks=5 lr=0.5 l2=0.01", 20, 11, 5, 0.5, .l2 = 0.01, .bias = true},
-    {"batch=7 batches-per-clock=3 clocks=40 lr=1 decay=sqrt:0.3", 7, 3, 40, 1, .root = 0.3, .bias = true},
+    {"l2=0 batch=7 batches-per-clock=3 clocks=40 lr=1 decay=sqrt:0.3", 7, 3, 40, 1, .root = 0.3, .bias = true},
     {"batch=50 batches-per-clock=1 clocks=23 lr=2 decay=mult:0.9 l2=0.001 no-bias=true", 50, 1, 23, 2, .power = 0.9,
      .l2 = 0.001},
-    {"batch=100% clocks=12 lr=3 no-bias=true", 203, 1, 12, 3, .bias = false},
-    {"batch=1 batches-per-clock=17 epochs=2 lr=0.1", 1, 17, 24, 0.1, .bias = true},
+    {"l2=0 batch=100% clocks=12 lr=3 no-bias=true", 203, 1, 12, 3, .bias = false},
+    {"l2=0 batch=1 batches-per-clock=17 epochs=2 lr=0.1", 1, 17, 24, 0.1, .bias = true},
 };
 
 static const char *const SYNCS[] = {"sync=bsp", "sync=ssp staleness=0", "sync=ssp staleness=3", "sync=asp"};

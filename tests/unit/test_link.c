@@ -56,6 +56,10 @@ static void slope_is_the_derivative_of_loss_and_bend_that_of_slope(void **state)
                 fail_msg("%s: slope %g at z %g, y %g, delta %g", c->name, slope, z, y, delta);
             up = c->link->slope(z + STEP, y, delta);
             down = c->link->slope(z - STEP, y, delta);
+            if (c->link == &rbt_link_huber && fabs(z - y) > delta) { /* there the parabola with the same slope counts */
+                assert_true(fabs(bend * (z - y) - slope) < 1e-12 * (1 + fabs(slope)));
+                continue;
+            }
             if (fabs((up - down) / (2 * STEP) - bend) > 1e-7 * (1 + fabs(slope)))
                 fail_msg("%s: bend %g at z %g, y %g, delta %g", c->name, bend, z, y, delta);
             assert_true(bend >= 0 && bend <= c->link->steepest);
