@@ -17,10 +17,11 @@
 #include "data/data.h"
 #include "data/parallel.h"
 
-#define SOURCE_AT      40
+#define FLAGS_AT       40
 #define CHECKSUM_AT    56
 #define ROWS_AT_A_TIME 4096 /* rows checked by a thread before it takes the next */
-#define SECTIONS       4
+#define SECTIONS       5
+#define FLAG_SOURCE    UINT64_C(2) /* the last array is the source's number */
 
 /* Not text, and broken by whatever changes line ends or cuts the eighth bit. */
 static const unsigned char magic[8] = {0x89, 'R', 'B', 'D', '\r', '\n', 0x1a, '\n'};
@@ -67,12 +68,13 @@ static size_t padded(size_t bytes)
     return (bytes + RBT_CACHE_ALIGNMENT - 1) / RBT_CACHE_ALIGNMENT * RBT_CACHE_ALIGNMENT;
 }
 
-static void sections_of(const rbt_data *data, section sections[SECTIONS])
+static void sections_of(const rbt_data *data, const uint64_t *source, section sections[SECTIONS])
 {
     sections[0] = (section){(const void *)data->start, (data->rows + 1) * sizeof *data->start};
     sections[1] = (section){(const void *)data->index, data->nnz * sizeof *data->index};
     sections[2] = (section){(const void *)data->value, data->nnz * sizeof *data->value};
     sections[3] = (section){(const void *)data->label, data->rows * sizeof *data->label};
+    sections[4] = (section){(const void *)source, source != NULL ? sizeof *source : 0};
 }
 
 /* ---------------------------------------------------------------------------------------------------- checksum */
@@ -103,10 +105,11 @@ uint64_t rbt_cache_checksum_of(const unsigned char header[RBT_CACHE_HEADER_BYTES
     return rbt_hash(hashes, n * sizeof *hashes, rbt_hash(header, CHECKSUM_AT, 0));
 }
 
-uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data)
+uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data,
+                            const uint64_t *source)
 {
     hashing h = {.data = data};
-    sections_of(data, h.sections);
+    sections_of(data, source, h.sections);
     for (size_t s = 0; s < SECTIONS; s++)
         h.first[s + 1] = h.first[s] + (h.sections[s].bytes + RBT_CACHE_BLOCK_BYTES - 1) / RBT_CACHE_BLOCK_BYTES;
     size_t blocks = h.first[SECTIONS];
@@ -130,6 +133,20 @@ static rbt_err refuse(const char *name, const char *what, rbt_error *error)
     return rbt_fail(error, RBT_E_DATA, "%s: the cache is damaged: %s; make it again with rubato convert", name, what);
 }
 
+/* The number of the source, in the last 64 bytes of a file whose flags say so; else NULL. */
+static const uint64_t *source_in(const unsigned char *at, size_t n)
+{
+    bool has = n >= RBT_CACHE_HEADER_BYTES + RBT_CACHE_ALIGNMENT && (get_u64(at + FLAGS_AT) & FLAG_SOURCE) != 0;
+    return has ? (const uint64_t *)(const void *)(at + n - RBT_CACHE_ALIGNMENT) : NULL;
+}
+
+uint64_t rbt_cache_source(const unsigned char header[RBT_CACHE_HEADER_BYTES],
+                          const unsigned char end[RBT_CACHE_ALIGNMENT])
+{
+    bool has = rbt_cache_recognise(header, RBT_CACHE_HEADER_BYTES) && (get_u64(header + FLAGS_AT) & FLAG_SOURCE) != 0;
+    return has ? get_u64(end) : 0;
+}
+
 /* The header's numbers, and whether the file is as long as they demand. */
 static rbt_err decode_header(const unsigned char *at, size_t n, const char *name, rbt_data *view, rbt_error *error)
 {
@@ -141,8 +158,8 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
                         "%s: the cache has format version %llu, this program reads version %d; make it again with "
                         "rubato convert",
                         name, (unsigned long long)version, RBT_CACHE_VERSION);
-    if (get_u64(at + 48) != 0)
-        return refuse(name, "bytes 48 to 55 should be zero", error);
+    if ((get_u64(at + FLAGS_AT) & ~FLAG_SOURCE) != 0 || get_u64(at + 48) != 0)
+        return refuse(name, "bytes 40 to 55 have flags that do not exist", error);
     if (cols >= RBT_DATA_INDEX_LIMIT)
         return refuse(name, "byte 24 has more columns than there can be", error);
     /* Neither can be more than the file has bytes; after this no sum below overflows. */
@@ -152,7 +169,7 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
     view->cols = (size_t)cols;
     view->nnz = (size_t)nnz;
     section s[SECTIONS];
-    sections_of(view, s);
+    sections_of(view, source_in(at, n), s);
     size_t need = RBT_CACHE_HEADER_BYTES;
     for (size_t i = 0; i < SECTIONS; i++)
         need += padded(s[i].bytes);
@@ -165,12 +182,12 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
 }
 
 /* Points the view's arrays into the file; false when the padding after one of them is not zero. */
-static bool lay_out(const unsigned char *at, rbt_data *view)
+static bool lay_out(const unsigned char *at, size_t n, rbt_data *view)
 {
     section s[SECTIONS];
     const unsigned char *begin[SECTIONS];
     bool zero = true;
-    sections_of(view, s);
+    sections_of(view, source_in(at, n), s);
     at += RBT_CACHE_HEADER_BYTES;
     for (size_t i = 0; i < SECTIONS; i++) {
         begin[i] = at;
@@ -245,9 +262,9 @@ static rbt_err decode(const void *bytes, size_t n, const char *name, rbt_data *v
     rbt_err err = decode_header(at, n, name, view, error);
     if (err != RBT_OK)
         return err;
-    if (!lay_out(at, view))
+    if (!lay_out(at, n, view))
         return refuse(name, "padding between its arrays should be zero", error);
-    if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum(at, view))
+    if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum(at, view, source_in(at, n)))
         return refuse(name, "its checksum does not match", error);
     if (!rows_are_right(view))
         return refuse(name, "a row in it breaks the rules for rows", error);
@@ -304,21 +321,14 @@ rbt_err rbt_cache_read_streamed(const char *path, rbt_data *data, rbt_error *err
     return err;
 }
 
-uint64_t rbt_cache_source(const void *bytes, size_t n)
-{
-    return n >= RBT_CACHE_HEADER_BYTES && rbt_cache_recognise(bytes, n)
-               ? get_u64((const unsigned char *)bytes + SOURCE_AT)
-               : 0;
-}
-
 /* ----------------------------------------------------------------------------------------------------- writing */
 
-static rbt_err put_sections(const rbt_data *data, rbt_output *output, rbt_error *error)
+static rbt_err put_sections(const rbt_data *data, const uint64_t *source, rbt_output *output, rbt_error *error)
 {
     static const unsigned char zeros[RBT_CACHE_ALIGNMENT];
     section s[SECTIONS];
     rbt_err err = RBT_OK;
-    sections_of(data, s);
+    sections_of(data, source, s);
     for (size_t i = 0; err == RBT_OK && i < SECTIONS; i++) {
         err = rbt_output_put(output, s[i].at, s[i].bytes, error);
         if (err == RBT_OK)
@@ -340,7 +350,7 @@ rbt_err rbt_cache_header(const rbt_data *data, uint64_t source, const char *name
     put_u64(header + 16, data->rows);
     put_u64(header + 24, data->cols);
     put_u64(header + 32, data->nnz);
-    put_u64(header + SOURCE_AT, source);
+    put_u64(header + FLAGS_AT, source != 0 ? FLAG_SOURCE : 0);
     return RBT_OK;
 }
 
@@ -357,6 +367,7 @@ rbt_err rbt_cache_write(const rbt_data *data, const char *path, rbt_error *error
 rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *path, rbt_error *error)
 {
     unsigned char header[RBT_CACHE_HEADER_BYTES];
+    const uint64_t *number = source != 0 ? &source : NULL;
     rbt_output output;
     rbt_err err = rbt_cache_header(data, source, path, header, error);
     if (err != RBT_OK)
@@ -365,13 +376,13 @@ rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *pa
         return rbt_fail(error, RBT_E_DATA,
                         "%s: not written: a row's indices do not ascend below %zu, or a value is zero or not finite",
                         path, data->cols);
-    rbt_cache_seal(header, rbt_cache_checksum(header, data));
+    rbt_cache_seal(header, rbt_cache_checksum(header, data, number));
     err = rbt_output_open(path, &output, error);
     if (err != RBT_OK)
         return err;
     err = rbt_output_put(&output, header, sizeof header, error);
     if (err == RBT_OK)
-        err = put_sections(data, &output, error);
+        err = put_sections(data, number, &output, error);
     if (err == RBT_OK)
         return rbt_output_finish(&output, source == 0, error); /* one that can be made again need not be synchronised */
     rbt_output_abandon(&output);

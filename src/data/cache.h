@@ -33,9 +33,11 @@ rbt_err rbt_cache_read_streamed(const char *path, rbt_data *data, rbt_error *err
 rbt_err rbt_cache_write(const rbt_data *data, const char *path, rbt_error *error);
 
 /* The same for a cache that stands for a source (store.h), which a number tells apart from others; such a cache need not
- * survive a power failure. The number in a file's first bytes, 0 when they are no cache's, or of one made for itself. */
+ * survive a power failure. The number is in a file's first and last 64 bytes; 0 when they are no cache's, or of one that
+ * was made for itself. */
 rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *path, rbt_error *error);
-uint64_t rbt_cache_source(const void *bytes, size_t n);
+uint64_t rbt_cache_source(const unsigned char header[RBT_CACHE_HEADER_BYTES],
+                          const unsigned char end[RBT_CACHE_ALIGNMENT]);
 
 /* For cache_build.c: a header for data of that many rows, columns and features; the checksum that belongs into it, from
  * the hashes of all blocks of all arrays; and putting it there. */
@@ -44,7 +46,9 @@ rbt_err rbt_cache_header(const rbt_data *data, uint64_t source, const char *name
 uint64_t rbt_cache_checksum_of(const unsigned char header[RBT_CACHE_HEADER_BYTES], const uint64_t *hashes, size_t n);
 void rbt_cache_seal(unsigned char header[RBT_CACHE_HEADER_BYTES], uint64_t checksum);
 
-/* The checksum that belongs at byte 56 of a header (whose first 56 bytes it covers) in front of this data. */
-uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data);
+/* The checksum that belongs at byte 56 of a header (whose first 56 bytes it covers) in front of this data, and of the
+ * source's number when there is one. */
+uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data,
+                            const uint64_t *source);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "data/cache.h"
 
-enum { START, INDEX, VALUE, LABEL, ARRAYS };
+enum { START, INDEX, VALUE, LABEL, SOURCE, ARRAYS };
 
 struct rbt_cache_builder {
     const char *path;
@@ -158,9 +158,11 @@ rbt_err rbt_cache_builder_finish(rbt_cache_builder *builder, size_t low, uint64_
     unsigned char header[RBT_CACHE_HEADER_BYTES];
     rbt_output output;
     size_t blocks = 0;
+    rbt_err err = rbt_cache_header(&b->sizes, source, b->path, header, error);
+    if (err == RBT_OK && source != 0)
+        err = append(b, SOURCE, &source, sizeof source, error);
     for (int i = 0; i < ARRAYS; i++)
         blocks += (b->bytes[i] + RBT_CACHE_BLOCK_BYTES - 1) / RBT_CACHE_BLOCK_BYTES;
-    rbt_err err = rbt_cache_header(&b->sizes, source, b->path, header, error);
     if (err == RBT_OK)
         err = rbt_output_open(b->path, &output, error);
     if (err != RBT_OK)

@@ -69,17 +69,21 @@ static uint64_t source_of(const rbt_paths *paths, const rbt_reading *reading)
     return !regular ? 0 : value != 0 ? value : 1;
 }
 
-/* The first bytes of a file: of a cache, its header. */
-static size_t head_of(const char *path, unsigned char head[RBT_CACHE_HEADER_BYTES])
+/* The number of the source that a cache was made from; 0 when it has none or is no cache. *cache: it is one. */
+static uint64_t source_in(const char *path, bool *cache)
 {
+    unsigned char head[RBT_CACHE_HEADER_BYTES] = {0}, end[RBT_CACHE_ALIGNMENT] = {0};
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = -1;
-    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) /* of a pipe nothing may be taken */
-        n = pread(fd, head, RBT_CACHE_HEADER_BYTES, 0);
-    if (fd >= 0)
-        (void)close(fd);
-    return n > 0 ? (size_t)n : 0;
+    *cache = false;
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= (off_t)(sizeof head + sizeof end) &&
+        pread(fd, head, sizeof head, 0) == sizeof head &&
+        pread(fd, end, sizeof end, status.st_size - (off_t)sizeof end) == sizeof end)
+        *cache = rbt_cache_recognise(head, sizeof head);
+    (void)close(fd);
+    return *cache ? rbt_cache_source(head, end) : 0;
 }
 
 /* ----------------------------------------------------------------------------------------------------- the place */
@@ -147,12 +151,12 @@ static char *path_of(const char *path, const rbt_paths *paths, uint64_t source, 
 static rbt_err find_place(const char *path, const rbt_storing *storing, place *found, rbt_error *error)
 {
     rbt_paths paths;
-    unsigned char head[RBT_CACHE_HEADER_BYTES];
     rbt_err err = rbt_paths_list(path, &paths, error);
     if (err != RBT_OK)
         return err;
     *found = (place){.source = source_of(&paths, storing->reading)};
-    found->cache = found->source != 0 && paths.count == 1 && rbt_cache_recognise(head, head_of(paths.at[0], head));
+    if (found->source != 0 && paths.count == 1)
+        (void)source_in(paths.at[0], &found->cache);
     found->path = path_of(path, &paths, found->source, storing->keep || storing->level == RBT_STORE_BOTH);
     rbt_paths_free(&paths);
     return RBT_OK;
@@ -184,12 +188,11 @@ static rbt_err open_cache(const char *path, rbt_store_level level, rbt_data *dat
 /* The kept cache, if it stands for the source as it is now; false: it has to be made. */
 static bool use_kept(const place *p, const rbt_storing *storing, rbt_data *data)
 {
-    unsigned char head[RBT_CACHE_HEADER_BYTES];
     rbt_error error;
-    size_t n = head_of(p->path, head);
-    if (n == 0)
+    bool cache;
+    if (access(p->path, F_OK) != 0)
         return false;
-    if (rbt_cache_source(head, n) != p->source) {
+    if (source_in(p->path, &cache) != p->source) {
         note(storing, "its source has changed, it is made again", p->path, NULL);
         return false;
     }

@@ -25,7 +25,7 @@ touch -d '2001-02-03' data.svm
 prints 'its source has changed, it is made again'
 head -c 1000 data.svm.rbt-cache >short && mv short data.svm.rbt-cache
 [ "$(train --data data.svm --cache auto)" = "$whole" ] || fail 'a damaged cache is used'
-prints 'cannot be used, it is made again'
+prints 'it is made again'
 
 # several jobs at once make the same cache
 rm data.svm.rbt-cache

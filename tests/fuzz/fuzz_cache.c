@@ -70,7 +70,7 @@ static void try_framed(const uint8_t *bytes, size_t n)
     view.index = arrays[1];
     view.value = arrays[2];
     view.label = arrays[3];
-    uint64_t sum = rbt_cache_checksum(file, &view);
+    uint64_t sum = rbt_cache_checksum(file, &view, NULL);
     memcpy(file + 56, &sum, sizeof sum);
     try_decode(file, total);
     rbt_free(file);

@@ -196,6 +196,31 @@ static void every_bit_turned_over_is_detected(void **state)
     rbt_data_deinit(&d);
 }
 
+static void the_number_of_a_source_is_kept_and_guarded(void **state)
+{
+    (void)state;
+    rbt_data d = parsed(small), back;
+    size_t n;
+    assert_int_equal(rbt_cache_write_of(&d, 0x1122334455667788, "a", NULL), RBT_OK);
+    assert_int_equal(rbt_data_read("a", &back, NULL), RBT_OK);
+    same_data(&d, &back);
+    rbt_data_deinit(&back);
+    unsigned char *bytes = bytes_of("a", &n);
+    assert_true(rbt_cache_source(bytes, bytes + n - 64) == 0x1122334455667788);
+    for (size_t i = 0; i < n; i++) {
+        bytes[i] ^= 2; /* the flag among them */
+        assert_int_not_equal(rbt_cache_decode(bytes, n, "mem", &back, NULL), RBT_OK);
+        bytes[i] ^= 2;
+    }
+    assert_int_equal(rbt_cache_decode(bytes, n, "mem", &back, NULL), RBT_OK);
+    rbt_free(bytes);
+    write_cache(&d, "a");
+    bytes = bytes_of("a", &n);
+    assert_true(rbt_cache_source(bytes, bytes + n - 64) == 0);
+    rbt_free(bytes);
+    rbt_data_deinit(&d);
+}
+
 static void every_cut_and_every_addition_is_detected(void **state)
 {
     (void)state;
@@ -242,7 +267,7 @@ static void broken(size_t where, const void *with, size_t with_bytes)
     unsigned char *bytes = bytes_of("a", &n);
     assert_int_equal(rbt_cache_decode(bytes, n, "mem", &back, NULL), RBT_OK);
     memcpy(bytes + where, with, with_bytes);
-    uint64_t sum = rbt_cache_checksum(bytes, &back); /* the view sees what was changed */
+    uint64_t sum = rbt_cache_checksum(bytes, &back, NULL); /* the view sees what was changed */
     memcpy(bytes + 56, &sum, sizeof sum);
     if (rbt_cache_decode(bytes, n, "mem", &back, &error) != RBT_E_DATA)
         fail_msg("a change at byte %zu was accepted", where);
@@ -257,6 +282,8 @@ static void rules_broken_behind_a_right_checksum_are_refused(void **state)
     const float nan = NAN, infinite = -INFINITY, zero = -0.0F;
     broken(COLS, &(uint64_t){8}, 8); /* index 8 is used */
     broken(COLS, &(uint64_t){UINT32_MAX}, 8);
+    broken(RESERVED, &(uint64_t){1}, 8);
+    broken(RESERVED, &(uint64_t){2}, 8); /* a source's number that is not there */
     broken(RESERVED + 8, &(uint64_t){1}, 8);
     broken(START, &(uint64_t){1}, 8);
     broken(START + 8, &(uint64_t){6}, 8);
@@ -299,6 +326,7 @@ int main(void)
         IN_FOLDER(several_caches_are_one_data_set_and_do_not_mix_with_text),
         IN_FOLDER(the_bytes_are_those_of_the_format),
         IN_FOLDER(every_bit_turned_over_is_detected),
+        IN_FOLDER(the_number_of_a_source_is_kept_and_guarded),
         IN_FOLDER(every_cut_and_every_addition_is_detected),
         IN_FOLDER(another_version_is_told_apart_from_damage),
         IN_FOLDER(rules_broken_behind_a_right_checksum_are_refused),
