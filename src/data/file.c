@@ -167,6 +167,8 @@ static rbt_err flush(rbt_output *output, rbt_error *error)
 
 rbt_err rbt_output_put(rbt_output *output, const void *bytes, size_t n, rbt_error *error)
 {
+    if (n == 0) /* and perhaps no bytes at all */
+        return RBT_OK;
     if (n > BUFFER_BYTES - output->used) {
         rbt_err err = flush(output, error);
         if (err != RBT_OK)
