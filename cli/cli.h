@@ -6,6 +6,7 @@
 #ifndef RBT_CLI_H
 #define RBT_CLI_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -41,6 +42,10 @@ void cli_write_line(void *context, const char *line);
 
 /* Has everything printed so far reached the standard output? A full disk behind a redirection is a failure, too. */
 rbt_err cli_flush(rbt_error *error);
+
+/* From now on Ctrl-C (SIGINT, SIGTERM) makes this true, and a second one ends the process with 130: for commands that
+ * write a file and must not leave a part of it. */
+const atomic_bool *cli_stop_flag(void);
 
 /* --------------------------------------------------------------------------------------------- arguments */
 

@@ -1,11 +1,8 @@
-/* rubato convert: data read from wherever it may come, written as a cache or as LIBSVM text. */
+/* rubato convert: data read from wherever it may come, written as a cache or as text. */
 #include "cli/cli.h"
 
-#include <string.h>
-
 #include "base/error.h"
-#include "data/cache.h"
-#include "data/data.h"
+#include "data/write_rows.h"
 
 int cli_convert(const cli_command *command, int argc, char **argv)
 {
@@ -14,7 +11,7 @@ int cli_convert(const cli_command *command, int argc, char **argv)
     const cli_option own[] = {
         {"data", "PATH", "The data: a file, a quoted pattern, or - = standard input.", &path},
         {"out", "FILE", "Where it goes; - = standard output.", &out},
-        {"to", "cache|libsvm", "A cache, which every command loads faster than text, or LIBSVM text. [cache]", &to},
+        {"to", "FORMAT", "cache, which every command loads faster than text, or libsvm, csv, vw. [cache]", &to},
     };
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
     rbt_data data = {0};
@@ -28,13 +25,13 @@ int cli_convert(const cli_command *command, int argc, char **argv)
         err = cli_require("data", path, "PATH", &error);
     if (err == RBT_OK)
         err = cli_require("out", out, "FILE", &error);
-    bool text = to != NULL && strcmp(to, "libsvm") == 0;
-    if (err == RBT_OK && to != NULL && !text && strcmp(to, "cache") != 0)
-        err = rbt_fail(&error, RBT_E_USAGE, "--to '%s' is unknown; choose cache or libsvm", to);
+    rbt_format format = RBT_FORMAT_CACHE;
+    if (err == RBT_OK && to != NULL)
+        err = rbt_format_find(to, &format, &error);
     if (err == RBT_OK)
         err = rbt_data_read(path, &data, &error);
     if (err == RBT_OK)
-        err = text ? rbt_data_write_libsvm(&data, out, &error) : rbt_cache_write(&data, out, &error);
+        err = rbt_data_write(&data, format, &(rbt_writing){.path = out, .stop = cli_stop_flag()}, &error);
     rbt_data_deinit(&data);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
 }

@@ -16,9 +16,9 @@ static const cli_command COMMANDS[] = {
      "Applies a trained model to data, one line per row.", cli_predict},
     {"eval", "--model FILE --data PATH [--metric LIST] [--baseline FILE] [--json FILE]",
      "Measures how good a trained model is on data.", cli_eval},
-    {"gen", "lr --out FILE [--rows N --cols N --nnz N --skew X --noise X --seed N]", "Generates data to train on.",
-     cli_gen},
-    {"convert", "--data PATH --out FILE [--to cache|libsvm]",
+    {"gen", "lr|regression|multiclass|clicks|ratings|docs|images --out FILE [--to FORMAT] [options]",
+     "Generates data to train on.", cli_gen},
+    {"convert", "--data PATH --out FILE [--to cache|libsvm|csv|vw]",
      "Writes data in another format, such as a cache that loads fast.", cli_convert},
     {"info", "FILE", "Tells what a model file or a data file holds.", cli_info},
     {"swarm", "--seeds N [--seed FIRST] [--replay SEED] [--verbose]",
@@ -87,6 +87,7 @@ static int finish(const cli_command *command, int code)
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is a write error, reported like any other */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a limit on the size of files */
     if (argc < 2) {
         fprintf(stderr, "rubato: which command? rubato --help lists them\n");
         return rbt_err_exit_code(RBT_E_USAGE);

@@ -1,223 +1,347 @@
-/* Synthetic data for logistic regression. Contract in generate.h; proved by tests/unit/test_generate.c.
+/* Generated rows, in memory and in files. Contract in generate.h; proved by tests/unit/test_generate.c.
  *
- * Every row has a random stream of its own, so a row does not depend on how the others were made. Only rbt_rng,
- * src/math/functions.h and IEEE operations (+ - * / sqrt) are used: the bits are the same everywhere.
+ * Rows are made in blocks, each a function of the options and its number alone, by all cores. Row lengths come from one
+ * stream over all rows: its state at the start of each block is worked out beforehand, which takes a few nanoseconds a
+ * row.
  */
 #include "data/generate.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/rng.h"
 #include "data/data.h"
-#include "math/functions.h"
+#include "data/generate_world.h"
+#include "data/parallel.h"
 
-#define TRUTH_DENSITY 0.25 /* share of the features that matter */
-#define TRUTH_SCALE   10.0 /* makes scores of a standard deviation of about 5: labels mostly follow them */
-
-/* Streams of RBT_STREAM_GENERATE. */
-enum { STREAM_RANKS, STREAM_TRUTH, STREAM_LENGTHS, STREAM_ROWS };
-
-/* Everything that all rows have in common. */
-typedef struct world {
-    const rbt_generate_options *options;
-    uint32_t *column; /* of a rank */
-    float *rarity;    /* of a column: the idf of its features */
-    float *truth;     /* of a column */
-    uint32_t *taken;  /* of a column: the last row (counted from 1) that has it */
-    double span;      /* of the inverted distribution, see draw_rank */
-} world;
+#define BLOCK_FEATURES (size_t)8192
+#define BLOCK_CELLS    (size_t)65536 /* of CSV */
 
 rbt_generate_options rbt_generate_defaults(void)
 {
     return (rbt_generate_options){.rows = 10000, .cols = 1000, .nnz = 20, .skew = 1.1, .noise = 0.05, .seed = 1};
 }
 
-static rbt_err check(const rbt_generate_options *o, rbt_error *error)
+rbt_err rbt_generate_check_count(const char *name, size_t value, size_t most, rbt_error *error)
 {
-    if (o->rows < 1 || o->rows > UINT32_MAX)
-        return rbt_fail(error, RBT_E_USAGE, "rows = %zu: expected 1 to %u", o->rows, UINT32_MAX);
-    if (o->cols < 1 || o->cols >= RBT_DATA_INDEX_LIMIT)
-        return rbt_fail(error, RBT_E_USAGE, "cols = %zu: expected 1 to %u", o->cols, RBT_DATA_INDEX_LIMIT - 1);
+    if (value < 1 || value > most)
+        return rbt_fail(error, RBT_E_USAGE, "%s = %zu: expected 1 to %zu", name, value, most);
+    return RBT_OK;
+}
+
+rbt_err rbt_generate_check_skew(double skew, rbt_error *error)
+{
+    if (!(skew >= 0 && skew <= RBT_GENERATE_SKEW_MOST))
+        return rbt_fail(error, RBT_E_USAGE, "skew = %g: expected 0 (all features alike) to %g", skew,
+                        RBT_GENERATE_SKEW_MOST);
+    return RBT_OK;
+}
+
+rbt_err rbt_generate_check_noise(double noise, double most, rbt_error *error)
+{
+    if (!(noise >= 0 && noise <= most))
+        return rbt_fail(error, RBT_E_USAGE, "noise = %g: expected %s from 0 to %g", noise,
+                        most <= 1 ? "a probability" : "a standard deviation", most);
+    return RBT_OK;
+}
+
+size_t rbt_generate_length(size_t nnz, size_t cols, rbt_rng *rng)
+{
+    size_t below = nnz - 1, above = cols - nnz, spread = below < above ? below : above;
+    return nnz - spread + (size_t)rbt_rng_below(rng, 2 * (uint64_t)spread + 1);
+}
+
+static rbt_err check(const rbt_rows_options *options, rbt_error *error)
+{
+    static const double noise_most[] = {0.5, 1e6, 1, 1};
+    const rbt_generate_options *o = &options->common;
+    rbt_err err = rbt_generate_check_count("rows", o->rows, UINT32_MAX, error);
+    if (err == RBT_OK)
+        err = rbt_generate_check_count("cols", o->cols, RBT_DATA_INDEX_LIMIT - 1, error);
+    if (err != RBT_OK)
+        return err;
     if (o->nnz < 1 || o->nnz > o->cols)
         return rbt_fail(error, RBT_E_USAGE, "nnz = %zu: expected 1 to the number of columns, %zu", o->nnz, o->cols);
-    if (!(o->skew >= 0 && o->skew <= RBT_GENERATE_SKEW_MOST))
-        return rbt_fail(error, RBT_E_USAGE, "skew = %g: expected 0 (all features alike) to %g", o->skew,
-                        RBT_GENERATE_SKEW_MOST);
-    if (!(o->noise >= 0 && o->noise <= 0.5))
-        return rbt_fail(error, RBT_E_USAGE, "noise = %g: expected a probability from 0 to 0.5", o->noise);
+    err = rbt_generate_check_skew(o->skew, error);
+    if (err == RBT_OK)
+        err = rbt_generate_check_noise(o->noise, noise_most[options->kind], error);
+    if (err != RBT_OK)
+        return err;
+    if (options->kind == RBT_ROWS_MULTICLASS && (options->classes < 2 || options->classes > RBT_GENERATE_CLASSES_MOST))
+        return rbt_fail(error, RBT_E_USAGE, "classes = %zu: expected 2 to %zu", options->classes,
+                        RBT_GENERATE_CLASSES_MOST);
+    if (options->kind == RBT_ROWS_CLICKS && !(options->rate > 0 && options->rate < 1))
+        return rbt_fail(error, RBT_E_USAGE, "rate = %g: expected a probability between 0 and 1", options->rate);
     return RBT_OK;
 }
 
-static void world_deinit(world *w)
+/* ------------------------------------------------------------------------------------------------------ blocks */
+
+typedef struct generator {
+    rbt_world world;
+    const rbt_rows_options *options;
+    const rbt_writing *how;
+    rbt_format format;
+    size_t block_rows, blocks;
+    rbt_rng *lengths; /* the stream of lengths where each block begins */
+    size_t *first;    /* the features before each block, then all of them */
+    bool turn_last;   /* all rows have one label: the last gets another */
+    rbt_data data;    /* when it is made in memory */
+    atomic_bool last_column_used;
+    atomic_int failed; /* an rbt_err of some block, in memory */
+} generator;
+
+static void generator_deinit(generator *g)
 {
-    rbt_free(w->column);
-    rbt_free(w->rarity);
-    rbt_free(w->truth);
-    rbt_free(w->taken);
+    rbt_world_deinit(&g->world);
+    rbt_free(g->lengths);
+    rbt_free(g->first);
 }
 
-static bool even_logarithm(double skew)
+static size_t row_length(const generator *g, rbt_rng *lengths)
 {
-    return fabs(1 - skew) < 1e-6;
+    const rbt_generate_options *o = &g->options->common;
+    return g->options->kind == RBT_ROWS_CLICKS ? o->nnz : rbt_generate_length(o->nnz, o->cols, lengths);
 }
 
-static rbt_err world_init(world *w, const rbt_generate_options *o, rbt_error *error)
+static size_t block_end(const generator *g, size_t block)
 {
-    *w = (world){
-        .options = o,
-        .column = rbt_try_alloc(o->cols, sizeof *w->column),
-        .rarity = rbt_try_alloc(o->cols, sizeof *w->rarity),
-        .truth = rbt_try_alloc(o->cols, sizeof *w->truth),
-        .taken = rbt_try_alloc(o->cols, sizeof *w->taken),
-    };
-    if (w->column == NULL || w->rarity == NULL || w->truth == NULL || w->taken == NULL) {
-        world_deinit(w);
-        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu columns; use fewer", o->cols);
-    }
-    for (size_t k = 0; k < o->cols; k++)
-        w->column[k] = (uint32_t)k;
-    rbt_rng rng = rbt_rng_stream(o->seed, RBT_STREAM_GENERATE, STREAM_RANKS);
-    rbt_rng_shuffle_u32(&rng, w->column, o->cols);
+    size_t rows = g->options->common.rows, first = block * g->block_rows;
+    return rows - first < g->block_rows ? rows : first + g->block_rows;
+}
 
-    rng = rbt_rng_stream(o->seed, RBT_STREAM_GENERATE, STREAM_TRUTH);
-    for (size_t k = 0; k < o->cols; k++) {
-        w->rarity[w->column[k]] = (float)(1 + rbt_ln((double)k + 1));
-        if (rbt_rng_f64(&rng) < TRUTH_DENSITY)
-            w->truth[w->column[k]] = (float)(TRUTH_SCALE * rbt_rng_normal(&rng));
+static rbt_err plan_blocks(generator *g, rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+    rbt_rng lengths = rbt_rng_stream(g->options->common.seed, RBT_STREAM_GENERATE, RBT_GENERATE_LENGTHS);
+    g->first[0] = 0;
+    for (size_t b = 0; err == RBT_OK && b < g->blocks; b++) {
+        size_t sum = g->first[b];
+        g->lengths[b] = lengths;
+        for (size_t row = b * g->block_rows; row < block_end(g, b); row++)
+            sum += row_length(g, &lengths);
+        g->first[b + 1] = sum;
+        err = rbt_writing_check(g->how, error);
     }
-    double log_end = rbt_ln((double)o->cols + 1);
-    w->span = even_logarithm(o->skew) ? log_end : rbt_exp((1 - o->skew) * log_end) - 1;
+    return err;
+}
+
+/* The rows of a block: their features from start[0] on, their labels, and where each ends. */
+static rbt_err make_rows(generator *g, size_t block, size_t *start, rbt_data *to, float *label, rbt_error *error)
+{
+    rbt_row_room room;
+    rbt_err err = rbt_row_room_init(&room, g->options, error);
+    if (err != RBT_OK)
+        return err;
+    rbt_rng lengths = g->lengths[block];
+    size_t first = block * g->block_rows, end = block_end(g, block);
+    bool used = false;
+    for (size_t row = first; row < end; row++, start++) {
+        size_t n = row_length(g, &lengths);
+        *label++ = rbt_world_row(&g->world, &room, row, n, to->index + *start, to->value + *start);
+        start[1] = *start + n;
+        used |= to->index[*start + n - 1] == g->options->common.cols - 1;
+    }
+    if (g->turn_last && end == g->options->common.rows) {
+        float only = label[-1];
+        label[-1] = g->options->kind == RBT_ROWS_MULTICLASS   ? (only == 1 ? 2 : 1)
+                    : g->options->kind == RBT_ROWS_REGRESSION ? only + 1
+                                                              : -only;
+    }
+    if (used)
+        atomic_store_explicit(&g->last_column_used, true, memory_order_relaxed);
+    rbt_row_room_deinit(&room);
     return RBT_OK;
 }
 
-/* A rank from 0 to cols - 1: the floor of x from the density x^-skew on [1, cols + 1), by inverting its integral. */
-static size_t draw_rank(const world *w, rbt_rng *rng)
+/* A block by itself. */
+static rbt_err make_block(generator *g, size_t block, rbt_data *data, rbt_error *error)
 {
-    double skew = w->options->skew, u = rbt_rng_f64(rng), x;
-    if (even_logarithm(skew))
-        x = rbt_exp(u * w->span);
+    size_t rows = block_end(g, block) - block * g->block_rows;
+    rbt_data d;
+    rbt_err err = rbt_data_alloc(rows, g->first[block + 1] - g->first[block], &d, error);
+    if (err != RBT_OK)
+        return err;
+    err = make_rows(g, block, d.start, &d, d.label, error);
+    d.rows = rows;
+    d.cols = g->options->common.cols;
+    d.nnz = err == RBT_OK ? d.start[rows] : 0;
+    if (err == RBT_OK)
+        *data = d;
     else
-        x = rbt_exp(rbt_ln(1 + u * w->span) / (1 - skew));
-    if (!(x < (double)w->options->cols + 1))
-        return w->options->cols - 1;
-    return x < 1 ? 0 : (size_t)x - 1;
+        rbt_data_deinit(&d);
+    return err;
 }
 
-static int by_number(const void *a, const void *b)
+/* A model needs two labels to learn anything: a small set where chance gave only one gets another in its last row. Most
+ * sets show two in their first block. */
+static rbt_err look_for_two_labels(generator *g, rbt_error *error)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+    float only = 0;
+    for (size_t b = 0; b < g->blocks; b++) {
+        rbt_data d;
+        rbt_err err = make_block(g, b, &d, error);
+        if (err != RBT_OK)
+            return err;
+        only = b == 0 ? d.label[0] : only;
+        size_t row = 0;
+        while (row < d.rows && d.label[row] == only)
+            row++;
+        bool other = row < d.rows;
+        rbt_data_deinit(&d);
+        if (other)
+            return RBT_OK;
+        err = rbt_writing_check(g->how, error);
+        if (err != RBT_OK)
+            return err;
+    }
+    g->turn_last = g->options->common.rows > 1;
+    return RBT_OK;
 }
 
-static void sort_ascending(uint32_t *index, size_t n)
+/* The options have been checked. */
+static rbt_err generator_init(generator *g, const rbt_rows_options *options, rbt_format format, const rbt_writing *how,
+                              rbt_error *error)
 {
-    if (n > 100) {
-        qsort(index, n, sizeof *index, by_number);
+    const rbt_generate_options *o = &options->common;
+    size_t rows = format == RBT_FORMAT_CSV ? BLOCK_CELLS / (o->cols + 1) + 1 : BLOCK_FEATURES / o->nnz + 1;
+    *g = (generator){.options = options, .how = how, .format = format, .block_rows = rows};
+    g->blocks = (o->rows + rows - 1) / rows;
+    rbt_err err = rbt_world_init(&g->world, options, error);
+    if (err != RBT_OK)
+        return err;
+    g->lengths = rbt_try_alloc_raw(g->blocks, sizeof *g->lengths);
+    g->first = rbt_try_alloc_raw(g->blocks + 1, sizeof *g->first);
+    if (g->lengths == NULL || g->first == NULL) {
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu rows; use fewer", o->rows);
+    } else {
+        err = plan_blocks(g, error);
+        if (err == RBT_OK)
+            err = look_for_two_labels(g, error);
+        atomic_store(&g->last_column_used, false);
+    }
+    if (err != RBT_OK)
+        generator_deinit(g);
+    return err;
+}
+
+/* --------------------------------------------------------------------------------------------------- in memory */
+
+static void fill_block(void *context, size_t block)
+{
+    generator *g = context;
+    rbt_data *d = &g->data;
+    if (atomic_load_explicit(&g->failed, memory_order_relaxed) != RBT_OK)
         return;
-    }
-    for (size_t i = 1; i < n; i++) {
-        uint32_t moving = index[i];
-        size_t j = i;
-        for (; j > 0 && index[j - 1] > moving; j--)
-            index[j] = index[j - 1];
-        index[j] = moving;
-    }
+    size_t row = block * g->block_rows, rows = block_end(g, block) - row;
+    /* Where the next block begins is that block's to write: both would write the same. */
+    size_t *start = rbt_alloc(rows + 1, sizeof *start);
+    start[0] = g->first[block];
+    rbt_err err = make_rows(g, block, start, d, d->label + row, NULL);
+    if (err == RBT_OK)
+        err = rbt_writing_check(g->how, NULL);
+    if (err != RBT_OK)
+        atomic_store_explicit(&g->failed, (int)err, memory_order_relaxed);
+    else
+        memcpy(d->start + row, start, rows * sizeof *start);
+    rbt_free(start);
 }
 
-/* n distinct columns. When the popular ones are used up and chance finds no others soon, the most popular columns that
- * are still missing fill the row: the number of draws is bounded. */
-static void draw_columns(world *w, rbt_rng *rng, uint32_t mark, uint32_t *index, size_t n)
+static rbt_err generate_in_memory(const rbt_rows_options *options, const rbt_writing *how, rbt_data *out,
+                                  rbt_error *error)
 {
-    size_t have = 0;
-    for (size_t tries = 10 * n + 100; have < n && tries > 0; tries--) {
-        uint32_t column = w->column[draw_rank(w, rng)];
-        if (w->taken[column] == mark)
-            continue;
-        w->taken[column] = mark;
-        index[have++] = column;
+    generator g;
+    rbt_err err = check(options, error);
+    size_t rows = options->common.rows;
+    if (err == RBT_OK)
+        err = rbt_draw_check_memory((double)rows * (12 + 8 * (double)options->common.nnz),
+                                    "data of that many rows and features", error);
+    if (err == RBT_OK)
+        err = generator_init(&g, options, RBT_FORMAT_CACHE, how, error);
+    if (err != RBT_OK)
+        return err;
+    size_t nnz = g.first[g.blocks];
+    err = rbt_data_alloc(rows, nnz, &g.data, error);
+    if (err == RBT_OK) {
+        rbt_parallel_for(g.blocks, rbt_writing_threads(how), fill_block, &g);
+        g.data.rows = rows;
+        g.data.cols = options->common.cols;
+        g.data.nnz = g.data.start[rows] = nnz;
+        err = (rbt_err)atomic_load(&g.failed);
+        if (err == RBT_OK)
+            *out = g.data;
+        else
+            rbt_data_deinit(&g.data);
+        if (err == RBT_E_INTERRUPTED)
+            (void)rbt_writing_check(how, error);
+        else if (err != RBT_OK)
+            (void)rbt_fail(error, err, "not enough memory for rows of that many features; use shorter rows");
     }
-    for (size_t k = 0; have < n; k++) {
-        uint32_t column = w->column[k];
-        if (w->taken[column] == mark)
-            continue;
-        w->taken[column] = mark;
-        index[have++] = column;
-    }
-    sort_ascending(index, n);
+    generator_deinit(&g);
+    return err;
 }
 
-static void draw_row(world *w, rbt_data *d, size_t row)
+rbt_err rbt_generate_rows(const rbt_rows_options *options, unsigned threads, rbt_data *out, rbt_error *error)
 {
-    const rbt_generate_options *o = w->options;
-    rbt_rng rng = rbt_rng_stream(o->seed, RBT_STREAM_GENERATE, STREAM_ROWS + (uint64_t)row);
-    size_t first = d->start[row], n = d->start[row + 1] - first;
-    uint32_t *index = d->index + first;
-    float *value = d->value + first;
-    draw_columns(w, &rng, (uint32_t)row + 1, index, n);
-
-    double squares = 0;
-    for (size_t i = 0; i < n; i++) {
-        value[i] = (float)((0.5 + rbt_rng_f64(&rng)) * (double)w->rarity[index[i]]);
-        squares += (double)value[i] * (double)value[i];
-    }
-    double length = sqrt(squares), score = 0;
-    for (size_t i = 0; i < n; i++) {
-        value[i] = (float)((double)value[i] / length);
-        score += (double)value[i] * (double)w->truth[index[i]];
-    }
-    bool yes = rbt_rng_f64(&rng) < rbt_sigmoid(score);
-    bool turned = rbt_rng_f64(&rng) < o->noise;
-    d->label[row] = yes != turned ? 1 : -1;
-}
-
-/* Row lengths around nnz, as far on both sides as there is room. Returns the sum. */
-static size_t draw_lengths(const rbt_generate_options *o, size_t *start)
-{
-    rbt_rng rng = rbt_rng_stream(o->seed, RBT_STREAM_GENERATE, STREAM_LENGTHS);
-    size_t below = o->nnz - 1, above = o->cols - o->nnz, spread = below < above ? below : above, sum = 0;
-    for (size_t row = 0; row < o->rows; row++) {
-        size_t n = o->nnz - spread + (size_t)rbt_rng_below(&rng, 2 * (uint64_t)spread + 1);
-        if (start != NULL)
-            start[row + 1] = sum + n;
-        sum += n;
-    }
-    return sum;
-}
-
-/* A model needs both labels to learn anything: a small set where chance gave only one gets the other in its last row.
- */
-static void have_both_labels(rbt_data *d)
-{
-    for (size_t row = 1; row < d->rows; row++)
-        if (d->label[row] != d->label[0])
-            return;
-    if (d->rows > 1)
-        d->label[d->rows - 1] = -d->label[0];
+    return generate_in_memory(options, &(rbt_writing){.path = "memory", .threads = threads}, out, error);
 }
 
 rbt_err rbt_generate_lr(const rbt_generate_options *options, rbt_data *out, rbt_error *error)
 {
-    rbt_err err = check(options, error);
-    if (err != RBT_OK)
-        return err;
-    world w;
-    err = world_init(&w, options, error);
-    if (err != RBT_OK)
-        return err;
+    return rbt_generate_rows(&(rbt_rows_options){.kind = RBT_ROWS_LR, .common = *options}, 0, out, error);
+}
+
+/* ---------------------------------------------------------------------------------------------------- in files */
+
+static rbt_err print_block(void *context, size_t block, rbt_buffer *out, rbt_error *error)
+{
+    generator *g = context;
     rbt_data d;
-    err = rbt_data_alloc(options->rows, draw_lengths(options, NULL), &d, error);
-    if (err == RBT_OK) {
-        d.rows = options->rows;
-        d.cols = options->cols;
-        d.nnz = draw_lengths(options, d.start);
-        for (size_t row = 0; row < d.rows; row++)
-            draw_row(&w, &d, row);
-        have_both_labels(&d);
-        *out = d;
-    }
-    world_deinit(&w);
+    rbt_err err = make_block(g, block, &d, error);
+    if (err != RBT_OK)
+        return err;
+    err = rbt_rows_print(g->format, &d, 0, d.rows, out, error);
+    rbt_data_deinit(&d);
+    return err;
+}
+
+static rbt_err end_text(void *context, rbt_buffer *last, rbt_error *error)
+{
+    generator *g = context;
+    if (g->format != RBT_FORMAT_LIBSVM || atomic_load(&g->last_column_used))
+        return RBT_OK;
+    return rbt_rows_print_width(g->options->common.cols, last, error);
+}
+
+static rbt_err write_cache(const rbt_rows_options *options, const rbt_writing *how, rbt_error *error)
+{
+    rbt_data data;
+    rbt_err err = generate_in_memory(options, how, &data, error);
+    if (err != RBT_OK)
+        return err;
+    err = rbt_data_write(&data, RBT_FORMAT_CACHE, how, error);
+    rbt_data_deinit(&data);
+    return err;
+}
+
+rbt_err rbt_generate_write(const rbt_rows_options *options, rbt_format format, const rbt_writing *how, rbt_error *error)
+{
+    generator g;
+    rbt_err err = check(options, error);
+    if (err == RBT_OK)
+        err = rbt_format_check_cols(format, options->common.cols, how->path, error);
+    if (err != RBT_OK || format == RBT_FORMAT_CACHE)
+        return err != RBT_OK ? err : write_cache(options, how, error);
+    err = generator_init(&g, options, format, how, error);
+    if (err != RBT_OK)
+        return err;
+    rbt_buffer head = {0};
+    rbt_pieces pieces = {.count = g.blocks, .make = print_block, .end = end_text, .context = &g};
+    err = rbt_rows_print_head(format, &(rbt_data){.cols = options->common.cols}, &head, error);
+    if (err == RBT_OK)
+        err = rbt_pieces_write_file(&pieces, how, &head, error);
+    rbt_buffer_deinit(&head);
+    generator_deinit(&g);
     return err;
 }

@@ -154,37 +154,89 @@ const char *rbt_number_parse(const char *at, const char *end, float *value)
     return stop;
 }
 
+static inline size_t count_digits(uint64_t m)
+{
+    size_t n = 1;
+    for (; m >= 10000; m /= 10000)
+        n += 4;
+    return n + (m >= 10) + (m >= 100) + (m >= 1000);
+}
+
+size_t rbt_number_print_count(uint64_t count, char *out)
+{
+    size_t n = count_digits(count);
+    size_t i = n;
+    for (; count > UINT32_MAX; count /= 10)
+        out[--i] = (char)('0' + count % 10);
+    for (uint32_t m = (uint32_t)count; i > 0; m /= 10) /* shorter divisions */
+        out[--i] = (char)('0' + m % 10);
+    return n;
+}
+
 /* value = m / 10^decimals as text; trailing zeros of the fraction are left out. */
-static size_t print_decimal(bool minus, uint64_t m, int decimals, char *out)
+static size_t print_decimal(bool minus, uint32_t m, int decimals, char *out)
 {
     while (decimals > 0 && m % 10 == 0) {
         m /= 10;
         decimals--;
     }
-    char backwards[RBT_NUMBER_ROOM];
-    size_t n = 0;
-    for (int i = 0; m != 0 || i <= decimals; i++) {
-        if (i == decimals && decimals > 0)
-            backwards[n++] = '.';
-        backwards[n++] = (char)('0' + m % 10);
-        m /= 10;
-    }
-    size_t length = 0;
+    size_t length = minus;
     if (minus)
-        out[length++] = '-';
-    while (n > 0)
-        out[length++] = backwards[--n];
+        out[0] = '-';
+    size_t n = count_digits(m), fraction = (size_t)decimals;
+    size_t whole = n > fraction ? n - fraction : 1;
+    char *point = out + length + whole;
+    for (size_t i = fraction; i > 0; m /= 10)
+        point[i--] = (char)('0' + m % 10);
+    for (size_t i = whole; i > 0; m /= 10)
+        out[length + --i] = (char)('0' + m % 10);
+    length += whole;
+    if (fraction > 0) {
+        *point = '.';
+        length += 1 + fraction;
+    }
     out[length] = '\0';
     return length;
+}
+
+/* Half of the distance between floats of this size. */
+static double half_step(float a)
+{
+    uint32_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    uint64_t wide = (uint64_t)((bits >> 23) + (1023 - 127 - 24)) << 52;
+    double half;
+    memcpy(&half, &wide, sizeof half);
+    return half;
 }
 
 /* The exponent of a's first digit, for 1e-4 <= a < 1e9. */
 static int leading_digit(double a)
 {
+    static const double from[] = {1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8};
     int leading = -4; /* a >= 10^leading */
-    while (leading < 8 && a >= (leading < -1 ? 1 / power_of_ten[-leading - 1] : power_of_ten[leading + 1]))
+    while (leading < 8 && a >= from[leading + 4])
         leading++;
     return leading;
+}
+
+/* The fewest digits, 6 to 9, that read back as `a`, from 1e-4 to 1e9; 0 when none of them surely does. */
+static size_t print_short(bool minus, float a, char *out)
+{
+    int leading = leading_digit((double)a);
+    double half = half_step(a);
+    for (int precision = leading >= 6 ? leading + 1 : 6; precision <= 9; precision++) {
+        int decimals = precision - 1 - leading;
+        double scaled = (double)a * power_of_ten[decimals];
+        uint32_t m = (uint32_t)(scaled + 0.5);
+        /* Further away than half a step, and a little for the roundings: it reads back as another float. */
+        if (fabs((double)m - scaled) > half * power_of_ten[decimals] * (1 + 0x1p-20))
+            continue;
+        float back;
+        if (float_from_decimal(m, -decimals, &back) && back == a)
+            return print_decimal(minus, m, decimals, out);
+    }
+    return 0;
 }
 
 static size_t print_by_library(double value, char out[RBT_NUMBER_ROOM])
@@ -202,18 +254,11 @@ size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM])
 {
     bool minus = value < 0;
     float a = fabsf(value);
-    if (a == 0)
-        return print_decimal(false, 0, 0, out);
-    if (a >= 1e-4F && a < 1e9F) {
-        int leading = leading_digit((double)a);
-        for (int precision = leading >= 6 ? leading + 1 : 6; precision <= 9; precision++) {
-            int decimals = precision - 1 - leading;
-            uint64_t m = (uint64_t)((double)a * power_of_ten[decimals] + 0.5);
-            float back;
-            if (float_from_decimal(m, -decimals, &back) && back == a)
-                return print_decimal(minus, m, decimals, out);
-        }
-    }
+    if (a < 1e9F && a == (float)(uint32_t)a)
+        return print_decimal(minus, (uint32_t)a, 0, out);
+    size_t length = a >= 1e-4F && a < 1e9F ? print_short(minus, a, out) : 0;
+    if (length > 0)
+        return length;
     return print_by_library((double)value, out);
 }
 
@@ -222,6 +267,6 @@ size_t rbt_number_print_rounded(double value, char out[RBT_NUMBER_ROOM])
     double a = fabs(value);
     if (!(a >= 1e-4 && a < 1e8))
         return a == 0 ? print_decimal(false, 0, 0, out) : print_by_library(value, out);
-    int leading = leading_digit(a), decimals = 8 - leading;
-    return print_decimal(value < 0, (uint64_t)(a * power_of_ten[decimals] + 0.5), decimals, out);
+    int decimals = 8 - leading_digit(a);
+    return print_decimal(value < 0, (uint32_t)(a * power_of_ten[decimals] + 0.5), decimals, out);
 }

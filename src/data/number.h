@@ -1,6 +1,6 @@
 /* Decimal numbers to and from text: the inner loop of every text reader and writer.
  *
- * Called by src/data/libsvm.c. Always holds: parsing gives the very float that strtof gives in the "C" locale, whatever
+ * Called by the text readers and writers of src/data. Always holds: parsing gives the very float that strtof gives in the "C" locale, whatever
  * the program's locale is, and printing gives text that parses back to the same float. Most numbers take a fast path
  * of one multiplication or division; the few that lie too near the middle between two floats go to the C library.
  * No allocation, no state. Proved by tests/unit/test_number.c (random and worst-case numbers against strtof).
@@ -9,6 +9,7 @@
 #define RBT_DATA_NUMBER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define RBT_NUMBER_ROOM 32 /* enough for any printed float and its terminating zero */
 
@@ -22,5 +23,8 @@ size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM]);
 
 /* Prints a number with 9 significant digits, without trailing zeros, like printf's %.9g; returns the length. */
 size_t rbt_number_print_rounded(double value, char out[RBT_NUMBER_ROOM]);
+
+/* Prints a whole number, up to 20 digits and no terminating zero; returns the length. */
+size_t rbt_number_print_count(uint64_t count, char *out);
 
 #endif

@@ -179,6 +179,7 @@ static double walk_clock(const rbt_training *training, const rbt_shard *shard, u
     memcpy(s->u, s->w, training->n * sizeof *s->u);
     walker->rate = rate;
     walker->loss = 0;
+    rbt_sgd_begin(&s->sgd, rate);
     for (uint64_t done = 0; done < steps;) {
         size_t at = (size_t)((first + done) % shard->n);
         size_t n = steps - done < shard->n - at ? (size_t)(steps - done) : shard->n - at;

@@ -33,6 +33,7 @@ static double objective_after(trial *t, double rate)
     memset(t->w, 0, p->n * sizeof *t->w);
     rbt_sgd_reset(&t->sgd);
     t->walker.rate = rate;
+    rbt_sgd_begin(&t->sgd, rate);
     t->walker.step = 0;
     rbt_walker_rows(&t->walker, t->rows, t->n, t->n);
     for (size_t i = 0; i < t->n; i++)

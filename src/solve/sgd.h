@@ -32,6 +32,7 @@ typedef struct rbt_sgd {
     rbt_optimizer optimizer;
     float momentum;
     float *share;  /* per feature rows / rows with it; NULL without penalties */
+    float *shrink; /* plain steps with l2: per feature what its weight is multiplied with after a step of this pass */
     float *first;  /* per parameter: velocity, sum of squares, first moment, sum of values */
     float *second; /* per parameter: second moment, last step seen */
 } rbt_sgd;
@@ -45,6 +46,9 @@ void rbt_sgd_reset(rbt_sgd *sgd);
 
 /* Makes the walk take these steps. */
 void rbt_sgd_attach(rbt_sgd *sgd, rbt_walk *walk);
+
+/* Before a pass: its step size, which its walkers must have too. By one thread while no other walks. */
+void rbt_sgd_begin(rbt_sgd *sgd, double rate);
 
 /* Averaged SGD: ends a pass of so many steps. `mean` becomes the mean of the parameters over its steps. */
 void rbt_sgd_average(rbt_sgd *sgd, const float *w, uint64_t steps, float *mean);

@@ -37,6 +37,7 @@ typedef struct training {
     double objective; /* newton: after the last iteration */
     float *mean;      /* asgd, psgd: the parameters looked at; sdca with l1: after thresholding */
     uint64_t clock;
+    double rate; /* of this pass */
 } training;
 
 static uint64_t now_ns(void)
@@ -144,7 +145,7 @@ static void work(void *context, uint32_t thread)
     uint64_t began = now_ns();
     rbt_rng rng = rbt_rng_stream(t->options->seed, RBT_STREAM_BATCH, t->clock * t->workers + thread);
     rbt_shards_shuffle(t->shards, thread, &rng, me->order);
-    me->walker.rate = is_dual(t) ? 0 : t->options->rate(t->options->rate_context, t->clock);
+    me->walker.rate = t->rate;
     me->walker.step = thread;
     if (t->options->optimizer == RBT_OPTIMIZER_ADAM)
         me->walker.step += t->clock * t->problem->data->rows;
@@ -178,6 +179,10 @@ static void pass(training *t)
     if (is_newton(t)) {
         iterate(t);
         return;
+    }
+    if (!is_dual(t)) {
+        t->rate = t->options->rate(t->options->rate_context, t->clock);
+        rbt_sgd_begin(&t->sgd, t->rate);
     }
     rbt_team_run(t->team, work, t);
     uint64_t took = now_ns() - began;

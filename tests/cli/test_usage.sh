@@ -111,8 +111,8 @@ expect 2 gen lr --out x --rows 0
 says '--rows 0'
 expect 2 convert --data data.svm
 says '--out is missing'
-expect 2 convert --data data.svm --out x --to csv
-says "--to 'csv' is unknown; choose cache or libsvm"
+expect 2 convert --data data.svm --out x --to svm
+says "--to 'svm' is unknown; choose libsvm, csv, vw or cache"
 expect 2 info
 says 'which file?'
 expect 2 swarm

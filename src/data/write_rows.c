@@ -1,0 +1,288 @@
+/* Rows as text or as a cache. Contract in write_rows.h; proved by tests/unit/test_write.c and test_libsvm.c. */
+#include "data/write_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "data/cache.h"
+#include "data/data.h"
+#include "data/number.h"
+
+#define PIECE_ITEMS  8192 /* rows and features in a piece of sparse text: about 150 kB */
+#define PIECE_CELLS  (size_t)65536
+#define FEATURE_ROOM (RBT_NUMBER_ROOM + 16) /* a blank, an index, a colon, a value */
+
+static const char *const names[] = {"libsvm", "csv", "vw", "cache"};
+
+rbt_err rbt_format_find(const char *name, rbt_format *format, rbt_error *error)
+{
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *format = (rbt_format)i;
+            return RBT_OK;
+        }
+    return rbt_fail(error, RBT_E_USAGE, "--to '%s' is unknown; choose libsvm, csv, vw or cache", name);
+}
+
+rbt_err rbt_format_check_cols(rbt_format format, size_t cols, const char *path, rbt_error *error)
+{
+    if (format == RBT_FORMAT_CSV && cols > RBT_CSV_COLS_MOST)
+        return rbt_fail(error, RBT_E_LIMIT,
+                        "%s: not written: CSV has every column in every row, and %zu columns are more than %zu; choose "
+                        "libsvm, vw or cache",
+                        path, cols, RBT_CSV_COLS_MOST);
+    return RBT_OK;
+}
+
+/* What text cannot hold at all. */
+static rbt_err check(const rbt_data *data, rbt_format format, const char *path, rbt_error *error)
+{
+    if (data->rows == 0)
+        return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
+    if (format == RBT_FORMAT_LIBSVM && data->weight != NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "%s: not written: the rows have weights, which LIBSVM text cannot hold; choose vw or csv",
+                        path);
+    if ((format == RBT_FORMAT_LIBSVM || format == RBT_FORMAT_VW) && data->label_names != NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "%s: not written: the labels are words, and %s has numbers only; choose csv", path,
+                        format == RBT_FORMAT_VW ? "VW text" : "LIBSVM text");
+    return rbt_format_check_cols(format, data->cols, path, error);
+}
+
+/* -------------------------------------------------------------------------------------------------------- lines */
+
+static rbt_err check_row(const rbt_data *data, size_t row, rbt_error *error)
+{
+    bool finite = isfinite(data->label[row]);
+    for (size_t i = data->start[row]; i < data->start[row + 1]; i++)
+        finite &= isfinite(data->value[i]) != 0;
+    return finite ? RBT_OK
+                  : rbt_fail(error, RBT_E_DATA,
+                             "row %zu has a label or a value that is not finite; nothing was written", row + 1);
+}
+
+/* index:value for all of a row's features, each after a blank; there is room. */
+static char *print_features(const rbt_data *data, size_t row, size_t base, char *at)
+{
+    for (size_t i = data->start[row]; i < data->start[row + 1]; i++) {
+        *at++ = ' ';
+        at += rbt_number_print_count((uint64_t)data->index[i] + base, at);
+        *at++ = ':';
+        at += rbt_number_print(data->value[i], at);
+    }
+    return at;
+}
+
+static char *print_sparse(rbt_format format, const rbt_data *data, size_t row, char *at)
+{
+    at += rbt_number_print(data->label[row], at);
+    if (format == RBT_FORMAT_VW) {
+        if (data->weight != NULL) {
+            *at++ = ' ';
+            at += rbt_number_print(data->weight[row], at);
+        }
+        /* Blanks on both sides: what touches the bar would be a tag or a namespace. */
+        *at++ = ' ';
+        *at++ = '|';
+    }
+    return print_features(data, row, format == RBT_FORMAT_VW ? 0 : 1, at);
+}
+
+static char *print_word(const char *word, char *at)
+{
+    if (strpbrk(word, ",\"\r\n") == NULL) {
+        size_t n = strlen(word);
+        memcpy(at, word, n);
+        return at + n;
+    }
+    *at++ = '"';
+    for (; *word != '\0'; word++) {
+        if (*word == '"')
+            *at++ = '"';
+        *at++ = *word;
+    }
+    *at++ = '"';
+    return at;
+}
+
+static char *print_dense(const rbt_data *data, size_t row, char *at)
+{
+    if (data->label_names != NULL)
+        at = print_word(data->label_names[(size_t)data->label[row]], at);
+    else
+        at += rbt_number_print(data->label[row], at);
+    if (data->weight != NULL) {
+        *at++ = ',';
+        at += rbt_number_print(data->weight[row], at);
+    }
+    size_t column = 0;
+    for (size_t i = data->start[row]; i < data->start[row + 1]; i++, column++) {
+        for (; column < data->index[i]; column++, at += 2)
+            memcpy(at, ",0", 2);
+        *at++ = ',';
+        at += rbt_number_print(data->value[i], at);
+    }
+    for (; column < data->cols; column++, at += 2)
+        memcpy(at, ",0", 2);
+    return at;
+}
+
+/* Room that a row needs at most, its end of line included. */
+static size_t room_of(rbt_format format, const rbt_data *data, size_t row)
+{
+    size_t room = 2 * FEATURE_ROOM + (data->start[row + 1] - data->start[row]) * FEATURE_ROOM;
+    if (format == RBT_FORMAT_CSV) {
+        room += 2 * data->cols;
+        if (data->label_names != NULL)
+            room += 2 * strlen(data->label_names[(size_t)data->label[row]]);
+    }
+    return room;
+}
+
+rbt_err rbt_rows_print_head(rbt_format format, const rbt_data *like, rbt_buffer *out, rbt_error *error)
+{
+    if (format != RBT_FORMAT_CSV)
+        return RBT_OK;
+    rbt_err err = rbt_buffer_reserve(out, 32 + like->cols * 16, error);
+    if (err != RBT_OK)
+        return err;
+    const char *first = like->weight != NULL ? "label,weight" : "label";
+    memcpy(out->at + out->n, first, strlen(first));
+    char *at = out->at + out->n + strlen(first);
+    for (size_t column = 1; column <= like->cols; column++) {
+        memcpy(at, ",f", 2);
+        at += 2 + rbt_number_print_count(column, at + 2);
+    }
+    *at++ = '\n';
+    out->n = (size_t)(at - out->at);
+    return RBT_OK;
+}
+
+rbt_err rbt_rows_print(rbt_format format, const rbt_data *data, size_t first, size_t end, rbt_buffer *out,
+                       rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+    for (size_t row = first; err == RBT_OK && row < end; row++) {
+        err = check_row(data, row, error);
+        if (err == RBT_OK)
+            err = rbt_buffer_reserve(out, room_of(format, data, row), error);
+        if (err != RBT_OK)
+            break;
+        char *at = out->at + out->n;
+        at = format == RBT_FORMAT_CSV ? print_dense(data, row, at) : print_sparse(format, data, row, at);
+        *at++ = '\n';
+        out->n = (size_t)(at - out->at);
+    }
+    return err;
+}
+
+rbt_err rbt_rows_print_width(size_t cols, rbt_buffer *last, rbt_error *error)
+{
+    rbt_err err = rbt_buffer_reserve(last, FEATURE_ROOM, error);
+    if (err != RBT_OK)
+        return err;
+    RBT_ASSERT(last->n > 0 && last->at[last->n - 1] == '\n');
+    last->at[last->n - 1] = ' ';
+    last->n += rbt_number_print_count(cols, last->at + last->n);
+    memcpy(last->at + last->n, ":0\n", 3);
+    last->n += 3;
+    return RBT_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------- whole data sets */
+
+typedef struct writer {
+    const rbt_data *data;
+    rbt_format format;
+    const char *path;
+} writer;
+
+/* The first row with as many rows and features before it, so that pieces are of a size. */
+static size_t row_at(const rbt_data *data, size_t items)
+{
+    size_t low = 0, high = data->rows;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (data->start[middle] + middle < items)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Where a piece begins, and the next one. */
+static void range_of(const writer *w, size_t piece, size_t *first, size_t *end)
+{
+    if (w->format == RBT_FORMAT_CSV) {
+        size_t rows = PIECE_CELLS / (w->data->cols + 1) + 1;
+        *first = piece * rows;
+        *end = w->data->rows - *first < rows ? w->data->rows : *first + rows;
+        return;
+    }
+    *first = row_at(w->data, piece * PIECE_ITEMS);
+    *end = row_at(w->data, (piece + 1) * PIECE_ITEMS);
+}
+
+static size_t pieces_of(const writer *w)
+{
+    const rbt_data *d = w->data;
+    if (w->format == RBT_FORMAT_CSV) {
+        size_t rows = PIECE_CELLS / (d->cols + 1) + 1;
+        return (d->rows + rows - 1) / rows;
+    }
+    return (d->start[d->rows - 1] + d->rows - 1) / PIECE_ITEMS + 1; /* up to the one in which the last row begins */
+}
+
+static rbt_err make_piece(void *context, size_t piece, rbt_buffer *out, rbt_error *error)
+{
+    const writer *w = context;
+    size_t first, end;
+    range_of(w, piece, &first, &end);
+    rbt_err err = rbt_rows_print(w->format, w->data, first, end, out, error);
+    if (err != RBT_OK && error != NULL)
+        return rbt_fail(error, err, "%s: %s", w->path, error->text);
+    return err;
+}
+
+/* The largest index used, plus one. */
+static size_t columns_used(const rbt_data *data)
+{
+    size_t used = 0;
+    for (size_t row = 0; row < data->rows; row++)
+        if (data->start[row + 1] > data->start[row] && (size_t)data->index[data->start[row + 1] - 1] + 1 > used)
+            used = (size_t)data->index[data->start[row + 1] - 1] + 1;
+    return used;
+}
+
+static rbt_err end_libsvm(void *context, rbt_buffer *last, rbt_error *error)
+{
+    const writer *w = context;
+    return columns_used(w->data) < w->data->cols ? rbt_rows_print_width(w->data->cols, last, error) : RBT_OK;
+}
+
+rbt_err rbt_data_write(const rbt_data *data, rbt_format format, const rbt_writing *how, rbt_error *error)
+{
+    if (format == RBT_FORMAT_CACHE)
+        return rbt_cache_write(data, how->path, error);
+    rbt_err err = check(data, format, how->path, error);
+    if (err != RBT_OK)
+        return err;
+    writer w = {.data = data, .format = format, .path = how->path};
+    rbt_pieces pieces = {.count = pieces_of(&w), .make = make_piece, .context = &w};
+    if (format == RBT_FORMAT_LIBSVM)
+        pieces.end = end_libsvm;
+    rbt_buffer head = {0};
+    err = rbt_rows_print_head(format, data, &head, error);
+    if (err == RBT_OK)
+        err = rbt_pieces_write_file(&pieces, how, &head, error);
+    rbt_buffer_deinit(&head);
+    return err;
+}
+
+rbt_err rbt_data_write_libsvm(const rbt_data *data, const char *path, rbt_error *error)
+{
+    return rbt_data_write(data, RBT_FORMAT_LIBSVM, &(rbt_writing){.path = path}, error);
+}
