@@ -131,19 +131,19 @@ static rbt_err answer_block(const rbt_trained *trained, const rbt_data *block, a
 static rbt_err answer_all(const rbt_trained *trained, const char *path, answer as, rbt_output *output, rbt_error *error)
 {
     const rbt_data *block = NULL;
-    rbt_stream *stream = NULL;
-    rbt_err err = rbt_stream_open(path, false, RBT_STREAM_PIECE_BYTES, &stream, error);
+    rbt_rowstream *stream = NULL;
+    rbt_err err = rbt_rowstream_open(path, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
 
     if (err != RBT_OK)
         return err;
     do {
-        err = rbt_stream_next(stream, &block, error);
+        err = rbt_rowstream_next(stream, &block, error);
         if (err == RBT_OK && block != NULL)
             err = answer_block(trained, block, as, output, error);
-        if (err == RBT_OK && rbt_stream_is_live(stream))
+        if (err == RBT_OK && rbt_rowstream_is_live(stream))
             err = rbt_output_flush(output, error);
     } while (err == RBT_OK && block != NULL);
-    rbt_stream_close(stream);
+    rbt_rowstream_close(stream);
     return err;
 }
 

@@ -206,16 +206,16 @@ static bool use_kept(const place *p, const rbt_storing *storing, rbt_data *data)
 static rbt_err convert(const char *path, const place *p, rbt_error *error)
 {
     rbt_cache_builder *builder = NULL;
-    rbt_stream *stream = NULL;
+    rbt_rowstream *stream = NULL;
     const rbt_data *block = NULL;
-    rbt_err err = rbt_stream_open(path, true, RBT_STREAM_PIECE_BYTES, &stream, error);
+    rbt_err err = rbt_rowstream_open(path, true, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
     if (err != RBT_OK)
         return err;
     err = rbt_cache_builder_create(p->path, &builder, error);
     if (err != RBT_OK)
         goto close_stream;
     do {
-        err = rbt_stream_next(stream, &block, error);
+        err = rbt_rowstream_next(stream, &block, error);
         if (err == RBT_OK && block != NULL && (block->weight != NULL || block->label_names != NULL))
             err =
                 rbt_fail(error, RBT_E_UNSUPPORTED,
@@ -224,10 +224,10 @@ static rbt_err convert(const char *path, const place *p, rbt_error *error)
             err = rbt_cache_builder_add(builder, block, error);
     } while (err == RBT_OK && block != NULL);
     if (err == RBT_OK)
-        err = rbt_cache_builder_finish(builder, rbt_stream_low(stream), p->source, error);
+        err = rbt_cache_builder_finish(builder, rbt_rowstream_low(stream), p->source, error);
     rbt_cache_builder_destroy(builder);
 close_stream:
-    rbt_stream_close(stream);
+    rbt_rowstream_close(stream);
     return err;
 }
 

@@ -15,7 +15,7 @@
 
 #define CHUNK_BYTES (size_t)(256 * 1024) /* of a piece, by one thread */
 
-struct rbt_stream {
+struct rbt_rowstream {
     const char *path;
     rbt_paths paths;
     size_t next; /* file to open */
@@ -40,14 +40,14 @@ struct rbt_stream {
 };
 
 /* A block of a cache is a view of it. */
-static void forget_block(rbt_stream *s)
+static void forget_block(rbt_rowstream *s)
 {
     if (s->cache.rows == 0)
         rbt_data_deinit(&s->block);
     s->block = (rbt_data){0};
 }
 
-static rbt_err grow(rbt_stream *s, const char *what, rbt_error *error)
+static rbt_err grow(rbt_rowstream *s, const char *what, rbt_error *error)
 {
     char *larger = s->room > SIZE_MAX / 2 ? NULL : rbt_try_alloc_raw(s->room * 2, 1);
     if (larger == NULL)
@@ -60,9 +60,9 @@ static rbt_err grow(rbt_stream *s, const char *what, rbt_error *error)
     return RBT_OK;
 }
 
-rbt_err rbt_stream_open(const char *path, bool late, size_t piece_bytes, rbt_stream **out, rbt_error *error)
+rbt_err rbt_rowstream_open(const char *path, bool late, size_t piece_bytes, rbt_rowstream **out, rbt_error *error)
 {
-    rbt_stream *s = rbt_alloc(1, sizeof *s);
+    rbt_rowstream *s = rbt_alloc(1, sizeof *s);
     s->path = path;
     s->late = late;
     s->room = piece_bytes;
@@ -72,11 +72,11 @@ rbt_err rbt_stream_open(const char *path, bool late, size_t piece_bytes, rbt_str
     if (err == RBT_OK)
         *out = s;
     else
-        rbt_stream_close(s);
+        rbt_rowstream_close(s);
     return err;
 }
 
-void rbt_stream_close(rbt_stream *stream)
+void rbt_rowstream_close(rbt_rowstream *stream)
 {
     rbt_feed_close(stream->feed);
     forget_block(stream);
@@ -87,12 +87,12 @@ void rbt_stream_close(rbt_stream *stream)
     rbt_free(stream);
 }
 
-size_t rbt_stream_low(const rbt_stream *stream)
+size_t rbt_rowstream_low(const rbt_rowstream *stream)
 {
     return stream->zero_based ? stream->low : 0;
 }
 
-bool rbt_stream_is_live(const rbt_stream *stream)
+bool rbt_rowstream_is_live(const rbt_rowstream *stream)
 {
     return stream->feed != NULL && !rbt_feed_is_file(stream->feed);
 }
@@ -100,7 +100,7 @@ bool rbt_stream_is_live(const rbt_stream *stream)
 /* ------------------------------------------------------------------------------------------------------ caches */
 
 /* The rest of a cache that cannot be mapped: behind what is in the buffer. */
-static rbt_err read_whole(rbt_stream *s, rbt_error *error)
+static rbt_err read_whole(rbt_rowstream *s, rbt_error *error)
 {
     size_t got = 1;
     rbt_err err = RBT_OK;
@@ -115,7 +115,7 @@ static rbt_err read_whole(rbt_stream *s, rbt_error *error)
 }
 
 /* The file at the feed is a cache: maps it, or reads it whole. */
-static rbt_err open_cache(rbt_stream *s, const char *path, rbt_error *error)
+static rbt_err open_cache(rbt_rowstream *s, const char *path, rbt_error *error)
 {
     const char *name = rbt_feed_name(s->feed);
     rbt_err err = RBT_OK;
@@ -139,7 +139,7 @@ static rbt_err open_cache(rbt_stream *s, const char *path, rbt_error *error)
 }
 
 /* The next rows of the open cache as data of their own. */
-static const rbt_data *cache_block(rbt_stream *s)
+static const rbt_data *cache_block(rbt_rowstream *s)
 {
     const rbt_data *c = &s->cache;
     size_t first = s->cache_row, rows = rbt_data_block_rows(c), left = c->rows - first;
@@ -169,7 +169,7 @@ static const rbt_data *cache_block(rbt_stream *s)
 /* -------------------------------------------------------------------------------------------------------- text */
 
 /* Where the last whole line in the buffer ends; all of it when the file has ended. `from`: no line ends before. */
-static size_t whole_lines(const rbt_stream *s, size_t from)
+static size_t whole_lines(const rbt_rowstream *s, size_t from)
 {
     if (s->ended)
         return s->used;
@@ -178,13 +178,13 @@ static size_t whole_lines(const rbt_stream *s, size_t from)
 }
 
 /* A cache's first bytes hold a line end: might these become one? */
-static bool is_undecided(const rbt_stream *s)
+static bool is_undecided(const rbt_rowstream *s)
 {
     return !s->begun && s->used < RBT_CACHE_HEADER_BYTES && s->buffer[0] == '\x89';
 }
 
 /* Reads until the buffer is full, or holds all that is there for now; `lines` bytes of it are whole lines. */
-static rbt_err fill(rbt_stream *s, size_t *lines, rbt_error *error)
+static rbt_err fill(rbt_rowstream *s, size_t *lines, rbt_error *error)
 {
     *lines = 0;
     while (!s->ended && (*lines == 0 || is_undecided(s) || (s->used < s->room && rbt_feed_ready(s->feed)))) {
@@ -213,7 +213,7 @@ static size_t count_lines(const char *text, size_t n)
 }
 
 /* Parses the first `bytes` of the buffer to the stream's block, and takes them out. */
-static rbt_err parse_lines(rbt_stream *s, size_t bytes, rbt_error *error)
+static rbt_err parse_lines(rbt_rowstream *s, size_t bytes, rbt_error *error)
 {
     rbt_text text = {rbt_feed_name(s->feed), s->buffer, bytes};
     rbt_libsvm_cut cut = {.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()};
@@ -236,7 +236,7 @@ static rbt_err parse_lines(rbt_stream *s, size_t bytes, rbt_error *error)
 }
 
 /* The file has been opened: is it a cache, and do all files agree? */
-static rbt_err look_at_file(rbt_stream *s, rbt_error *error)
+static rbt_err look_at_file(rbt_rowstream *s, rbt_error *error)
 {
     const char *path = s->paths.at[s->next - 1];
     bool cache = rbt_cache_recognise(s->buffer, s->used);
@@ -251,7 +251,7 @@ static rbt_err look_at_file(rbt_stream *s, rbt_error *error)
     return cache ? open_cache(s, path, error) : RBT_OK;
 }
 
-static rbt_err open_next(rbt_stream *s, rbt_error *error)
+static rbt_err open_next(rbt_rowstream *s, rbt_error *error)
 {
     s->used = 0;
     s->line = 1;
@@ -260,7 +260,7 @@ static rbt_err open_next(rbt_stream *s, rbt_error *error)
 }
 
 /* Some step forward; *found when there is a block. */
-static rbt_err step(rbt_stream *s, const rbt_data **found, rbt_error *error)
+static rbt_err step(rbt_rowstream *s, const rbt_data **found, rbt_error *error)
 {
     size_t lines = 0;
     if (s->cache.rows > 0) {
@@ -288,7 +288,7 @@ static rbt_err step(rbt_stream *s, const rbt_data **found, rbt_error *error)
     return err;
 }
 
-rbt_err rbt_stream_next(rbt_stream *stream, const rbt_data **block, rbt_error *error)
+rbt_err rbt_rowstream_next(rbt_rowstream *stream, const rbt_data **block, rbt_error *error)
 {
     const rbt_data *found = NULL;
     while (found == NULL) {

@@ -34,14 +34,14 @@ static int leave_folder(void **state)
 /* All blocks of a path joined; the path is refused when `error` has a code afterwards. */
 static rbt_data streamed(const char *path, size_t piece_bytes, size_t *blocks, rbt_error *error)
 {
-    rbt_stream *stream = NULL;
+    rbt_rowstream *stream = NULL;
     const rbt_data *block = NULL;
     rbt_data sum = {0}, copy;
     size_t count = 0;
     *error = (rbt_error){0};
-    if (rbt_stream_open(path, false, piece_bytes, &stream, error) != RBT_OK)
+    if (rbt_rowstream_open(path, false, piece_bytes, &stream, error) != RBT_OK)
         return sum;
-    while (rbt_stream_next(stream, &block, error) == RBT_OK && block != NULL) {
+    while (rbt_rowstream_next(stream, &block, error) == RBT_OK && block != NULL) {
         assert_true(block->rows > 0);
         assert_int_equal(block->start[0], 0);
         assert_int_equal(block->start[block->rows], block->nnz);
@@ -53,7 +53,7 @@ static rbt_data streamed(const char *path, size_t piece_bytes, size_t *blocks, r
     }
     if (blocks != NULL)
         *blocks = count;
-    rbt_stream_close(stream);
+    rbt_rowstream_close(stream);
     return sum;
 }
 
@@ -139,7 +139,7 @@ static void an_index_0_after_rows_without_is_told_or_refused(void **state)
 {
     (void)state;
     rbt_error error;
-    rbt_stream *stream = NULL;
+    rbt_rowstream *stream = NULL;
     const rbt_data *block = NULL;
     put_file("a", "1 1:1 5:1\n2 2:2\n3 0:3 5:1\n4 1:4\n");
     rbt_data d = streamed("a", 10, NULL, &error);
@@ -153,13 +153,13 @@ static void an_index_0_after_rows_without_is_told_or_refused(void **state)
     rbt_data_deinit(&d);
 
     size_t features = 0;
-    assert_int_equal(rbt_stream_open("a", true, 10, &stream, NULL), RBT_OK);
-    while (rbt_stream_next(stream, &block, &error) == RBT_OK && block != NULL) {
-        assert_int_equal(rbt_stream_low(stream), features < 3 ? 0 : 3);
+    assert_int_equal(rbt_rowstream_open("a", true, 10, &stream, NULL), RBT_OK);
+    while (rbt_rowstream_next(stream, &block, &error) == RBT_OK && block != NULL) {
+        assert_int_equal(rbt_rowstream_low(stream), features < 3 ? 0 : 3);
         features += block->nnz;
     }
     assert_int_equal(features, 6);
-    rbt_stream_close(stream);
+    rbt_rowstream_close(stream);
 }
 
 #if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
@@ -170,7 +170,7 @@ static void check_packed(const char *bytes, size_t n, const rbt_data *whole)
     char *more = rbt_alloc(2 * n + 5, 1);
     put_bytes("b", bytes, n);
     check_same("b", 1000, whole);
-    check_same("b", RBT_STREAM_PIECE_BYTES, whole);
+    check_same("b", RBT_ROWSTREAM_PIECE_BYTES, whole);
 
     rbt_data both[] = {*whole, *whole}, two, d;
     memcpy(more, bytes, n);
@@ -278,25 +278,25 @@ static void who_types_a_row_gets_it_back_at_once(void **state)
     (void)state;
     int ends[2];
     char path[64];
-    rbt_stream *stream = NULL;
+    rbt_rowstream *stream = NULL;
     const rbt_data *block = NULL;
     assert_int_equal(pipe(ends), 0);
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
     assert_int_equal(write(ends[1], "1 1:1\n2 2", 9), 9);
-    assert_int_equal(rbt_stream_open(path, false, RBT_STREAM_PIECE_BYTES, &stream, NULL), RBT_OK);
-    assert_int_equal(rbt_stream_next(stream, &block, NULL), RBT_OK); /* would wait forever otherwise */
+    assert_int_equal(rbt_rowstream_open(path, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, NULL), RBT_OK);
+    assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK); /* would wait forever otherwise */
     assert_int_equal(block->rows, 1);
-    assert_true(rbt_stream_is_live(stream));
+    assert_true(rbt_rowstream_is_live(stream));
     assert_int_equal(write(ends[1], ":2\n3 3:3\n4 ", 11), 11);
-    assert_int_equal(rbt_stream_next(stream, &block, NULL), RBT_OK);
+    assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK);
     assert_int_equal(block->rows, 2);
     assert_int_equal(block->index[1], 2);
     close(ends[1]);
-    assert_int_equal(rbt_stream_next(stream, &block, NULL), RBT_OK);
+    assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK);
     assert_int_equal(block->rows, 1);
-    assert_int_equal(rbt_stream_next(stream, &block, NULL), RBT_OK);
+    assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK);
     assert_null(block);
-    rbt_stream_close(stream);
+    rbt_rowstream_close(stream);
     close(ends[0]);
 }
 
