@@ -164,8 +164,8 @@ static void settle_optimizer(const rbt_loaded *loaded, rbt_options *options)
 /* What depends on the data: l2, the optimizer and the step size. */
 static rbt_err settle(rbt_loaded *loaded, rbt_options *options, rbt_error *error)
 {
-    if (isnan(options->l2))
-        options->l2 = 1 / (double)loaded->data.rows;
+    if (isnan(options->l2)) /* softmax: a penalty on the weights of every class, of which few matter to a row */
+        options->l2 = (loaded->model == &rbt_model_softmax ? 0.5 : 1) / (double)loaded->data.rows;
     if (rbt_options_shared(options))
         settle_optimizer(loaded, options);
     if (options->lr > 0 || options->optimizer >= RBT_OPTIMIZER_SDCA)

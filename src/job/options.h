@@ -73,7 +73,7 @@ typedef struct rbt_options {
     double lr;               /* --lr ETA; 0 = found on a sample of the data */
     rbt_decay decay;         /* --decay none|sqrt:ALPHA|mult:BETA */
     double decay_factor;
-    double l2;               /* --l2 LAMBDA; NAN = 1 / rows */
+    double l2;               /* --l2 LAMBDA; NAN = 1 / rows, softmax half */
     double l1;               /* --l1 LAMBDA, default 0 */
     double delta;            /* --delta D: huber's, default 1 */
     bool no_bias;            /* --no-bias */

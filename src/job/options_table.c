@@ -73,7 +73,7 @@ static const rbt_option TABLE[] = {
     {"decay", "Learning", RBT_OPTION_DECAY, 0, "auto", "auto|none|sqrt:A|mult:B",
      .help = "Step size at clock c: ETA, ETA/sqrt(A*c+1), ETA*B^c; auto = sqrt:1 in shared memory, else none."},
     {"l2", "Learning", RBT_OPTION_REAL, AT(l2), "auto", "LAMBDA|auto",
-     .help = "Adds LAMBDA/2 |w|^2 to the objective; auto = 1/rows.", .closed = true, .automatic = true},
+     .help = "Adds LAMBDA/2 |w|^2 to the objective; auto = 1/rows, softmax half.", .closed = true, .automatic = true},
     {"l1", "Learning", RBT_OPTION_REAL, AT(l1), "0", "LAMBDA", .help = "Adds LAMBDA |w|_1 to the objective.",
      .closed = true},
     {"delta", "Learning", RBT_OPTION_REAL, AT(delta), "1", "D",
