@@ -37,9 +37,9 @@ typedef enum rbt_toggle { RBT_AUTO, RBT_OFF, RBT_ON } rbt_toggle;
 typedef struct rbt_options {
     /* what */
     char *model;
-    char *data;  /* PATH */
-    char *valid; /* PATH or NULL */
-    char *out;   /* PATH or NULL */
+    char *data;            /* PATH */
+    char *valid;           /* PATH or NULL */
+    char *out;             /* PATH or NULL */
     rbt_cache_use cache;   /* --cache off|auto */
     rbt_store_level store; /* --store memory|disk|both */
 
