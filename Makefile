@@ -21,8 +21,8 @@ demo: ## trains with stragglers under three protocols, and draws what they do ab
 	@scripts/build release rubato
 	@scripts/demo
 
-bench: ## measurements, as ratios
-	@scripts/setup build
+bench: ## measurements, as ratios; against LIBLINEAR and scikit-learn too
+	@scripts/setup build bench
 	@scripts/build release rubato
 	@scripts/bench
 

@@ -75,6 +75,29 @@ void cli_help(const cli_command *command, const cli_arguments *arguments);
 /* The value of an own option, or an error that says that the command needs it. */
 rbt_err cli_require(const char *name, const char *value, const char *syntax, rbt_error *error);
 
+/* ------------------------------------------------------------------------------------------------ reading */
+
+/* How data is to be read, as given on the command line (jobs have the same options in their table). */
+typedef struct cli_reading {
+    const char *format, *label, *weight, *bits, *skip_bad;
+} cli_reading;
+
+/* Their entries in a command's list of own options. */
+#define CLI_READING_OPTIONS(given)                                                                                     \
+    {"format", "FORMAT", "auto, libsvm, vw, csv, idx or cache. [auto]", &(given)->format},                             \
+        {"label", "COLUMN|FILE", "csv: the label's column, by name or number (first = 1), or none; idx: the labels.",  \
+         &(given)->label},                                                                                             \
+        {"weight", "COLUMN", "csv: the column of the rows' weights.", &(given)->weight},                               \
+        {"bits", "N", "vw, and words in csv: features are hashed to 2^N columns. [18]", &(given)->bits},               \
+    {                                                                                                                  \
+        "skip-bad", "N", "Leaves out up to N rows that cannot be read. [0]", &(given)->skip_bad                        \
+    }
+
+rbt_err cli_reading_settle(const cli_reading *given, rbt_read_report *report, rbt_reading *reading, rbt_error *error);
+
+/* Says on the standard error what was left out or filled in, if anything was. */
+void cli_reading_note(const cli_command *command, const rbt_read_report *report);
+
 /* --------------------------------------------------------------------------------------------------- jobs */
 
 /* Where a run's events go. */

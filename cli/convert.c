@@ -1,16 +1,19 @@
-/* rubato convert: data read from wherever it may come, written as a cache or as text. */
+/* rubato convert: data in whatever format, from wherever it may come, written as a cache or as text. */
 #include "cli/cli.h"
 
-#include "base/error.h"
 #include "data/write_rows.h"
 
 int cli_convert(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
     const char *path = NULL, *out = NULL, *to = NULL;
+    cli_reading given = {0};
+    rbt_read_report report = {0};
+    rbt_reading reading;
     const cli_option own[] = {
         {"data", "PATH", "The data: a file, a quoted pattern, or - = standard input.", &path},
         {"out", "FILE", "Where it goes; - = standard output.", &out},
+        CLI_READING_OPTIONS(&given),
         {"to", "FORMAT", "cache, which every command loads faster than text, or libsvm, csv, vw. [cache]", &to},
     };
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
@@ -29,7 +32,11 @@ int cli_convert(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK && to != NULL)
         err = rbt_format_find(to, &format, &error);
     if (err == RBT_OK)
-        err = rbt_data_read(path, &data, &error);
+        err = cli_reading_settle(&given, &report, &reading, &error);
+    if (err == RBT_OK)
+        err = rbt_data_read_as(path, &reading, &data, &error);
+    if (err == RBT_OK)
+        cli_reading_note(command, &report);
     if (err == RBT_OK)
         err = rbt_data_write(&data, format, &(rbt_writing){.path = out, .stop = cli_stop_flag()}, &error);
     rbt_data_deinit(&data);

@@ -16,6 +16,7 @@
 /* What is asked for: bits of metrics, and the confusion matrix. */
 typedef struct eval_request {
     const char *model, *baseline, *data, *metric, *json;
+    rbt_reading reading;
     unsigned want;
     bool confusion;
 } eval_request;
@@ -278,7 +279,7 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
                        "--baseline %s: one model predicts classes, the other numbers; give two of a kind",
                        request->baseline);
     if (err == RBT_OK)
-        err = rbt_data_read(request->data, &data, error);
+        err = rbt_data_read_as(request->data, &request->reading, &data, error);
     if (err == RBT_OK)
         err = request->baseline == NULL ? measure(&s[0], &data, request->want, error)
                                         : measure_both(s, &data, request->want, error);
@@ -298,9 +299,12 @@ int cli_eval(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
     eval_request request = {0};
+    cli_reading given = {0};
+    rbt_read_report report = {0};
     const cli_option own[] = {
         {"model", "FILE", "The trained model.", &request.model},
-        {"data", "PATH", "Rows with labels, LIBSVM text; - = standard input.", &request.data},
+        {"data", "PATH", "Rows with labels: a file, a quoted pattern, or - = standard input.", &request.data},
+        CLI_READING_OPTIONS(&given),
         {"metric", "LIST",
          "Which of loss, logloss, accuracy, auc, f1, precision, recall, confusion, rmse, mae, huber, r2, with commas; "
          "all that fit the model when not given.",
@@ -322,6 +326,11 @@ int cli_eval(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_require("data", request.data, "PATH", &error);
     if (err == RBT_OK)
+        err = cli_reading_settle(&given, &report, &request.reading, &error);
+    if (err == RBT_OK)
         err = evaluate(&request, &error);
-    return err == RBT_OK ? 0 : cli_fail(command, &error);
+    if (err != RBT_OK)
+        return cli_fail(command, &error);
+    cli_reading_note(command, &report);
+    return 0;
 }

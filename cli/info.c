@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "data/data.h"
 #include "data/file.h"
+#include "data/read.h"
 #include "model/classes.h"
 #include "model/trained.h"
 #include "report/text.h"
@@ -89,12 +90,26 @@ static void print_labels(const rbt_data *data)
         if (shown == LABELS_SHOWN)
             continue;
         shown++;
-        printf("%-11s %g: %zu rows (%.2f %%)\n", shown == 1 ? "labels" : "", (double)labels[i], run,
-               100.0 * (double)run / (double)data->rows);
+        printf("%-11s ", shown == 1 ? "labels" : "");
+        if (data->label_names != NULL)
+            printf("%s", data->label_names[(size_t)labels[i]]);
+        else
+            printf("%g", (double)labels[i]);
+        printf(": %zu rows (%.2f %%)\n", run, 100.0 * (double)run / (double)data->rows);
     }
     if (distinct > shown)
         printf("%-11s and %zu other labels\n", "", distinct - shown);
     rbt_free(labels);
+}
+
+static void print_weights_of_rows(const rbt_data *data)
+{
+    double sum = 0;
+
+    for (size_t r = 0; data->weight != NULL && r < data->rows; r++)
+        sum += (double)data->weight[r];
+    if (data->weight != NULL)
+        printf("weights     %.6g per row on average\n", sum / (double)data->rows);
 }
 
 static void print_data(const rbt_data *data)
@@ -117,6 +132,7 @@ static void print_data(const rbt_data *data)
            data->rows > 0 ? (double)data->nnz / (double)data->rows : 0);
     printf("density     %.4g %%\nvalues      %g to %g\n", cells > 0 ? 100 * (double)data->nnz / cells : 0,
            (double)least, (double)most);
+    print_weights_of_rows(data);
     print_labels(data);
 }
 
@@ -127,7 +143,7 @@ static bool is_model(const rbt_input *input)
 }
 
 /* A pattern stands for data; one file may be either. */
-static rbt_err tell(const char *path, rbt_error *error)
+static rbt_err tell(const char *path, const rbt_reading *reading, rbt_error *error)
 {
     rbt_input input = {.name = path};
     rbt_trained trained = {0};
@@ -146,7 +162,7 @@ static rbt_err tell(const char *path, rbt_error *error)
         rbt_input_close(&input);
         return err;
     }
-    err = pattern ? rbt_data_read(path, &data, error) : rbt_data_take(&input, &data, error);
+    err = pattern ? rbt_data_read_as(path, reading, &data, error) : rbt_data_take(&input, reading, &data, error);
     if (err == RBT_OK)
         print_data(&data);
     rbt_data_deinit(&data);
@@ -157,7 +173,11 @@ int cli_info(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
     const char *path = NULL;
-    cli_arguments arguments = {NULL, 0, NULL, &path, 1, 0, false};
+    cli_reading given = {0};
+    rbt_read_report report = {0};
+    rbt_reading reading;
+    const cli_option own[] = {CLI_READING_OPTIONS(&given)};
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &path, 1, 0, false};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {
@@ -169,6 +189,12 @@ int cli_info(const cli_command *command, int argc, char **argv)
         err = RBT_E_USAGE;
     }
     if (err == RBT_OK)
-        err = tell(path, &error);
-    return err == RBT_OK ? 0 : cli_fail(command, &error);
+        err = cli_reading_settle(&given, &report, &reading, &error);
+    reading.unlabelled = true;
+    if (err == RBT_OK)
+        err = tell(path, &reading, &error);
+    if (err != RBT_OK)
+        return cli_fail(command, &error);
+    cli_reading_note(command, &report);
+    return 0;
 }

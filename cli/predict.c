@@ -128,11 +128,12 @@ static rbt_err answer_block(const rbt_trained *trained, const rbt_data *block, a
 }
 
 /* Block after block; who waits at the other end of a pipe gets each answer at once. */
-static rbt_err answer_all(const rbt_trained *trained, const char *path, answer as, rbt_output *output, rbt_error *error)
+static rbt_err answer_all(const rbt_trained *trained, const char *path, const rbt_reading *reading, answer as,
+                          rbt_output *output, rbt_error *error)
 {
     const rbt_data *block = NULL;
     rbt_rowstream *stream = NULL;
-    rbt_err err = rbt_rowstream_open(path, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
+    rbt_err err = rbt_rowstream_open(path, reading, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
 
     if (err != RBT_OK)
         return err;
@@ -147,7 +148,8 @@ static rbt_err answer_all(const rbt_trained *trained, const char *path, answer a
     return err;
 }
 
-static rbt_err predict(const char *model, const char *path, const char *out, answer as, rbt_error *error)
+static rbt_err predict(const char *model, const char *path, const rbt_reading *reading, const char *out, answer as,
+                       rbt_error *error)
 {
     rbt_trained trained = {0};
     rbt_output output;
@@ -162,7 +164,7 @@ static rbt_err predict(const char *model, const char *path, const char *out, ans
         err = rbt_output_open(out != NULL ? out : "-", &output, error);
     if (err != RBT_OK)
         goto deinit_trained;
-    err = answer_all(&trained, path, as, &output, error);
+    err = answer_all(&trained, path, reading, as, &output, error);
     if (err == RBT_OK)
         err = rbt_output_finish(&output, false, error);
     else
@@ -176,9 +178,13 @@ int cli_predict(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
     const char *model = NULL, *data = NULL, *out = NULL, *as_text = NULL;
+    cli_reading given = {0};
+    rbt_read_report report = {0};
+    rbt_reading reading;
     const cli_option own[] = {
         {"model", "FILE", "The trained model.", &model},
-        {"data", "PATH", "The rows, LIBSVM text; - = standard input.", &data},
+        {"data", "PATH", "The rows: a file, a quoted pattern, or - = standard input. They need no labels.", &data},
+        CLI_READING_OPTIONS(&given),
         {"out", "FILE", "Where the answers go; - = standard output. [-]", &out},
         {"as", "label|probability|score", "What is written per row. [label]", &as_text},
     };
@@ -197,6 +203,13 @@ int cli_predict(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = answer_of(as_text, &as, &error);
     if (err == RBT_OK)
-        err = predict(model, data, out, as, &error);
-    return err == RBT_OK ? 0 : cli_fail(command, &error);
+        err = cli_reading_settle(&given, &report, &reading, &error);
+    reading.unlabelled = true;
+    if (err == RBT_OK)
+        err = predict(model, data, &reading, out, as, &error);
+    if (err != RBT_OK)
+        return cli_fail(command, &error);
+    report.unlabelled = 0; /* nothing special here */
+    cli_reading_note(command, &report);
+    return 0;
 }

@@ -78,7 +78,8 @@ typedef struct rbt_data {
     float *label;    /* rows, as in the file; or which of label_names */
     float *weight;   /* rows: how much each counts, above 0; NULL = 1 each */
 
-    char **label_names; /* labels that are words: label_count of them in ascending order; NULL when labels are numbers */
+    char *
+        *label_names; /* labels that are words: label_count of them in ascending order; NULL when labels are numbers */
     size_t label_count;
 
     /* Not NULL: start, index and value lie in this mapped cache file, which rbt_data_deinit unmaps. They must not be
@@ -88,18 +89,34 @@ typedef struct rbt_data {
     bool streamed; /* of the mapping only what is being looked at stays in memory (--store disk) */
 } rbt_data;
 
+/* What was left out or filled in while reading. */
+typedef struct rbt_read_report {
+    uint64_t skipped;    /* bad rows left out */
+    uint64_t unlabelled; /* rows without a label, which got 0 */
+    rbt_error first;     /* what is wrong with the first bad row, with file:line */
+} rbt_read_report;
+
 /* How to read a file. All zero: find out what it is, and take what is usual. */
 typedef struct rbt_reading {
-    const char *format; /* "libsvm", "vw", "csv", "idx" or "cache"; NULL or "auto" = by the file's first bytes and name */
-    const char *label;  /* csv: the label's column, by name or by number from 1; NULL = 1. idx: the file of labels */
+    const char
+        *format; /* "libsvm", "vw", "csv", "idx" or "cache"; NULL or "auto" = by the file's first bytes and name */
+    const char *label;  /* csv: the label's column, by name or by number from 1, or "none"; NULL = 1. idx: the file of
+                           labels, or "none"; NULL = the one whose name fits */
     const char *weight; /* csv: the column of the rows' weights; NULL = none */
     uint32_t bits;      /* vw, and words in csv: hashed to 2^bits columns; 0 = 18 */
     uint64_t skip_bad;  /* rows that may be wrong; they are left out */
+    bool unlabelled;    /* rows need no label (for prediction): 0 stands in its place */
+    rbt_read_report *report; /* written on success; NULL = not wanted */
 } rbt_reading;
 
-/* Reads LIBSVM text ("label index:value ...", 1-based) from a file, from the standard input ("-"), or from all files that
- * match a pattern such as "part-*.svm", in the order of their names, as one data set. Files compressed with gzip or
- * Zstandard are unpacked. A cache that `rubato convert` wrote is checked and mapped instead. Uses all cores. */
+#define RBT_BITS_DEFAULT 18
+#define RBT_BITS_LIMIT   31
+
+/* Reads data from a file, from the standard input ("-"), or from all files that match a pattern such as "part-*.svm", in
+ * the order of their names, as one data set: LIBSVM text, Vowpal Wabbit text, CSV or IDX images (docs/formats.md has
+ * them). Files compressed with gzip or Zstandard are unpacked. A cache that `rubato convert` wrote is checked and mapped
+ * instead. Uses all cores. rbt_data_read takes the defaults. */
+RBT_API rbt_err rbt_data_read_as(const char *path, const rbt_reading *reading, rbt_data *data, rbt_error *error);
 RBT_API rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error);
 RBT_API void rbt_data_deinit(rbt_data *data);
 

@@ -20,8 +20,9 @@
 #define FLAGS_AT       40
 #define CHECKSUM_AT    56
 #define ROWS_AT_A_TIME 4096 /* rows checked by a thread before it takes the next */
-#define SECTIONS       5
-#define FLAG_SOURCE    UINT64_C(2) /* the last array is the source's number */
+#define SECTIONS       7
+#define FLAG_WEIGHTS   1U
+#define FLAG_SOURCE    2U /* the last array is the source's number */
 
 /* Not text, and broken by whatever changes line ends or cuts the eighth bit. */
 static const unsigned char magic[8] = {0x89, 'R', 'B', 'D', '\r', '\n', 0x1a, '\n'};
@@ -68,13 +69,15 @@ static size_t padded(size_t bytes)
     return (bytes + RBT_CACHE_ALIGNMENT - 1) / RBT_CACHE_ALIGNMENT * RBT_CACHE_ALIGNMENT;
 }
 
-static void sections_of(const rbt_data *data, const uint64_t *source, section sections[SECTIONS])
+static void sections_of(const rbt_data *data, rbt_cache_names names, const uint64_t *source, section sections[SECTIONS])
 {
     sections[0] = (section){(const void *)data->start, (data->rows + 1) * sizeof *data->start};
     sections[1] = (section){(const void *)data->index, data->nnz * sizeof *data->index};
     sections[2] = (section){(const void *)data->value, data->nnz * sizeof *data->value};
     sections[3] = (section){(const void *)data->label, data->rows * sizeof *data->label};
-    sections[4] = (section){(const void *)source, source != NULL ? sizeof *source : 0};
+    sections[4] = (section){(const void *)data->weight, data->weight != NULL ? data->rows * sizeof *data->weight : 0};
+    sections[5] = (section){(const void *)names.at, names.bytes};
+    sections[6] = (section){(const void *)source, source != NULL ? sizeof *source : 0};
 }
 
 /* ---------------------------------------------------------------------------------------------------- checksum */
@@ -106,15 +109,15 @@ uint64_t rbt_cache_checksum_of(const unsigned char header[RBT_CACHE_HEADER_BYTES
 }
 
 uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data,
-                            const uint64_t *source)
+                            rbt_cache_names names, const uint64_t *source)
 {
     hashing h = {.data = data};
-    sections_of(data, source, h.sections);
+    sections_of(data, names, source, h.sections);
     for (size_t s = 0; s < SECTIONS; s++)
         h.first[s + 1] = h.first[s] + (h.sections[s].bytes + RBT_CACHE_BLOCK_BYTES - 1) / RBT_CACHE_BLOCK_BYTES;
     size_t blocks = h.first[SECTIONS];
     h.hashes = rbt_alloc(blocks, sizeof *h.hashes);
-    /* Up to four blocks are hashed before a second thread has begun. */
+    /* As many blocks as there are arrays are hashed before a second thread has begun. */
     rbt_parallel_for(blocks, blocks > SECTIONS ? rbt_parallel_threads() : 1, hash_block, &h);
     uint64_t sum = rbt_cache_checksum_of(header, h.hashes, blocks);
     rbt_free(h.hashes);
@@ -133,13 +136,6 @@ static rbt_err refuse(const char *name, const char *what, rbt_error *error)
     return rbt_fail(error, RBT_E_DATA, "%s: the cache is damaged: %s; make it again with rubato convert", name, what);
 }
 
-/* The number of the source, in the last 64 bytes of a file whose flags say so; else NULL. */
-static const uint64_t *source_in(const unsigned char *at, size_t n)
-{
-    bool has = n >= RBT_CACHE_HEADER_BYTES + RBT_CACHE_ALIGNMENT && (get_u64(at + FLAGS_AT) & FLAG_SOURCE) != 0;
-    return has ? (const uint64_t *)(const void *)(at + n - RBT_CACHE_ALIGNMENT) : NULL;
-}
-
 uint64_t rbt_cache_source(const unsigned char header[RBT_CACHE_HEADER_BYTES],
                           const unsigned char end[RBT_CACHE_ALIGNMENT])
 {
@@ -147,32 +143,58 @@ uint64_t rbt_cache_source(const unsigned char header[RBT_CACHE_HEADER_BYTES],
     return has ? get_u64(end) : 0;
 }
 
+/* A cache being read: what its header says, and where its arrays lie. */
+typedef struct reading {
+    rbt_data data;
+    rbt_cache_names names;
+    bool weighted;
+    bool has_source;
+    const uint64_t *source;
+} reading;
+
+/* How many bytes each array takes, padding left out. */
+static void sizes_of(const reading *r, size_t sizes[SECTIONS])
+{
+    const size_t all[SECTIONS] = {(r->data.rows + 1) * sizeof *r->data.start,
+                                  r->data.nnz * sizeof *r->data.index,
+                                  r->data.nnz * sizeof *r->data.value,
+                                  r->data.rows * sizeof *r->data.label,
+                                  r->weighted ? r->data.rows * sizeof *r->data.weight : 0,
+                                  r->names.bytes,
+                                  r->has_source ? sizeof *r->source : 0};
+    memcpy(sizes, all, sizeof all);
+}
+
 /* The header's numbers, and whether the file is as long as they demand. */
-static rbt_err decode_header(const unsigned char *at, size_t n, const char *name, rbt_data *view, rbt_error *error)
+static rbt_err decode_header(const unsigned char *at, size_t n, const char *name, reading *r, rbt_error *error)
 {
     if (n < RBT_CACHE_HEADER_BYTES)
         return refuse(name, "it ends within its header", error);
     uint64_t version = get_u64(at + 8), rows = get_u64(at + 16), cols = get_u64(at + 24), nnz = get_u64(at + 32);
+    uint64_t flags = get_u64(at + 40) & UINT32_MAX, labels = get_u64(at + 40) >> 32, names = get_u64(at + 48);
     if (version != RBT_CACHE_VERSION)
         return rbt_fail(error, RBT_E_UNSUPPORTED,
-                        "%s: the cache has format version %llu, this program reads version %d; make it again with "
-                        "rubato convert",
+                        "%s: the cache has format version %llu, this program reads version %d; make it again from its "
+                        "text with rubato convert",
                         name, (unsigned long long)version, RBT_CACHE_VERSION);
-    if ((get_u64(at + FLAGS_AT) & ~FLAG_SOURCE) != 0 || get_u64(at + 48) != 0)
-        return refuse(name, "bytes 40 to 55 have flags that do not exist", error);
+    if ((flags & ~(uint64_t)(FLAG_WEIGHTS | FLAG_SOURCE)) != 0)
+        return refuse(name, "byte 40 has flags that do not exist", error);
     if (cols >= RBT_DATA_INDEX_LIMIT)
         return refuse(name, "byte 24 has more columns than there can be", error);
-    /* Neither can be more than the file has bytes; after this no sum below overflows. */
-    if (rows == 0 || rows > n / 12 || nnz > n / 8)
-        return refuse(name, "its length does not fit the rows and features it promises", error);
-    view->rows = (size_t)rows;
-    view->cols = (size_t)cols;
-    view->nnz = (size_t)nnz;
-    section s[SECTIONS];
-    sections_of(view, source_in(at, n), s);
-    size_t need = RBT_CACHE_HEADER_BYTES;
+    /* None can be more than the file has bytes; after this no sum below overflows. */
+    if (rows == 0 || rows > n / 12 || nnz > n / 8 || names > n || labels > names || (labels == 0) != (names == 0))
+        return refuse(name, "its length does not fit the rows, features and labels it promises", error);
+    r->data.rows = (size_t)rows;
+    r->data.cols = (size_t)cols;
+    r->data.nnz = (size_t)nnz;
+    r->data.label_count = (size_t)labels;
+    r->names.bytes = (size_t)names;
+    r->weighted = (flags & FLAG_WEIGHTS) != 0;
+    r->has_source = (flags & FLAG_SOURCE) != 0;
+    size_t sizes[SECTIONS], need = RBT_CACHE_HEADER_BYTES;
+    sizes_of(r, sizes);
     for (size_t i = 0; i < SECTIONS; i++)
-        need += padded(s[i].bytes);
+        need += padded(sizes[i]);
     if (need != n)
         return rbt_fail(error, RBT_E_DATA,
                         "%s: the cache is damaged: it has %zu bytes and should have %zu; make it again with rubato "
@@ -181,25 +203,44 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
     return RBT_OK;
 }
 
-/* Points the view's arrays into the file; false when the padding after one of them is not zero. */
-static bool lay_out(const unsigned char *at, size_t n, rbt_data *view)
+/* Points the arrays into the file; false when the padding after one of them is not zero. */
+static bool lay_out(const unsigned char *at, reading *r)
 {
-    section s[SECTIONS];
+    size_t sizes[SECTIONS];
     const unsigned char *begin[SECTIONS];
     bool zero = true;
-    sections_of(view, source_in(at, n), s);
+    sizes_of(r, sizes);
     at += RBT_CACHE_HEADER_BYTES;
     for (size_t i = 0; i < SECTIONS; i++) {
         begin[i] = at;
-        for (size_t k = s[i].bytes; k < padded(s[i].bytes); k++)
+        for (size_t k = sizes[i]; k < padded(sizes[i]); k++)
             zero = zero && at[k] == 0;
-        at += padded(s[i].bytes);
+        at += padded(sizes[i]);
     }
-    view->start = (size_t *)(uintptr_t)begin[0];
-    view->index = (uint32_t *)(uintptr_t)begin[1];
-    view->value = (float *)(uintptr_t)begin[2];
-    view->label = (float *)(uintptr_t)begin[3];
+    r->data.start = (size_t *)(uintptr_t)begin[0];
+    r->data.index = (uint32_t *)(uintptr_t)begin[1];
+    r->data.value = (float *)(uintptr_t)begin[2];
+    r->data.label = (float *)(uintptr_t)begin[3];
+    r->data.weight = r->weighted ? (float *)(uintptr_t)begin[4] : NULL;
+    r->names.at = (const char *)begin[5];
+    r->source = r->has_source ? (const uint64_t *)(const void *)begin[6] : NULL;
     return zero;
+}
+
+/* As many names as there are labels, each ended by a zero, ascending? */
+static bool names_fit(rbt_cache_names names, size_t count)
+{
+    const char *at = names.at, *end = names.at + names.bytes, *before = NULL;
+    if (names.bytes == 0)
+        return count == 0;
+    if (end[-1] != '\0')
+        return false;
+    for (; at < end; at += strlen(at) + 1, count--) {
+        if (count == 0 || (before != NULL && strcmp(before, at) >= 0))
+            return false;
+        before = at;
+    }
+    return count == 0;
 }
 
 typedef struct checking {
@@ -216,6 +257,12 @@ static inline uint32_t is_bad_value(float value)
     return (bits & 0x7fffffff) - 1 >= 0x7f800000 - 1;
 }
 
+/* Is it the number of one of so many names? */
+static inline bool is_label(float label, size_t count)
+{
+    return label >= 0 && label < (float)count && label == floorf(label);
+}
+
 /* What a correct checksum does not vouch for: the promises of data.h, for some rows. */
 static void check_rows(void *context, size_t item)
 {
@@ -226,6 +273,8 @@ static void check_rows(void *context, size_t item)
     for (; row < end && bad == 0; row++) {
         size_t from = d->start[row], to = d->start[row + 1];
         bad |= from > to || to > d->nnz || !isfinite(d->label[row]);
+        bad |= d->weight != NULL && !(d->weight[row] > 0 && isfinite(d->weight[row]));
+        bad |= d->label_count > 0 && !is_label(d->label[row], d->label_count);
         if (bad != 0 || from == to)
             continue;
         bad |= d->index[to - 1] >= d->cols; /* the last is the largest when they ascend */
@@ -251,63 +300,98 @@ static bool rows_are_right(const rbt_data *data)
     return !atomic_load_explicit(&c.wrong, memory_order_relaxed);
 }
 
-/* Checks everything; a streamed view's bytes leave memory again as they have been looked at. */
-static rbt_err decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_error *error)
+/* Checks everything; the bytes of streamed data leave memory again as they have been looked at. */
+static rbt_err decode(const void *bytes, size_t n, const char *name, reading *r, rbt_error *error)
 {
     const unsigned char *at = bytes;
     if (!machine_fits())
         return refuse_machine(name, error);
     if (!rbt_cache_recognise(bytes, n))
         return refuse(name, "its first bytes are others", error);
-    rbt_err err = decode_header(at, n, name, view, error);
+    rbt_err err = decode_header(at, n, name, r, error);
     if (err != RBT_OK)
         return err;
-    if (!lay_out(at, n, view))
+    if (!lay_out(at, r))
         return refuse(name, "padding between its arrays should be zero", error);
-    if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum(at, view, source_in(at, n)))
+    if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum(at, &r->data, r->names, r->source))
         return refuse(name, "its checksum does not match", error);
-    if (!rows_are_right(view))
+    if (!names_fit(r->names, r->data.label_count))
+        return refuse(name, "the names of its labels are not as many as it says, or do not ascend", error);
+    if (!rows_are_right(&r->data))
         return refuse(name, "a row in it breaks the rules for rows", error);
     return RBT_OK;
 }
 
-rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_error *error)
+rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_cache_names *names,
+                         rbt_error *error)
 {
-    rbt_data d = {0};
-    rbt_err err = decode(bytes, n, name, &d, error);
-    if (err == RBT_OK)
-        *view = d;
-    return err;
+    reading r = {.weighted = false};
+    rbt_err err = decode(bytes, n, name, &r, error);
+    if (err != RBT_OK)
+        return err;
+    *view = r.data;
+    *names = r.names;
+    return RBT_OK;
 }
 
-/* Data that takes the mapping over, with labels in memory: whoever trains renumbers them. */
+static char **names_of(rbt_cache_names names, size_t count)
+{
+    char **list = count > 0 ? rbt_alloc(count, sizeof *list) : NULL;
+    const char *at = names.at;
+    for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
+        list[i] = rbt_strdup(at);
+    return list;
+}
+
+/* A copy of an array of rows, NULL for NULL. */
+static float *copy_of(const float *from, size_t rows)
+{
+    float *to = from != NULL ? rbt_try_alloc_raw(rows, sizeof *to) : NULL;
+    if (to != NULL)
+        memcpy(to, from, rows * sizeof *to);
+    return to;
+}
+
+/* Data that takes the mapping over, with labels and weights in memory: whoever trains changes them. */
 static rbt_err take_mapped(rbt_input *input, bool streamed, rbt_data *data, rbt_error *error)
 {
     void *mapping = (void *)(uintptr_t)input->bytes;
-    rbt_data d = {.mapping = mapping, .mapping_bytes = input->n, .streamed = streamed};
-    rbt_err err = decode(input->bytes, input->n, input->name, &d, error);
+    reading r = {.data = {.mapping = mapping, .mapping_bytes = input->n, .streamed = streamed}};
+    rbt_data *d = &r.data;
+    rbt_err err = decode(input->bytes, input->n, input->name, &r, error);
     if (err != RBT_OK)
         return err;
-    float *label = rbt_try_alloc_raw(d.rows, sizeof *label);
-    if (label == NULL)
-        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the labels of %zu rows", input->name, d.rows);
-    memcpy(label, d.label, d.rows * sizeof *label);
+    float *label = copy_of(d->label, d->rows), *weight = copy_of(d->weight, d->rows);
+    if (label == NULL || (d->weight != NULL && weight == NULL)) {
+        rbt_free(label);
+        rbt_free(weight);
+        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the labels of %zu rows", input->name, d->rows);
+    }
     if (streamed)
-        rbt_mapping_release(mapping, input->n, d.label, d.rows * sizeof *label);
-    d.label = label;
+        rbt_mapping_release(mapping, input->n, d->label, (size_t)((char *)mapping + input->n - (char *)d->label));
+    d->label_names = names_of(r.names, d->label_count);
+    d->label = label;
+    d->weight = weight;
     (void)madvise(mapping, input->n, MADV_NORMAL); /* training goes to and fro */
     *input = (rbt_input){.name = input->name};
-    *data = d;
+    *data = *d;
     return RBT_OK;
 }
 
 rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error)
 {
-    rbt_data view = {0};
+    reading r = {.weighted = false};
     if (input->mapped)
         return take_mapped(input, false, data, error);
-    rbt_err err = decode(input->bytes, input->n, input->name, &view, error);
-    return err == RBT_OK ? rbt_data_join(&view, 1, data, error) : err;
+    rbt_err err = decode(input->bytes, input->n, input->name, &r, error);
+    if (err != RBT_OK)
+        return err;
+    r.data.label_names = names_of(r.names, r.data.label_count);
+    err = rbt_data_join(&r.data, 1, data, error);
+    for (size_t i = 0; i < r.data.label_count; i++)
+        rbt_free(r.data.label_names[i]);
+    rbt_free(r.data.label_names);
+    return err;
 }
 
 rbt_err rbt_cache_read_streamed(const char *path, rbt_data *data, rbt_error *error)
@@ -323,12 +407,13 @@ rbt_err rbt_cache_read_streamed(const char *path, rbt_data *data, rbt_error *err
 
 /* ----------------------------------------------------------------------------------------------------- writing */
 
-static rbt_err put_sections(const rbt_data *data, const uint64_t *source, rbt_output *output, rbt_error *error)
+static rbt_err put_sections(const rbt_data *data, rbt_cache_names names, const uint64_t *source, rbt_output *output,
+                            rbt_error *error)
 {
     static const unsigned char zeros[RBT_CACHE_ALIGNMENT];
     section s[SECTIONS];
     rbt_err err = RBT_OK;
-    sections_of(data, source, s);
+    sections_of(data, names, source, s);
     for (size_t i = 0; err == RBT_OK && i < SECTIONS; i++) {
         err = rbt_output_put(output, s[i].at, s[i].bytes, error);
         if (err == RBT_OK)
@@ -337,9 +422,42 @@ static rbt_err put_sections(const rbt_data *data, const uint64_t *source, rbt_ou
     return err;
 }
 
-rbt_err rbt_cache_header(const rbt_data *data, uint64_t source, const char *name,
+/* The names one after the other, each with its zero. */
+static rbt_err gather_names(const rbt_data *data, const char *path, char **all, rbt_cache_names *names,
+                            rbt_error *error)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < data->label_count; i++)
+        bytes += strlen(data->label_names[i]) + 1;
+    char *at = rbt_try_alloc_raw(bytes, 1);
+    if (at == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the names of %zu labels", path,
+                        data->label_count);
+    *all = at;
+    *names = (rbt_cache_names){at, bytes};
+    for (size_t i = 0; i < data->label_count; i++) {
+        size_t n = strlen(data->label_names[i]) + 1;
+        memcpy(at, data->label_names[i], n);
+        at += n;
+    }
+    return RBT_OK;
+}
+
+static rbt_err check_data(const rbt_data *data, rbt_cache_names names, const char *path, rbt_error *error)
+{
+    if (!names_fit(names, data->label_count) || !rows_are_right(data))
+        return rbt_fail(
+            error, RBT_E_DATA,
+            "%s: not written: a row's indices do not ascend below %zu, or a value is zero or not finite, or a "
+            "weight or a label is none",
+            path, data->cols);
+    return RBT_OK;
+}
+
+rbt_err rbt_cache_header(const rbt_data *data, size_t names_bytes, uint64_t source, const char *name,
                          unsigned char header[RBT_CACHE_HEADER_BYTES], rbt_error *error)
 {
+    uint64_t flags = (data->weight != NULL ? FLAG_WEIGHTS : 0) | (source != 0 ? FLAG_SOURCE : 0);
     if (!machine_fits())
         return refuse_machine(name, error);
     if (data->rows == 0)
@@ -350,7 +468,8 @@ rbt_err rbt_cache_header(const rbt_data *data, uint64_t source, const char *name
     put_u64(header + 16, data->rows);
     put_u64(header + 24, data->cols);
     put_u64(header + 32, data->nnz);
-    put_u64(header + FLAGS_AT, source != 0 ? FLAG_SOURCE : 0);
+    put_u64(header + FLAGS_AT, flags | (uint64_t)data->label_count << 32);
+    put_u64(header + 48, names_bytes);
     return RBT_OK;
 }
 
@@ -359,32 +478,43 @@ void rbt_cache_seal(unsigned char header[RBT_CACHE_HEADER_BYTES], uint64_t check
     put_u64(header + CHECKSUM_AT, checksum);
 }
 
-rbt_err rbt_cache_write(const rbt_data *data, const char *path, rbt_error *error)
-{
-    return rbt_cache_write_of(data, 0, path, error);
-}
-
-rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *path, rbt_error *error)
+static rbt_err write_file(const rbt_data *data, rbt_cache_names names, uint64_t source, const char *path,
+                          rbt_error *error)
 {
     unsigned char header[RBT_CACHE_HEADER_BYTES];
     const uint64_t *number = source != 0 ? &source : NULL;
     rbt_output output;
-    rbt_err err = rbt_cache_header(data, source, path, header, error);
+    rbt_err err = rbt_cache_header(data, names.bytes, source, path, header, error);
+    if (err == RBT_OK)
+        err = rbt_output_open(path, &output, error);
     if (err != RBT_OK)
         return err;
-    if (!rows_are_right(data))
-        return rbt_fail(error, RBT_E_DATA,
-                        "%s: not written: a row's indices do not ascend below %zu, or a value is zero or not finite",
-                        path, data->cols);
-    rbt_cache_seal(header, rbt_cache_checksum(header, data, number));
-    err = rbt_output_open(path, &output, error);
-    if (err != RBT_OK)
-        return err;
+    rbt_cache_seal(header, rbt_cache_checksum(header, data, names, number));
     err = rbt_output_put(&output, header, sizeof header, error);
     if (err == RBT_OK)
-        err = put_sections(data, number, &output, error);
+        err = put_sections(data, names, number, &output, error);
     if (err == RBT_OK)
         return rbt_output_finish(&output, source == 0, error); /* one that can be made again need not be synchronised */
     rbt_output_abandon(&output);
     return err;
+}
+
+rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *path, rbt_error *error)
+{
+    char *all = NULL;
+    rbt_cache_names names = {0};
+    if (data->rows == 0)
+        return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
+    rbt_err err = gather_names(data, path, &all, &names, error);
+    if (err == RBT_OK)
+        err = check_data(data, names, path, error);
+    if (err == RBT_OK)
+        err = write_file(data, names, source, path, error);
+    rbt_free(all);
+    return err;
+}
+
+rbt_err rbt_cache_write(const rbt_data *data, const char *path, rbt_error *error)
+{
+    return rbt_cache_write_of(data, 0, path, error);
 }

@@ -1,6 +1,6 @@
 /* The binary cache: an rbt_data in a file that is mapped instead of parsed. The format is docs/formats.md.
  *
- * Called by data.c (reading) and `rubato convert` (writing). Always holds: a file appears complete or not at all; any
+ * Called by read.c (reading) and `rubato convert` (writing). Always holds: a file appears complete or not at all; any
  * damaged byte and any cut is detected; what is accepted keeps every promise of an rbt_data (data.h), whoever wrote it.
  * Reading checks all bytes once, in parallel, and copies none. Proved by tests/unit/test_datacache.c and
  * tests/fuzz/fuzz_cache.c.
@@ -10,7 +10,7 @@
 
 #include "data/file.h"
 
-#define RBT_CACHE_VERSION      1
+#define RBT_CACHE_VERSION      2
 #define RBT_CACHE_HEADER_BYTES 64
 #define RBT_CACHE_ALIGNMENT    64                    /* where every array begins, in the file and so in memory */
 #define RBT_CACHE_BLOCK_BYTES  (size_t)(1024 * 1024) /* what is hashed at a time */
@@ -18,9 +18,16 @@
 /* Do the bytes begin like a cache? */
 bool rbt_cache_recognise(const void *bytes, size_t n);
 
-/* Checks everything, and makes `view` point into the bytes, which must be aligned to 8 and outlive it. A view owns
- * nothing: it is not for rbt_data_deinit. */
-rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_error *error);
+/* The names of labels in a cache: one after the other, each ended by a zero. */
+typedef struct rbt_cache_names {
+    const char *at;
+    size_t bytes;
+} rbt_cache_names;
+
+/* Checks everything, and makes `view` and `names` point into the bytes, which must be aligned to 8 and outlive them. A view
+ * owns nothing and is not for rbt_data_deinit; its label_count tells how many names there are, its label_names is NULL. */
+rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_cache_names *names,
+                         rbt_error *error);
 
 /* The cache in an input as data: the mapping goes over to the data when there is one (the input is then empty), else
  * the arrays are copied. On failure the input is as it was. */
@@ -39,16 +46,16 @@ rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *pa
 uint64_t rbt_cache_source(const unsigned char header[RBT_CACHE_HEADER_BYTES],
                           const unsigned char end[RBT_CACHE_ALIGNMENT]);
 
-/* For cache_build.c: a header for data of that many rows, columns and features; the checksum that belongs into it, from
- * the hashes of all blocks of all arrays; and putting it there. */
-rbt_err rbt_cache_header(const rbt_data *data, uint64_t source, const char *name,
+/* For cache_build.c: a header for data of that many rows, columns, features and labels, with weights unless they are NULL;
+ * the checksum that belongs into it, from the hashes of all blocks of all arrays; and putting it there. */
+rbt_err rbt_cache_header(const rbt_data *data, size_t names_bytes, uint64_t source, const char *name,
                          unsigned char header[RBT_CACHE_HEADER_BYTES], rbt_error *error);
 uint64_t rbt_cache_checksum_of(const unsigned char header[RBT_CACHE_HEADER_BYTES], const uint64_t *hashes, size_t n);
 void rbt_cache_seal(unsigned char header[RBT_CACHE_HEADER_BYTES], uint64_t checksum);
 
-/* The checksum that belongs at byte 56 of a header (whose first 56 bytes it covers) in front of this data, and of the
- * source's number when there is one. */
+/* The checksum that belongs at byte 56 of a header (whose first 56 bytes it covers) in front of this data, its names and
+ * the source's number (NULL: none). */
 uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data,
-                            const uint64_t *source);
+                            rbt_cache_names names, const uint64_t *source);
 
 #endif

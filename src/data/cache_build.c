@@ -13,15 +13,17 @@
 #include "base/mem.h"
 #include "data/cache.h"
 
-enum { START, INDEX, VALUE, LABEL, SOURCE, ARRAYS };
+enum { START, INDEX, VALUE, LABEL, WEIGHT, NAMES, SOURCE, ARRAYS };
 
 struct rbt_cache_builder {
     const char *path;
     int fd[ARRAYS];
     size_t bytes[ARRAYS];
-    rbt_data sizes; /* rows, columns and features so far; no arrays */
-    size_t *start;  /* of the block being added */
-    size_t start_room;
+    rbt_data sizes; /* rows, columns, features and names of labels so far; no arrays */
+    bool weighted;
+    size_t *start;        /* of the block being added */
+    float *ones;          /* weights of a block that has none */
+    size_t room;          /* rows in both */
     unsigned char *block; /* of an array, on its way to the target */
 };
 
@@ -87,34 +89,9 @@ void rbt_cache_builder_destroy(rbt_cache_builder *builder)
         if (builder->fd[i] >= 0)
             (void)close(builder->fd[i]);
     rbt_free(builder->start);
+    rbt_free(builder->ones);
     rbt_free(builder->block);
     rbt_free(builder);
-}
-
-rbt_err rbt_cache_builder_add(rbt_cache_builder *builder, const rbt_data *block, rbt_error *error)
-{
-    rbt_cache_builder *b = builder;
-    if (b->start_room < block->rows) {
-        rbt_free(b->start);
-        b->start_room = 0;
-        b->start = rbt_try_alloc_raw(block->rows, sizeof *b->start);
-        if (b->start == NULL)
-            return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for a block of %zu rows", b->path, block->rows);
-        b->start_room = block->rows;
-    }
-    for (size_t r = 0; r < block->rows; r++)
-        b->start[r] = b->sizes.nnz + block->start[r + 1];
-    rbt_err err = append(b, START, b->start, block->rows * sizeof *b->start, error);
-    if (err == RBT_OK)
-        err = append(b, INDEX, block->index, block->nnz * sizeof *block->index, error);
-    if (err == RBT_OK)
-        err = append(b, VALUE, block->value, block->nnz * sizeof *block->value, error);
-    if (err == RBT_OK)
-        err = append(b, LABEL, block->label, block->rows * sizeof *block->label, error);
-    b->sizes.rows += block->rows;
-    b->sizes.nnz += block->nnz;
-    b->sizes.cols = block->cols > b->sizes.cols ? block->cols : b->sizes.cols;
-    return err;
 }
 
 static rbt_err read_block(rbt_cache_builder *b, int array, size_t at, size_t n, rbt_error *error)
@@ -127,6 +104,70 @@ static rbt_err read_block(rbt_cache_builder *b, int array, size_t at, size_t n, 
             return failed(b, "its parts cannot be read back", error);
     }
     return RBT_OK;
+}
+
+static rbt_err make_room(rbt_cache_builder *b, size_t rows, rbt_error *error)
+{
+    if (rows <= b->room)
+        return RBT_OK;
+    rbt_free(b->start);
+    rbt_free(b->ones);
+    b->start = rbt_try_alloc_raw(rows, sizeof *b->start);
+    b->ones = rbt_try_alloc_raw(rows, sizeof *b->ones);
+    b->room = b->start != NULL && b->ones != NULL ? rows : 0;
+    for (size_t i = 0; i < b->room; i++)
+        b->ones[i] = 1;
+    return b->room > 0 ? RBT_OK
+                       : rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for a block of %zu rows", b->path, rows);
+}
+
+/* The first block brings the names of the labels, if they are words; the others must have the same. */
+static rbt_err check_names(rbt_cache_builder *b, const rbt_data *block, rbt_error *error)
+{
+    bool first = b->sizes.rows == 0, same = first || block->label_count == b->sizes.label_count;
+    rbt_err err = RBT_OK;
+    size_t at = 0;
+    for (size_t i = 0; err == RBT_OK && same && i < block->label_count; i++) {
+        size_t n = strlen(block->label_names[i]) + 1;
+        if (first)
+            err = append(b, NAMES, block->label_names[i], n, error);
+        else
+            same = n <= RBT_CACHE_BLOCK_BYTES && at + n <= b->bytes[NAMES] &&
+                   read_block(b, NAMES, at, n, error) == RBT_OK && memcmp(b->block, block->label_names[i], n) == 0;
+        at += n;
+    }
+    b->sizes.label_count = first ? block->label_count : b->sizes.label_count;
+    if (err == RBT_OK && !same)
+        err = rbt_fail(error, RBT_E_DATA,
+                       "%s: its files have different words as labels, which cannot be told apart before all have been "
+                       "read; use --store memory",
+                       b->path);
+    return err;
+}
+
+rbt_err rbt_cache_builder_add(rbt_cache_builder *builder, const rbt_data *block, rbt_error *error)
+{
+    rbt_cache_builder *b = builder;
+    rbt_err err = make_room(b, block->rows, error);
+    if (err == RBT_OK)
+        err = check_names(b, block, error);
+    for (size_t r = 0; err == RBT_OK && r < block->rows; r++)
+        b->start[r] = b->sizes.nnz + block->start[r + 1];
+    if (err == RBT_OK)
+        err = append(b, START, b->start, block->rows * sizeof *b->start, error);
+    if (err == RBT_OK)
+        err = append(b, INDEX, block->index, block->nnz * sizeof *block->index, error);
+    if (err == RBT_OK)
+        err = append(b, VALUE, block->value, block->nnz * sizeof *block->value, error);
+    if (err == RBT_OK)
+        err = append(b, LABEL, block->label, block->rows * sizeof *block->label, error);
+    if (err == RBT_OK) /* a later block may have weights */
+        err = append(b, WEIGHT, block->weight != NULL ? block->weight : b->ones, block->rows * sizeof *b->ones, error);
+    b->weighted |= block->weight != NULL;
+    b->sizes.rows += block->rows;
+    b->sizes.nnz += block->nnz;
+    b->sizes.cols = block->cols > b->sizes.cols ? block->cols : b->sizes.cols;
+    return err;
 }
 
 /* One array to the target, block by block; the hash of each is added to the list. */
@@ -158,7 +199,9 @@ rbt_err rbt_cache_builder_finish(rbt_cache_builder *builder, size_t low, uint64_
     unsigned char header[RBT_CACHE_HEADER_BYTES];
     rbt_output output;
     size_t blocks = 0;
-    rbt_err err = rbt_cache_header(&b->sizes, source, b->path, header, error);
+    b->sizes.weight = b->weighted ? b->ones : NULL; /* only whether there are any matters */
+    b->bytes[WEIGHT] = b->weighted ? b->bytes[WEIGHT] : 0;
+    rbt_err err = rbt_cache_header(&b->sizes, b->bytes[NAMES], source, b->path, header, error);
     if (err == RBT_OK && source != 0)
         err = append(b, SOURCE, &source, sizeof source, error);
     for (int i = 0; i < ARRAYS; i++)

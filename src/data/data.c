@@ -1,18 +1,15 @@
-/* Data sets in memory: making, reading and ending them. Contract in data.h; proved by tests/unit/test_libsvm.c and
- * test_data.c (several files, compressed files). */
+/* Data sets in memory: making, joining and ending them. Contract in data.h; proved by tests/unit/test_datacache.c and
+ * test_reading.c. */
 #include "data/data.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "data/cache.h"
-#include "data/libsvm.h"
-#include "data/paths.h"
-#include "data/unpack.h"
+#include "data/file.h"
 
 rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error)
 {
@@ -26,9 +23,10 @@ rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error
     };
     if (d.start == NULL || d.index == NULL || d.value == NULL || d.label == NULL) {
         rbt_data_deinit(&d);
-        return rbt_fail(error, RBT_E_MEMORY,
-                        "not enough memory for data of %zu rows and %zu non-zeros; use fewer rows or a larger machine",
-                        rows, nnz);
+        (void)rbt_fail(error, RBT_E_MEMORY,
+                       "not enough memory for data of %zu rows and %zu non-zeros; use fewer rows or a larger machine",
+                       rows, nnz);
+        return RBT_E_MEMORY;
     }
     d.start[0] = 0;
     *data = d;
@@ -51,6 +49,8 @@ void rbt_data_deinit(rbt_data *data)
     rbt_free(data->label_names);
     *data = (rbt_data){0};
 }
+
+/* ---------------------------------------------------------------------------------------------------- streaming */
 
 void rbt_data_release_rows(const rbt_data *data, size_t first, size_t n)
 {
@@ -80,6 +80,64 @@ size_t rbt_data_block_rows(const rbt_data *data)
     return rows > 0 ? rows : 1;
 }
 
+/* ------------------------------------------------------------------------------------------------------- labels */
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Which of the names it is; count when none. */
+static size_t find_name(char *const *names, size_t count, const char *name)
+{
+    char *const *found = count > 0 ? bsearch(&name, names, count, sizeof *names, by_bytes) : NULL;
+    return found != NULL ? (size_t)(found - names) : count;
+}
+
+static char **copy_names(char *const *names, size_t count)
+{
+    char **copy = rbt_alloc(count, sizeof *copy);
+    for (size_t i = 0; i < count; i++)
+        copy[i] = rbt_strdup(names[i]);
+    return copy;
+}
+
+/* The names of all parts, ascending, each once. */
+static rbt_err join_names(const rbt_data *parts, size_t count, rbt_data *d, rbt_error *error)
+{
+    RBT_ARRAY(char *) all = {0};
+    for (size_t i = 0; i < count; i++) {
+        if ((parts[i].label_names == NULL) != (parts[0].label_names == NULL)) {
+            rbt_array_free(&all);
+            return rbt_fail(error, RBT_E_DATA,
+                            "some files have words as labels and some have numbers; use files with the same labels");
+        }
+        for (size_t k = 0; parts[i].label_names != NULL && k < parts[i].label_count; k++)
+            rbt_array_push(&all, parts[i].label_names[k]);
+    }
+    if (all.count == 0)
+        return RBT_OK;
+    qsort(all.at, all.count, sizeof *all.at, by_bytes);
+    size_t n = 0;
+    for (size_t i = 0; i < all.count; i++)
+        if (n == 0 || strcmp(all.at[n - 1], all.at[i]) != 0)
+            all.at[n++] = all.at[i];
+    d->label_names = copy_names(all.at, n);
+    d->label_count = n;
+    rbt_array_free(&all);
+    return RBT_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------ joining */
+
+/* The labels of the part that comes next, by the names of all. */
+static void renumber(rbt_data *d, const rbt_data *part)
+{
+    for (size_t r = 0; r < part->rows; r++)
+        d->label[d->rows + r] =
+            (float)find_name(d->label_names, d->label_count, part->label_names[(size_t)part->label[r]]);
+}
+
 rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error)
 {
     size_t rows = 0, nnz = 0;
@@ -91,10 +149,14 @@ rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_e
         weighted |= parts[i].weight != NULL;
     }
     rbt_err err = rbt_data_alloc(rows, nnz, &d, error);
-    if (err != RBT_OK)
+    if (err == RBT_OK)
+        err = join_names(parts, count, &d, error);
+    if (err == RBT_OK && weighted && (d.weight = rbt_try_alloc_raw(rows, sizeof *d.weight)) == NULL)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the weights of %zu rows", rows);
+    if (err != RBT_OK) {
+        rbt_data_deinit(&d);
         return err;
-    if (weighted)
-        d.weight = rbt_alloc(rows, sizeof *d.weight);
+    }
     for (size_t i = 0; i < count; i++) {
         const rbt_data *p = &parts[i];
         for (size_t r = 1; r <= p->rows; r++)
@@ -102,7 +164,9 @@ rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_e
         memcpy(d.index + d.nnz, p->index, p->nnz * sizeof *d.index);
         memcpy(d.value + d.nnz, p->value, p->nnz * sizeof *d.value);
         memcpy(d.label + d.rows, p->label, p->rows * sizeof *d.label);
-        for (size_t r = 0; weighted && r < p->rows; r++)
+        if (d.label_count > p->label_count)
+            renumber(&d, p);
+        for (size_t r = 0; d.weight != NULL && r < p->rows; r++)
             d.weight[d.rows + r] = p->weight != NULL ? p->weight[r] : 1;
         d.rows += p->rows;
         d.nnz += p->nnz;
@@ -110,17 +174,6 @@ rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_e
     }
     *data = d;
     return RBT_OK;
-}
-
-/* The names of labels, again. */
-static void copy_names(const rbt_data *from, rbt_data *to)
-{
-    if (from->label_names == NULL)
-        return;
-    to->label_names = rbt_alloc(from->label_count, sizeof *to->label_names);
-    to->label_count = from->label_count;
-    for (size_t i = 0; i < from->label_count; i++)
-        to->label_names[i] = rbt_strdup(from->label_names[i]);
 }
 
 rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rbt_data *out, rbt_error *error)
@@ -146,7 +199,10 @@ rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rb
     }
     d.rows = n;
     d.cols = data->cols;
-    copy_names(data, &d);
+    if (data->label_names != NULL) {
+        d.label_names = copy_names(data->label_names, data->label_count);
+        d.label_count = data->label_count;
+    }
     *out = d;
     return RBT_OK;
 }
@@ -163,10 +219,6 @@ rbt_err rbt_data_own(rbt_data *data, rbt_error *error)
     rbt_err err = rbt_data_join(data, 1, &copy, error);
     if (err != RBT_OK)
         return err;
-    copy.label_names = data->label_names;
-    copy.label_count = data->label_count;
-    data->label_names = NULL; /* moved */
-    data->label_count = 0;
     rbt_data_deinit(data);
     *data = copy;
     return RBT_OK;
@@ -182,100 +234,5 @@ rbt_err rbt_data_scale_rows(rbt_data *data, rbt_error *error)
         for (size_t i = data->start[r]; i < data->start[r + 1]; i++)
             data->value[i] = (float)((double)data->value[i] / sqrt(squares));
     }
-    return err;
-}
-
-/* ----------------------------------------------------------------------------------------------------- reading */
-
-/* The files a path stands for, in the order they are read. */
-typedef struct files {
-    RBT_ARRAY(rbt_input) inputs;
-    rbt_paths paths; /* whose names the inputs use */
-} files;
-
-static void close_files(files *f)
-{
-    for (size_t i = 0; i < f->inputs.count; i++)
-        rbt_input_close(&f->inputs.at[i]);
-    rbt_array_free(&f->inputs);
-    rbt_paths_free(&f->paths);
-}
-
-static rbt_err open_file(files *f, const char *path, rbt_error *error)
-{
-    rbt_input input;
-    rbt_err err = rbt_input_open(path, &input, error);
-    if (err != RBT_OK)
-        return err;
-    rbt_array_push(&f->inputs, input);
-    return rbt_input_unpack(&f->inputs.at[f->inputs.count - 1], error);
-}
-
-bool rbt_data_is_pattern(const char *path)
-{
-    return strpbrk(path, "*?[") != NULL && access(path, F_OK) != 0;
-}
-
-static rbt_err parse_texts(const files *f, const char *name, rbt_data *data, rbt_error *error)
-{
-    rbt_text *texts = rbt_alloc(f->inputs.count, sizeof *texts);
-    for (size_t i = 0; i < f->inputs.count; i++)
-        texts[i] = (rbt_text){f->inputs.at[i].name, f->inputs.at[i].bytes, f->inputs.at[i].n};
-    rbt_err err = rbt_libsvm_parse(texts, f->inputs.count, name, rbt_libsvm_cut_default(), data, error);
-    rbt_free(texts);
-    return err;
-}
-
-static rbt_err join_caches(const files *f, rbt_data *data, rbt_error *error)
-{
-    rbt_data *views = rbt_alloc(f->inputs.count, sizeof *views);
-    rbt_err err = RBT_OK;
-    for (size_t i = 0; err == RBT_OK && i < f->inputs.count; i++)
-        err = rbt_cache_decode(f->inputs.at[i].bytes, f->inputs.at[i].n, f->inputs.at[i].name, &views[i], error);
-    if (err == RBT_OK)
-        err = rbt_data_join(views, f->inputs.count, data, error);
-    rbt_free(views);
-    return err;
-}
-
-/* All text or all caches: whether text counts from 0 is seen in the text alone, a cache cannot tell any more. */
-static rbt_err read_files(files *f, const char *name, rbt_data *data, rbt_error *error)
-{
-    const rbt_input *first = &f->inputs.at[0];
-    bool caches = rbt_cache_recognise(first->bytes, first->n);
-    for (size_t i = 1; i < f->inputs.count; i++) {
-        const rbt_input *other = &f->inputs.at[i];
-        if (rbt_cache_recognise(other->bytes, other->n) != caches)
-            return rbt_fail(
-                error, RBT_E_DATA,
-                "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", name,
-                caches ? first->name : other->name, caches ? other->name : first->name);
-    }
-    if (!caches)
-        return parse_texts(f, name, data, error);
-    return f->inputs.count == 1 ? rbt_cache_take(&f->inputs.at[0], data, error) : join_caches(f, data, error);
-}
-
-rbt_err rbt_data_take(rbt_input *input, rbt_data *data, rbt_error *error)
-{
-    files f = {0};
-    rbt_array_push(&f.inputs, *input);
-    *input = (rbt_input){0};
-    rbt_err err = rbt_input_unpack(&f.inputs.at[0], error);
-    if (err == RBT_OK)
-        err = read_files(&f, f.inputs.at[0].name, data, error);
-    close_files(&f);
-    return err;
-}
-
-rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error)
-{
-    files f = {0};
-    rbt_err err = rbt_paths_list(path, &f.paths, error);
-    for (size_t i = 0; err == RBT_OK && i < f.paths.count; i++)
-        err = open_file(&f, f.paths.at[i], error);
-    if (err == RBT_OK)
-        err = read_files(&f, f.inputs.count == 1 ? f.inputs.at[0].name : path, data, error);
-    close_files(&f);
     return err;
 }

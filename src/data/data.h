@@ -1,14 +1,14 @@
-/* Data sets in memory: making, reading, writing and looking into an rbt_data (which rubato.h declares).
+/* Data sets in memory: making, joining, writing and looking into an rbt_data (which rubato.h declares).
  *
- * Called by the job (reading), the generator (making), the commands (writing) and the models (rbt_data_row_fit). Always
+ * Called by the readers and the generator (making), the commands (writing) and the models (rbt_data_row_fit). Always
  * holds of every rbt_data that this folder makes: start ascends from 0 to nnz, the indices of a row ascend strictly and
- * stay below cols, no value is zero, values and labels are finite, there is at least one row.
+ * stay below cols, no value is zero, values and labels are finite, weights are finite and above 0, label names ascend
+ * strictly and a label is the number of one, there is at least one row.
  * Proved by tests/unit/test_libsvm.c and tests/fuzz/fuzz_libsvm.c.
  */
 #ifndef RBT_DATA_DATA_H
 #define RBT_DATA_DATA_H
 
-#include "data/file.h"
 #include "rubato.h"
 
 /* Every index, as it is written in a file, and every number of columns is below this: an index and one more (the bias)
@@ -36,13 +36,6 @@ rbt_err rbt_data_own(rbt_data *data, rbt_error *error);
 
 /* Parses LIBSVM text as docs/formats.md describes it. `name` stands before the line number in messages. */
 rbt_err rbt_data_parse_libsvm(const char *text, size_t bytes, const char *name, rbt_data *data, rbt_error *error);
-
-/* Does the path name no file and hold one of * ? [, so that rbt_data_read looks for files that match it? */
-bool rbt_data_is_pattern(const char *path);
-
-/* What rbt_data_read does with one file, for the caller who has opened it to see what it is. The input is used up,
- * whatever comes of it. */
-rbt_err rbt_data_take(rbt_input *input, rbt_data *data, rbt_error *error);
 
 /* Writes LIBSVM text that reads back as the same data. "-" is the standard output. A failure leaves no file. */
 rbt_err rbt_data_write_libsvm(const rbt_data *data, const char *path, rbt_error *error);

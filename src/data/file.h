@@ -1,6 +1,6 @@
 /* Whole files in, whole files out: the only place of data and model that opens files.
  *
- * Called by data.c, libsvm.c, cache.c and src/model/trained.c. Always holds: a file that could not be written completely leaves
+ * Called by read.c, libsvm.c, cache.c and src/model/trained.c. Always holds: a file that could not be written completely leaves
  * nothing behind, and what stood at its path before stays as it was; every failure names the path and the system's
  * reason. Proved by tests/unit/test_libsvm.c and test_trained.c (full device, file size limit, missing folder).
  */

@@ -1,6 +1,6 @@
 /* Work on many items by the threads of this machine: the readers' and writers' way to use all cores.
  *
- * Called by libsvm.c, cache.c, write.c and generate.c. Always holds: every item is worked on exactly once; an item is begun only after all
+ * Called by chunks.c, idx.c, cache.c, write.c and generate.c. Always holds: every item is worked on exactly once; an item is begun only after all
  * before it were begun; when the call returns nothing runs any more and all that the items wrote can be read. A thread
  * that cannot be had is done without. Proved by tests/unit/test_parallel.c.
  */

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "data/data.h"
+#include "data/read.h"
 
 /* glob(3) itself sorts as the locale says; the order of rows must not depend on that. */
 static int by_bytes(const void *a, const void *b)

@@ -15,7 +15,9 @@
 #include "data/cache.h"
 #include "data/cache_build.h"
 #include "data/data.h"
+#include "data/idx.h"
 #include "data/paths.h"
+#include "data/read.h"
 #include "data/stream.h"
 
 #define NAME_ROOM 64
@@ -55,15 +57,20 @@ static uint64_t source_of(const rbt_paths *paths, const rbt_reading *reading)
 {
     rbt_hasher *h = rbt_hasher_create(RBT_CACHE_VERSION);
     bool regular = true;
-    for (size_t i = 0; regular && i < paths->count; i++)
+    for (size_t i = 0; regular && i < paths->count; i++) {
+        char *labels = rbt_idx_partner(paths->at[i]); /* images have theirs in another file */
         regular = add_file(h, paths->at[i]);
-    if (reading != NULL) {
-        uint64_t numbers[] = {reading->bits, reading->skip_bad};
-        add_text(h, reading->format);
-        add_text(h, reading->label);
-        add_text(h, reading->weight);
-        rbt_hasher_add(h, numbers, sizeof numbers);
+        if (labels != NULL)
+            (void)add_file(h, labels);
+        rbt_free(labels);
     }
+    if (reading->label != NULL)
+        (void)add_file(h, reading->label);
+    uint64_t numbers[] = {reading->bits, reading->skip_bad, reading->unlabelled};
+    add_text(h, reading->format);
+    add_text(h, reading->label);
+    add_text(h, reading->weight);
+    rbt_hasher_add(h, numbers, sizeof numbers);
     uint64_t value = rbt_hasher_value(h);
     rbt_hasher_destroy(h);
     return !regular ? 0 : value != 0 ? value : 1;
@@ -203,12 +210,12 @@ static bool use_kept(const place *p, const rbt_storing *storing, rbt_data *data)
 }
 
 /* The source to a cache, block by block. */
-static rbt_err convert(const char *path, const place *p, rbt_error *error)
+static rbt_err convert(const char *path, const place *p, const rbt_reading *reading, rbt_error *error)
 {
     rbt_cache_builder *builder = NULL;
     rbt_rowstream *stream = NULL;
     const rbt_data *block = NULL;
-    rbt_err err = rbt_rowstream_open(path, true, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
+    rbt_err err = rbt_rowstream_open(path, reading, true, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
     if (err != RBT_OK)
         return err;
     err = rbt_cache_builder_create(p->path, &builder, error);
@@ -216,10 +223,6 @@ static rbt_err convert(const char *path, const place *p, rbt_error *error)
         goto close_stream;
     do {
         err = rbt_rowstream_next(stream, &block, error);
-        if (err == RBT_OK && block != NULL && (block->weight != NULL || block->label_names != NULL))
-            err =
-                rbt_fail(error, RBT_E_UNSUPPORTED,
-                         "%s: a cache cannot hold weights of rows or labels that are words; use --store memory", path);
         if (err == RBT_OK && block != NULL)
             err = rbt_cache_builder_add(builder, block, error);
     } while (err == RBT_OK && block != NULL);
@@ -239,7 +242,7 @@ static rbt_err read_to_disk(const char *path, const place *p, const rbt_storing 
                         "%s: --store disk needs a folder for its cache, and neither the data's folder nor "
                         "$XDG_CACHE_HOME/rubato nor ~/.cache/rubato can be written to; set XDG_CACHE_HOME",
                         path);
-    rbt_err err = convert(path, p, error);
+    rbt_err err = convert(path, p, storing->reading, error);
     if (err == RBT_OK && storing->keep)
         note(storing, "made for the next start", p->path, NULL);
     if (err == RBT_OK)
@@ -253,13 +256,11 @@ static rbt_err read_to_memory(const char *path, const place *p, const rbt_storin
                               rbt_error *error)
 {
     rbt_error reason;
-    rbt_err err = rbt_data_read(path, data, error);
+    rbt_err err = rbt_data_read_as(path, storing->reading, data, error);
     if (err != RBT_OK)
         return err;
     if (p->path == NULL)
         note(storing, "not kept: no folder can be written to", path, NULL);
-    else if (data->weight != NULL || data->label_names != NULL)
-        note(storing, "not kept: it cannot hold weights of rows or labels that are words", p->path, NULL);
     else if (rbt_cache_write_of(data, p->source, p->path, &reason) == RBT_OK)
         note(storing, "made for the next start", p->path, NULL);
     else
@@ -272,7 +273,7 @@ rbt_err rbt_store_read(const char *path, const rbt_storing *storing, rbt_data *d
     bool keep = storing->keep || storing->level == RBT_STORE_BOTH;
     place p;
     if (storing->level == RBT_STORE_MEMORY && !keep)
-        return rbt_data_read(path, data, error);
+        return rbt_data_read_as(path, storing->reading, data, error);
     rbt_err err = find_place(path, storing, &p, error);
     if (err != RBT_OK)
         return err;

@@ -22,7 +22,7 @@ typedef enum rbt_store_level {
 typedef struct rbt_storing {
     rbt_store_level level;
     bool keep;                  /* a cache, for the next start (both: always) */
-    const rbt_reading *reading; /* NULL: as usual */
+    const rbt_reading *reading; /* how the source is read; its report is written to when it is */
     const rbt_log *log;         /* what became of the cache */
 } rbt_storing;
 

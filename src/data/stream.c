@@ -11,6 +11,8 @@
 #include "data/libsvm.h"
 #include "data/parallel.h"
 #include "data/paths.h"
+#include "data/read.h"
+#include "data/vw.h"
 #include "data/feed.h"
 
 #define CHUNK_BYTES (size_t)(256 * 1024) /* of a piece, by one thread */
@@ -20,6 +22,10 @@ struct rbt_rowstream {
     rbt_paths paths;
     size_t next; /* file to open */
     bool late;
+    rbt_reading reading; /* skip_bad: of what is to come */
+    rbt_kind kind;       /* RBT_KIND_AUTO: not known yet */
+    bool given;          /* it was asked for */
+    rbt_read_report report;
     size_t rows, features; /* handed out so far */
 
     rbt_feed *feed; /* the file being read; NULL: none */
@@ -31,8 +37,7 @@ struct rbt_rowstream {
     bool zero_based; /* an index 0 has been seen */
     size_t low;      /* features handed out before that */
 
-    bool caches; /* the first file is a cache: so must be all */
-    rbt_data cache;
+    rbt_data cache;   /* or what else was read whole */
     size_t cache_row; /* next to hand out */
     size_t *start;    /* of a block of the cache */
 
@@ -49,26 +54,34 @@ static void forget_block(rbt_rowstream *s)
 
 static rbt_err grow(rbt_rowstream *s, const char *what, rbt_error *error)
 {
-    char *larger = s->room > SIZE_MAX / 2 ? NULL : rbt_try_alloc_raw(s->room * 2, 1);
+    size_t room = s->room > 0 ? s->room : RBT_ROWSTREAM_PIECE_BYTES / 2;
+    char *larger = room > SIZE_MAX / 2 ? NULL : rbt_try_alloc_raw(room * 2, 1);
     if (larger == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "%s:%zu: not enough memory for %s of more than %zu bytes",
                         rbt_feed_name(s->feed), s->line, what, s->used);
-    memcpy(larger, s->buffer, s->used);
+    if (s->used > 0)
+        memcpy(larger, s->buffer, s->used);
     rbt_free(s->buffer);
     s->buffer = larger;
-    s->room *= 2;
+    s->room = room * 2;
     return RBT_OK;
 }
 
-rbt_err rbt_rowstream_open(const char *path, bool late, size_t piece_bytes, rbt_rowstream **out, rbt_error *error)
+rbt_err rbt_rowstream_open(const char *path, const rbt_reading *reading, bool late, size_t piece_bytes,
+                           rbt_rowstream **out, rbt_error *error)
 {
     rbt_rowstream *s = rbt_alloc(1, sizeof *s);
     s->path = path;
     s->late = late;
+    s->reading = *reading;
     s->room = piece_bytes;
     s->buffer = rbt_try_alloc_raw(piece_bytes, 1);
-    rbt_err err = s->buffer != NULL ? rbt_paths_list(path, &s->paths, error)
-                                    : rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory to read it", path);
+    rbt_err err = rbt_reading_kind(reading, &s->kind, error);
+    s->given = s->kind != RBT_KIND_AUTO;
+    if (err == RBT_OK && s->buffer == NULL)
+        err = rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory to read it", path);
+    if (err == RBT_OK)
+        err = rbt_paths_list(path, &s->paths, error);
     if (err == RBT_OK)
         *out = s;
     else
@@ -106,7 +119,7 @@ static rbt_err read_whole(rbt_rowstream *s, rbt_error *error)
     rbt_err err = RBT_OK;
     while (err == RBT_OK && got > 0) {
         if (s->used == s->room)
-            err = grow(s, "a cache that is no plain file, which could be mapped,", error);
+            err = grow(s, "what has to be read whole,", error);
         if (err == RBT_OK)
             err = rbt_feed_read(s->feed, s->buffer + s->used, s->room - s->used, &got, error);
         s->used += got;
@@ -114,21 +127,9 @@ static rbt_err read_whole(rbt_rowstream *s, rbt_error *error)
     return err;
 }
 
-/* The file at the feed is a cache: maps it, or reads it whole. */
-static rbt_err open_cache(rbt_rowstream *s, const char *path, rbt_error *error)
+/* The cache or whole data is there: blocks come from it. */
+static rbt_err begin_blocks(rbt_rowstream *s, rbt_err err)
 {
-    const char *name = rbt_feed_name(s->feed);
-    rbt_err err = RBT_OK;
-    if (rbt_feed_is_file(s->feed) && rbt_feed_is_plain(s->feed) && strcmp(path, "-") != 0) {
-        err = rbt_cache_read_streamed(path, &s->cache, error);
-    } else {
-        rbt_data view = {0};
-        err = read_whole(s, error);
-        if (err == RBT_OK)
-            err = rbt_cache_decode(s->buffer, s->used, name, &view, error);
-        if (err == RBT_OK)
-            err = rbt_data_join(&view, 1, &s->cache, error);
-    }
     rbt_feed_close(s->feed);
     s->feed = NULL;
     s->used = 0;
@@ -136,6 +137,24 @@ static rbt_err open_cache(rbt_rowstream *s, const char *path, rbt_error *error)
     rbt_free(s->start);
     s->start = rbt_alloc(err == RBT_OK ? rbt_data_block_rows(&s->cache) + 1 : 1, sizeof *s->start);
     return err;
+}
+
+/* What cannot be taken piece by piece: all that the path stands for, or the rest of a pipe. */
+static rbt_err take_whole(rbt_rowstream *s, rbt_error *error)
+{
+    rbt_err err;
+    if (s->kind != RBT_KIND_CACHE && rbt_feed_is_file(s->feed) && strcmp(s->path, "-") != 0) {
+        s->next = s->paths.count;
+        return begin_blocks(s, rbt_data_read_as(s->path, &s->reading, &s->cache, error));
+    }
+    err = read_whole(s, error);
+    if (err == RBT_OK) {
+        rbt_input input = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = s->used};
+        s->buffer = NULL; /* moved */
+        s->room = 0;
+        err = rbt_data_take(&input, &s->reading, &s->cache, error);
+    }
+    return begin_blocks(s, err);
 }
 
 /* The next rows of the open cache as data of their own. */
@@ -212,16 +231,37 @@ static size_t count_lines(const char *text, size_t n)
     return lines;
 }
 
-/* Parses the first `bytes` of the buffer to the stream's block, and takes them out. */
-static rbt_err parse_lines(rbt_rowstream *s, size_t bytes, rbt_error *error)
+/* Parses the first `bytes` of the buffer to the stream's block. */
+static rbt_err parse_piece(rbt_rowstream *s, size_t bytes, rbt_error *error)
 {
-    rbt_text text = {rbt_feed_name(s->feed), s->buffer, bytes};
-    rbt_libsvm_cut cut = {.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()};
-    bool before = s->zero_based;
-    rbt_err err = rbt_libsvm_parse_piece(&text, s->line, cut, &s->zero_based, &s->block, error);
+    const rbt_text text = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = bytes};
+    const rbt_source source = {&text, 1, text.name, {.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()}};
+    rbt_read_report report = {.skipped = 0};
+    rbt_reading reading = s->reading;
+    reading.report = &report;
+    rbt_err err = s->kind == RBT_KIND_VW
+                      ? rbt_vw_parse_piece(&source, s->line, &reading, &s->block, error)
+                      : rbt_libsvm_parse_piece(&source, s->line, &reading, &s->zero_based, &s->block, error);
     if (err != RBT_OK)
         return err;
+    s->reading.skip_bad -= report.skipped;
+    if (s->report.skipped == 0)
+        s->report.first = report.first;
+    s->report.skipped += report.skipped;
+    s->report.unlabelled += report.unlabelled;
+    if (s->reading.report != NULL)
+        *s->reading.report = s->report;
+    return RBT_OK;
+}
+
+/* The same, and takes them out. */
+static rbt_err parse_lines(rbt_rowstream *s, size_t bytes, rbt_error *error)
+{
+    bool before = s->zero_based;
     size_t first = s->line;
+    rbt_err err = parse_piece(s, bytes, error);
+    if (err != RBT_OK)
+        return err;
     s->line += count_lines(s->buffer, bytes);
     s->used -= bytes;
     memmove(s->buffer, s->buffer + bytes, s->used);
@@ -229,26 +269,32 @@ static rbt_err parse_lines(rbt_rowstream *s, size_t bytes, rbt_error *error)
         return rbt_fail(error, RBT_E_DATA,
                         "%s:%zu: an index 0 in this line or one of the next, after %zu rows without any, which were "
                         "taken to count from 1; put 0:0 into the first row, or make a cache with rubato convert",
-                        text.name, first, s->rows);
+                        rbt_feed_name(s->feed), first, s->rows);
     if (!s->zero_based)
         s->low += s->block.nnz;
     return RBT_OK;
 }
 
-/* The file has been opened: is it a cache, and do all files agree? */
+/* The file has been opened: what is it, and do all files agree? */
 static rbt_err look_at_file(rbt_rowstream *s, rbt_error *error)
 {
     const char *path = s->paths.at[s->next - 1];
     bool cache = rbt_cache_recognise(s->buffer, s->used);
+    rbt_err err = RBT_OK;
     s->begun = true;
-    if (s->next == 1)
-        s->caches = cache;
-    if (cache != s->caches)
+    if (s->kind == RBT_KIND_AUTO && s->used > 0)
+        s->kind = rbt_kind_of(&(rbt_input){.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = s->used});
+    err = rbt_reading_fits(&s->reading, s->kind, rbt_feed_name(s->feed), error);
+    if (err != RBT_OK || s->used == 0)
+        return err;
+    if (!s->given && cache != (s->kind == RBT_KIND_CACHE))
         return rbt_fail(
             error, RBT_E_DATA,
             "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", s->path,
             cache ? path : s->paths.at[0], cache ? s->paths.at[0] : path);
-    return cache ? open_cache(s, path, error) : RBT_OK;
+    if (s->kind == RBT_KIND_CACHE && rbt_feed_is_file(s->feed) && rbt_feed_is_plain(s->feed) && strcmp(path, "-") != 0)
+        return begin_blocks(s, rbt_cache_read_streamed(path, &s->cache, error));
+    return s->kind == RBT_KIND_LIBSVM || s->kind == RBT_KIND_VW ? RBT_OK : take_whole(s, error);
 }
 
 static rbt_err open_next(rbt_rowstream *s, rbt_error *error)
@@ -288,6 +334,15 @@ static rbt_err step(rbt_rowstream *s, const rbt_data **found, rbt_error *error)
     return err;
 }
 
+/* As who reads the whole refuses it. */
+static rbt_err refuse_empty(const rbt_rowstream *s, rbt_error *error)
+{
+    rbt_source none = {.name = strcmp(s->path, "-") == 0 ? "standard input" : s->path, .cut = rbt_cut_default()};
+    rbt_data data;
+    return s->kind == RBT_KIND_VW ? rbt_vw_parse(&none, &s->reading, &data, error)
+                                  : rbt_libsvm_parse(&none, &s->reading, &data, error);
+}
+
 rbt_err rbt_rowstream_next(rbt_rowstream *stream, const rbt_data **block, rbt_error *error)
 {
     const rbt_data *found = NULL;
@@ -295,8 +350,7 @@ rbt_err rbt_rowstream_next(rbt_rowstream *stream, const rbt_data **block, rbt_er
         forget_block(stream);
         bool more = stream->cache.rows > 0 || stream->feed != NULL || stream->next < stream->paths.count;
         if (!more && stream->rows == 0)
-            return rbt_libsvm_refuse_empty(
-                stream->paths.count == 1 && strcmp(stream->path, "-") == 0 ? "standard input" : stream->path, error);
+            return refuse_empty(stream, error);
         if (!more)
             break;
         rbt_err err = step(stream, &found, error);

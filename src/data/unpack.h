@@ -1,6 +1,6 @@
 /* Compressed files: gzip (zlib) and Zstandard (libzstd), recognised by their first bytes, whatever the name says.
  *
- * Called by data.c (a whole file) and feed.c (piece by piece). Always holds: what comes out is the whole text that
+ * Called by read.c (a whole file) and feed.c (piece by piece). Always holds: what comes out is the whole text that
  * went in, or a refusal that names the file: damaged, cut short and followed by something else are told apart. Either
  * library may be absent when Rubato is built; its files are then refused with the package to build with.
  * Proved by tests/unit/test_unpack.c and test_stream.c.

@@ -30,15 +30,29 @@ static rbt_err find_model(const char *name, const rbt_model **model, rbt_error *
     return rbt_fail(error, RBT_E_USAGE, "unknown model '%.60s'; this version has: %s", name, known);
 }
 
+/* Reads as the options say. */
+static rbt_err read_data(const rbt_options *options, const char *path, const rbt_log *log, rbt_data *data,
+                         rbt_read_report *report, rbt_error *error)
+{
+    const rbt_reading reading = {.format = options->format,
+                                 .label = options->label,
+                                 .weight = options->weight,
+                                 .bits = options->bits,
+                                 .skip_bad = options->skip_bad,
+                                 .report = report};
+    const rbt_storing storing = {
+        .level = options->store, .keep = options->cache == RBT_CACHE_AUTO, .reading = &reading, .log = log};
+    return rbt_store_read(path, &storing, data, error);
+}
+
 rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error)
 {
-    rbt_storing storing = {.level = options->store, .keep = options->cache == RBT_CACHE_AUTO, .log = log};
     rbt_err err = find_model(options->model, &loaded->model, error);
     if (err == RBT_OK)
-        err = rbt_store_read(options->data, &storing, &loaded->data, error);
+        err = read_data(options, options->data, log, &loaded->data, &loaded->report, error);
     loaded->has_valid = options->valid != NULL;
     if (err == RBT_OK && loaded->has_valid)
-        err = rbt_store_read(options->valid, &storing, &loaded->valid, error);
+        err = read_data(options, options->valid, log, &loaded->valid, &loaded->valid_report, error);
     return err;
 }
 

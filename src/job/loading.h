@@ -16,6 +16,8 @@ typedef struct rbt_loaded {
     rbt_data data;
     rbt_data valid; /* rows 0: none */
     bool has_valid;
+    rbt_read_report report; /* what reading left out of data, and of valid */
+    rbt_read_report valid_report;
     rbt_shards shards;
     rbt_scaling scaling; /* cols 0: none */
 } rbt_loaded;

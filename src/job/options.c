@@ -365,6 +365,10 @@ static bool option_applies(const rbt_options *options, const rbt_option *o)
                (options->rule == RBT_RULE_AUTO && options->partition_sync != RBT_AUTO);
     if (o->offset == OFFSET(per_process))
         return options->runtime == RBT_RUNTIME_SIM || options->per_process > 1;
+    if (o->offset == OFFSET(bits))
+        return options->bits > 0;
+    if (o->offset == OFFSET(skip_bad))
+        return options->skip_bad > 0;
     if (o->offset == OFFSET(clocks))
         return options->clocks > 0;
     if (o->offset == OFFSET(epochs))

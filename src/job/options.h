@@ -43,6 +43,13 @@ typedef struct rbt_options {
     rbt_cache_use cache;   /* --cache off|auto */
     rbt_store_level store; /* --store memory|disk|both */
 
+    /* how data is read; rbt_reading in rubato.h says what each is */
+    char *format;      /* --format or NULL */
+    char *label;       /* --label or NULL */
+    char *weight;      /* --weight or NULL */
+    uint32_t bits;     /* --bits; 0 = auto */
+    uint64_t skip_bad; /* --skip-bad */
+
     /* the job */
     rbt_runtime_kind runtime; /* --runtime local|sim */
     uint32_t workers;         /* --workers N; 0 = as many as cores */

@@ -391,6 +391,19 @@ static void drop_senseless(rbt_options *o)
         o->decay = RBT_DECAY_NONE;
     if (rule != RBT_RULE_DYN)
         o->partition_sync = RBT_AUTO;
+    if (rbt_options_shared(o)) { /* what servers and batches are about */
+        o->servers = 0;
+        o->rule = RBT_RULE_AUTO;
+        o->batch = 0;
+        o->batches_per_clock = 0;
+        o->filter_given = false;
+        o->filter = 0;
+        o->verify = o->encode = false;
+        if (o->sync == RBT_SYNC_SEQUENTIAL)
+            o->workers = 1;
+    } else if (o->optimizer >= RBT_OPTIMIZER_ASGD) {
+        o->optimizer = RBT_OPTIMIZER_AUTO;
+    }
 }
 
 rbt_err rbt_options_set_protocol(rbt_options *options, const char *text, rbt_error *error)

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "data/read.h"
 #include "model/metrics.h"
 #include "model/model.h"
 
@@ -264,6 +265,15 @@ static rbt_err train(rbt_model_run *r, rbt_error *error)
     return RBT_OK;
 }
 
+/* A note on rows that were left out. */
+static void tell_of_reading(rbt_job *job, const rbt_read_report *report)
+{
+    char note[RBT_READ_NOTE_ROOM];
+
+    if (rbt_read_note(report, note))
+        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = note});
+}
+
 /* From data that was read to a result. */
 static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
 {
@@ -275,6 +285,8 @@ static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
         job->options.runtime == RBT_RUNTIME_SIM ? 0 : now_seconds() - started; /* sim: the same bytes each run */
     if (err == RBT_OK) {
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
+        tell_of_reading(job, &r->loaded.report);
+        tell_of_reading(job, &r->loaded.valid_report);
         err = train(r, error);
     }
     if (err == RBT_OK) {

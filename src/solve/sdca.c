@@ -129,20 +129,49 @@ void rbt_sdca_attach(rbt_sdca *sdca, rbt_walk *walk)
     walk->threshold = (float)(sdca->problem->l1 / sdca->problem->l2);
 }
 
-void rbt_sdca_restore(const rbt_sdca *sdca, float *w)
+/* Each thread adds up its rows; the first one does so in place. */
+typedef struct restoring {
+    const rbt_sdca *sdca;
+    uint32_t threads;
+    float *w;
+    float *others; /* threads - 1 vectors */
+} restoring;
+
+static void restore_part(void *context, uint32_t thread)
 {
-    const rbt_problem *p = sdca->problem;
-    size_t k = p->outputs;
-    double unit = 1 / (p->l2 * (double)p->data->rows);
-    memset(w, 0, p->weights * sizeof *w);
-    for (size_t r = 0; r < p->data->rows; r++) {
+    const restoring *job = context;
+    const rbt_problem *p = job->sdca->problem;
+    size_t k = p->outputs, rows = p->data->rows;
+    float *sum = thread == 0 ? job->w : job->others + (thread - 1) * p->weights;
+    double unit = 1 / (p->l2 * (double)rows);
+    memset(sum, 0, p->weights * sizeof *sum);
+    for (size_t r = rows * thread / job->threads; r < rows * (thread + 1) / job->threads; r++) {
         rbt_row row = rbt_row_of(p->data, r, p->shape->cols);
+        const float *a = job->sdca->dual + r * k;
         double scale = weight_of(p->data, r) * unit;
-        for (size_t i = 0; i < row.n; i++)
-            for (size_t c = 0; c < k; c++)
-                w[(size_t)row.index[i] * k + c] += (float)(scale * (double)sdca->dual[r * k + c]) * row.value[i];
+        for (size_t c = 0; c < k; c++) {
+            float by = (float)(scale * (double)a[c]);
+            for (size_t i = 0; by != 0 && i < row.n; i++)
+                sum[(size_t)row.index[i] * k + c] += by * row.value[i];
+        }
         rbt_data_release_passed(p->data, r, 1);
     }
+}
+
+void rbt_sdca_restore(const rbt_sdca *sdca, float *w, rbt_team *team)
+{
+    const rbt_problem *p = sdca->problem;
+    restoring job = {.sdca = sdca, .threads = rbt_team_threads(team), .w = w};
+    job.others = job.threads > 1 ? rbt_try_alloc_raw((job.threads - 1) * p->weights, sizeof *job.others) : NULL;
+    if (job.others == NULL) { /* alone, then */
+        job.threads = 1;
+        restore_part(&job, 0);
+        return;
+    }
+    rbt_team_run(team, restore_part, &job);
+    for (uint32_t t = 1; t < job.threads; t++)
+        rbt_kernels_best()->add(job.others + (t - 1) * p->weights, w, p->weights);
+    rbt_free(job.others);
 }
 
 void rbt_sdca_parameters(const rbt_sdca *sdca, const float *w, float *parameters)
@@ -234,20 +263,21 @@ static void look(settling *s, rbt_team *team)
         }
 }
 
-/* What the row's dual variables contribute to the dual objective: the conjugate of its loss, shifted by the biases. */
-static double row_conjugate(const settling *s, size_t r)
+/* How much the row's loss and its dual variables miss each other: loss(z) + conjugate(-a) + a z, never below 0, and 0
+ * when a is minus the slope at z. */
+static double row_gap(const settling *s, size_t r, const double *z, double loss)
 {
     const rbt_problem *p = s->sdca->problem;
     const rbt_link *link = p->model->link;
     size_t k = p->outputs, label = (size_t)p->data->label[r];
     const float *a = s->sdca->dual + r * k;
-    double sum = 0;
+    double sum = loss;
     if (link != NULL)
-        return link->conjugate((double)*a, rbt_link_target(p->shape, p->data, r), p->shape->delta) +
-               (double)*a * *s->bias;
+        return loss + link->conjugate((double)*a, rbt_link_target(p->shape, p->data, r), p->shape->delta) +
+               (double)*a * *z;
     for (size_t c = 0; c < k; c++) {
         double share = (c == label ? 1 : 0) - (double)a[c];
-        sum += (share > 0 ? share * rbt_ln(share) : 0) + (double)a[c] * s->bias[c];
+        sum += (share > 0 ? share * rbt_ln(share) : 0) + (double)a[c] * ((double)s->sdca->z[r * k + c] + s->bias[c]);
     }
     return sum;
 }
@@ -258,16 +288,17 @@ static double block_loss(void *context, size_t first, size_t n)
     const rbt_problem *p = s->sdca->problem;
     const rbt_link *link = p->model->link;
     size_t k = p->outputs;
-    double total = 0, dual = 0, *z = rbt_alloc(k, sizeof *z);
+    double total = 0, gap = 0, *z = rbt_alloc(k, sizeof *z);
     for (size_t r = first; r < first + n; r++) {
         double weight = weight_of(p->data, r);
         for (size_t c = 0; c < k; c++)
             z[c] = (double)s->sdca->z[r * k + c] + s->bias[c];
-        total += weight * (link != NULL ? link->loss(*z, rbt_link_target(p->shape, p->data, r), p->shape->delta)
-                                        : rbt_softmax(z, k, (size_t)p->data->label[r]));
-        dual += weight * row_conjugate(s, r);
+        double loss = link != NULL ? link->loss(*z, rbt_link_target(p->shape, p->data, r), p->shape->delta)
+                                   : rbt_softmax(z, k, (size_t)p->data->label[r]);
+        total += weight * loss;
+        gap += weight * row_gap(s, r, z, loss);
     }
-    s->blocks[first / RBT_BLOCK_ROWS * 2 * k] = dual;
+    s->blocks[first / RBT_BLOCK_ROWS * 2 * k] = gap;
     rbt_free(z);
     return total;
 }
@@ -313,7 +344,7 @@ double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team, double *gap)
 {
     const rbt_problem *p = sdca->problem;
     size_t k = p->outputs, blocks = p->data->rows / RBT_BLOCK_ROWS + 1;
-    double *room = rbt_alloc((3 + 2 * blocks) * k, sizeof *room), rows = (double)p->data->rows, loss, dual = 0;
+    double *room = rbt_alloc((3 + 2 * blocks) * k, sizeof *room), rows = (double)p->data->rows, loss;
     float *parameters = p->l1 > 0 ? rbt_alloc(p->n, sizeof *parameters) : w;
     settling s = {.sdca = sdca,
                   .parameters = parameters,
@@ -327,11 +358,10 @@ double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team, double *gap)
     if (p->shape->bias)
         settle_biases(&s, w, team);
     loss = rbt_team_sum(team, p->data->rows, block_loss, &s) / rows;
+    *gap = 0;
     for (size_t block = 0; block * RBT_BLOCK_ROWS < p->data->rows; block++)
-        dual += s.blocks[block * 2 * k] / rows;
-    double squares = rbt_kernels_best()->norm2_squared(parameters, p->weights);
+        *gap += s.blocks[block * 2 * k] / rows;
     double objective = loss + rbt_problem_penalty(p, parameters);
-    *gap = objective - (-dual - p->l2 / 2 * squares);
     if (p->l1 > 0)
         rbt_free(parameters);
     rbt_free(room);

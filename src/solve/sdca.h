@@ -26,11 +26,12 @@ void rbt_sdca_deinit(rbt_sdca *sdca);
 void rbt_sdca_attach(rbt_sdca *sdca, rbt_walk *walk);
 
 /* After a pass: sets the biases of `w` (the vector before thresholding) to their optimum, and answers with the objective.
- * `gap` tells how far, with these biases, it can at most be above the optimum: the distance to the dual objective. */
+ * `gap` tells how far, with these biases, it can at most be above the optimum: the distance to the dual objective, given
+ * that `w` is what the dual variables say (rbt_sdca_restore). */
 double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team, double *gap);
 
 /* Puts the vector together from the dual variables; the biases stay. */
-void rbt_sdca_restore(const rbt_sdca *sdca, float *w);
+void rbt_sdca_restore(const rbt_sdca *sdca, float *w, rbt_team *team);
 
 /* The parameters that the vector stands for. */
 void rbt_sdca_parameters(const rbt_sdca *sdca, const float *w, float *parameters);

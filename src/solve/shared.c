@@ -213,16 +213,17 @@ static const float *parameters(training *t)
     return t->mean;
 }
 
-/* Threads without locks may have lost an addition: when the objective rises, and at the end, the vector is put together
- * anew. */
+/* Threads without locks may have lost an addition: when the objective rises, when the gap looks small, and at the end, the
+ * vector is put together anew. */
 static double settle_dual(training *t, bool last, double *gap)
 {
     bool may_lose = t->options->access == RBT_ACCESS_HOGWILD && t->workers > 1;
     if (last && may_lose)
-        rbt_sdca_restore(&t->sdca, t->w);
+        rbt_sdca_restore(&t->sdca, t->w, t->team);
     double objective = rbt_sdca_settle(&t->sdca, t->w, t->team, gap);
-    if (!last && may_lose && t->clock > 1 && !(objective < t->objective)) {
-        rbt_sdca_restore(&t->sdca, t->w);
+    bool rises = t->clock > 1 && !(objective < t->objective);
+    if (!last && may_lose && (rises || *gap <= t->options->close * fabs(objective))) {
+        rbt_sdca_restore(&t->sdca, t->w, t->team);
         objective = rbt_sdca_settle(&t->sdca, t->w, t->team, gap);
     }
     return t->objective = objective;

@@ -20,6 +20,7 @@ typedef struct rbt_shared_options {
     const void *rate_context;
     uint64_t seed;
     uint64_t clocks;     /* at most so many passes */
+    double close;        /* sdca: a gap below this share of the objective is made sure of */
     uint64_t eval_every; /* passes between two looks at the objective; 0 = only after the last */
 
     /* How many times longer than it needs a worker shall take for a pass (stragglers); NULL: 1. */

@@ -12,11 +12,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-static void check_data(const rbt_data *d)
+static void check_data(const rbt_data *d, rbt_cache_names names)
 {
+    size_t count = 0;
+    for (const char *at = names.at; at < names.at + names.bytes; at += strlen(at) + 1)
+        count++;
+    RBT_ASSERT(count == d->label_count);
     RBT_ASSERT(d->rows > 0 && d->start[0] == 0 && d->start[d->rows] == d->nnz && d->cols < RBT_DATA_INDEX_LIMIT);
     for (size_t r = 0; r < d->rows; r++) {
         RBT_ASSERT(d->start[r] <= d->start[r + 1] && isfinite(d->label[r]));
+        RBT_ASSERT(d->weight == NULL || (d->weight[r] > 0 && isfinite(d->weight[r])));
+        RBT_ASSERT(count == 0 || (d->label[r] >= 0 && d->label[r] < (float)count));
         for (size_t i = d->start[r]; i < d->start[r + 1]; i++) {
             RBT_ASSERT(d->index[i] < d->cols && (i == d->start[r] || d->index[i - 1] < d->index[i]));
             RBT_ASSERT(isfinite(d->value[i]) && d->value[i] != 0);
@@ -28,9 +34,10 @@ static void try_decode(const uint8_t *bytes, size_t n)
 {
     rbt_data d;
     rbt_error error;
-    rbt_err err = rbt_cache_decode(bytes, n, "fuzz", &d, &error);
+    rbt_cache_names names;
+    rbt_err err = rbt_cache_decode(bytes, n, "fuzz", &d, &names, &error);
     if (err == RBT_OK)
-        check_data(&d);
+        check_data(&d, names);
     else
         RBT_ASSERT(error.code == err && strncmp(error.text, "fuzz:", 5) == 0);
 }
@@ -40,25 +47,31 @@ static size_t padded(size_t bytes)
     return (bytes + RBT_CACHE_ALIGNMENT - 1) / RBT_CACHE_ALIGNMENT * RBT_CACHE_ALIGNMENT;
 }
 
-/* A frame around the input: rows and features from its first two bytes, columns from the third, arrays from the rest. */
+/* A frame around the input: rows and features from its first two bytes, columns from the third, weights and names from the
+ * fourth, arrays from the rest. */
 static void try_framed(const uint8_t *bytes, size_t n)
 {
-    size_t rows = 1 + bytes[0] % 16, nnz = bytes[1] % 64;
-    size_t sizes[4] = {(rows + 1) * 8, nnz * 4, nnz * 4, rows * 4}, total = RBT_CACHE_HEADER_BYTES;
-    for (int i = 0; i < 4; i++)
+    size_t rows = 1 + bytes[0] % 16, nnz = bytes[1] % 64, labels = bytes[3] / 2 % 8, names = labels * 3;
+    bool weighted = bytes[3] % 2 != 0;
+    size_t sizes[6] = {(rows + 1) * 8, nnz * 4, nnz * 4, rows * 4, weighted ? rows * 4 : 0, names};
+    size_t total = RBT_CACHE_HEADER_BYTES;
+    for (int i = 0; i < 6; i++)
         total += padded(sizes[i]);
     uint8_t *file = rbt_try_alloc(total, 1);
     RBT_ASSERT(file != NULL);
-    memcpy(file, "\x89RBD\r\n\x1a\n\1", 9);
+    memcpy(file, "\x89RBD\r\n\x1a\n\2", 9);
     file[16] = (uint8_t)rows;
     file[24] = bytes[2];
     file[32] = (uint8_t)nnz;
+    file[40] = weighted;
+    file[44] = (uint8_t)labels;
+    file[48] = (uint8_t)names;
     uint8_t *at = file + RBT_CACHE_HEADER_BYTES;
     rbt_data view = {.rows = rows, .cols = bytes[2], .nnz = nnz};
-    void *arrays[4];
-    bytes += 3;
-    n -= 3;
-    for (int i = 0; i < 4; i++) {
+    void *arrays[6];
+    bytes += 4;
+    n -= 4;
+    for (int i = 0; i < 6; i++) {
         size_t have = n < sizes[i] ? n : sizes[i];
         memcpy(at, bytes, have);
         arrays[i] = at;
@@ -70,7 +83,8 @@ static void try_framed(const uint8_t *bytes, size_t n)
     view.index = arrays[1];
     view.value = arrays[2];
     view.label = arrays[3];
-    uint64_t sum = rbt_cache_checksum(file, &view, NULL);
+    view.weight = weighted ? arrays[4] : NULL;
+    uint64_t sum = rbt_cache_checksum(file, &view, (rbt_cache_names){arrays[5], names}, NULL);
     memcpy(file + 56, &sum, sizeof sum);
     try_decode(file, total);
     rbt_free(file);
@@ -84,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         memcpy(copy, bytes, n);
     try_decode(copy, n);
     rbt_free(copy);
-    if (n >= 3)
+    if (n >= 4)
         try_framed(bytes, n);
     return 0;
 }

@@ -51,4 +51,10 @@ void same_data(const rbt_data *a, const rbt_data *b)
     assert_memory_equal(a->index, b->index, a->nnz * sizeof *a->index);
     assert_memory_equal(a->value, b->value, a->nnz * sizeof *a->value);
     assert_memory_equal(a->label, b->label, a->rows * sizeof *a->label);
+    assert_int_equal(a->weight != NULL, b->weight != NULL);
+    if (a->weight != NULL)
+        assert_memory_equal(a->weight, b->weight, a->rows * sizeof *a->weight);
+    assert_int_equal(a->label_count, b->label_count);
+    for (size_t i = 0; i < a->label_count; i++)
+        assert_string_equal(a->label_names[i], b->label_names[i]);
 }

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/data.h"
+#include "data/read.h"
 
 static const char *const names[] = {"a-1", "a-10", "a-2", "A-3", "b[1]", "b1", "c-empty"};
 

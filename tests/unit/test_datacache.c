@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "data/cache.h"
+#include "data/csv.h"
 #include "data/data.h"
 #include "data/generate.h"
 
@@ -49,11 +50,31 @@ static unsigned char *bytes_of(const char *path, size_t *n)
     return bytes;
 }
 
+static rbt_cache_names names; /* of the last cache decoded */
+
+static rbt_err decode(const void *bytes, size_t n, rbt_data *view, rbt_error *error)
+{
+    return rbt_cache_decode(bytes, n, "mem", view, &names, error);
+}
+
+/* Data with weights, and with words as labels. */
+static rbt_data rich(void)
+{
+    static const char text[] = "kind,w,x,y\nblue,2,1,\nred,0.5,,-3\ngreen,1,0.25,7\nred,3,,\n";
+    const rbt_text mem = {.name = "mem", .bytes = text, .n = strlen(text)};
+    rbt_data data;
+    rbt_error error;
+    if (rbt_csv_parse(&(rbt_source){&mem, 1, "mem", rbt_cut_default()}, &(rbt_reading){.weight = "w"}, &data, &error) !=
+        RBT_OK)
+        fail_msg("%s", error.text);
+    return data;
+}
+
 static int leave_folder(void **state)
 {
-    static const char *const names[] = {"a", "a2"};
+    static const char *const files[] = {"a", "a2"};
 
-    return remove_folder(state, names, sizeof names / sizeof names[0]);
+    return remove_folder(state, files, sizeof files / sizeof files[0]);
 }
 
 /* ------------------------------------------------------------------------------------------------------ whole */
@@ -94,10 +115,10 @@ static void a_large_cache_of_many_blocks_reads_back(void **state)
     rbt_data view;
     for (size_t at = 64; at < n; at += n / 37) {
         bytes[at] ^= 1;
-        assert_int_equal(rbt_cache_decode(bytes, n, "mem", &view, NULL), RBT_E_DATA);
+        assert_int_equal(decode(bytes, n, &view, NULL), RBT_E_DATA);
         bytes[at] ^= 1;
     }
-    assert_int_equal(rbt_cache_decode(bytes, n, "mem", &view, NULL), RBT_OK);
+    assert_int_equal(decode(bytes, n, &view, NULL), RBT_OK);
     rbt_free(bytes);
     rbt_data_deinit(&d);
 }
@@ -150,10 +171,10 @@ static void the_bytes_are_those_of_the_format(void **state)
     write_cache(&d, "a");
     size_t n;
     unsigned char *bytes = bytes_of("a", &n);
-    static const unsigned char header[56] = {0x89, 'R', 'B', 'D', '\r', '\n', 0x1a, '\n', 1, 0, 0, 0, 0, 0,
+    static const unsigned char header[56] = {0x89, 'R', 'B', 'D', '\r', '\n', 0x1a, '\n', 2, 0, 0, 0, 0, 0,
                                              0,    0,   1,   0,   0,    0,    0,    0,    0, 0, 2, 0, 0, 0,
                                              0,    0,   0,   0,   1,    0,    0,    0,    0, 0, 0, 0};
-    static const unsigned char sum[8] = {0xc1, 0x9c, 0x8a, 0x9b, 0x12, 0x14, 0x9d, 0x42};
+    static const unsigned char sum[8] = {0x44, 0xc8, 0x36, 0x25, 0xc9, 0xe8, 0x46, 0x8c};
     assert_int_equal(n, 5 * 64);
     assert_memory_equal(bytes, header, sizeof header);
     assert_memory_equal(bytes + 56, sum, sizeof sum);
@@ -167,10 +188,9 @@ static void the_bytes_are_those_of_the_format(void **state)
 
 /* ----------------------------------------------------------------------------------------------------- damaged */
 
-static void every_bit_turned_over_is_detected(void **state)
+static void every_bit_of(rbt_data d)
 {
-    (void)state;
-    rbt_data d = parsed(small), back;
+    rbt_data back;
     rbt_error error;
     write_cache(&d, "a");
     size_t n;
@@ -178,7 +198,7 @@ static void every_bit_turned_over_is_detected(void **state)
     for (size_t i = 0; i < n; i++) {
         for (int bit = 0; bit < 8; bit++) {
             bytes[i] ^= (unsigned char)(1 << bit);
-            assert_int_not_equal(rbt_cache_decode(bytes, n, "mem", &back, &error), RBT_OK);
+            assert_int_not_equal(decode(bytes, n, &back, &error), RBT_OK);
             assert_int_equal(strncmp(error.text, "mem: ", 5), 0);
             bytes[i] ^= (unsigned char)(1 << bit);
         }
@@ -188,12 +208,20 @@ static void every_bit_turned_over_is_detected(void **state)
         for (int other = 1; other < 256; other++) {
             bytes[i] ^= (unsigned char)other;
             put_bytes("a", bytes, n);
-            assert_int_not_equal(rbt_data_read("a", &back, &error), RBT_OK);
+            if (rbt_data_read("a", &back, &error) == RBT_OK)
+                fail_msg("byte %zu as %d was accepted", i, bytes[i]);
             bytes[i] ^= (unsigned char)other;
         }
     }
     rbt_free(bytes);
     rbt_data_deinit(&d);
+}
+
+static void every_bit_turned_over_is_detected(void **state)
+{
+    (void)state;
+    every_bit_of(parsed(small));
+    every_bit_of(rich());
 }
 
 static void the_number_of_a_source_is_kept_and_guarded(void **state)
@@ -209,10 +237,10 @@ static void the_number_of_a_source_is_kept_and_guarded(void **state)
     assert_true(rbt_cache_source(bytes, bytes + n - 64) == 0x1122334455667788);
     for (size_t i = 0; i < n; i++) {
         bytes[i] ^= 2; /* the flag among them */
-        assert_int_not_equal(rbt_cache_decode(bytes, n, "mem", &back, NULL), RBT_OK);
+        assert_int_not_equal(decode(bytes, n, &back, NULL), RBT_OK);
         bytes[i] ^= 2;
     }
-    assert_int_equal(rbt_cache_decode(bytes, n, "mem", &back, NULL), RBT_OK);
+    assert_int_equal(decode(bytes, n, &back, NULL), RBT_OK);
     rbt_free(bytes);
     write_cache(&d, "a");
     bytes = bytes_of("a", &n);
@@ -221,10 +249,9 @@ static void the_number_of_a_source_is_kept_and_guarded(void **state)
     rbt_data_deinit(&d);
 }
 
-static void every_cut_and_every_addition_is_detected(void **state)
+static void every_cut_of(rbt_data d)
 {
-    (void)state;
-    rbt_data d = parsed(small), back;
+    rbt_data back;
     rbt_error error;
     write_cache(&d, "a");
     size_t n;
@@ -235,11 +262,18 @@ static void every_cut_and_every_addition_is_detected(void **state)
     }
     unsigned char *longer = rbt_alloc(n + 64, 1);
     memcpy(longer, bytes, n);
-    assert_int_equal(rbt_cache_decode(longer, n + 1, "mem", &back, &error), RBT_E_DATA);
-    assert_int_equal(rbt_cache_decode(longer, n + 64, "mem", &back, &error), RBT_E_DATA);
+    assert_int_equal(decode(longer, n + 1, &back, &error), RBT_E_DATA);
+    assert_int_equal(decode(longer, n + 64, &back, &error), RBT_E_DATA);
     rbt_free(longer);
     rbt_free(bytes);
     rbt_data_deinit(&d);
+}
+
+static void every_cut_and_every_addition_is_detected(void **state)
+{
+    (void)state;
+    every_cut_of(parsed(small));
+    every_cut_of(rich());
 }
 
 static void another_version_is_told_apart_from_damage(void **state)
@@ -250,29 +284,102 @@ static void another_version_is_told_apart_from_damage(void **state)
     write_cache(&d, "a");
     size_t n;
     unsigned char *bytes = bytes_of("a", &n);
-    bytes[8] = 2;
-    assert_int_equal(rbt_cache_decode(bytes, n, "mem", &back, &error), RBT_E_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "version 2"));
+    for (unsigned char version = 1; version <= 3; version += 2) {
+        bytes[8] = version;
+        assert_int_equal(decode(bytes, n, &back, &error), RBT_E_UNSUPPORTED);
+        assert_non_null(strstr(error.text, version == 1 ? "version 1," : "version 3,"));
+        assert_non_null(strstr(error.text, "rubato convert"));
+    }
     rbt_free(bytes);
     rbt_data_deinit(&d);
 }
 
 /* Breaks one rule in a copy, behind a right checksum; `where` is one of the offsets below. */
-static void broken(size_t where, const void *with, size_t with_bytes)
+static void broken_in(rbt_data d, size_t where, const void *with, size_t with_bytes)
 {
-    rbt_data d = parsed(small), back;
+    rbt_data back;
     rbt_error error;
     write_cache(&d, "a");
     size_t n;
     unsigned char *bytes = bytes_of("a", &n);
-    assert_int_equal(rbt_cache_decode(bytes, n, "mem", &back, NULL), RBT_OK);
+    assert_int_equal(decode(bytes, n, &back, NULL), RBT_OK);
     memcpy(bytes + where, with, with_bytes);
-    uint64_t sum = rbt_cache_checksum(bytes, &back, NULL); /* the view sees what was changed */
+    uint64_t sum = rbt_cache_checksum(bytes, &back, names, NULL); /* the view sees what was changed */
     memcpy(bytes + 56, &sum, sizeof sum);
-    if (rbt_cache_decode(bytes, n, "mem", &back, &error) != RBT_E_DATA)
+    if (decode(bytes, n, &back, &error) != RBT_E_DATA)
         fail_msg("a change at byte %zu was accepted", where);
     rbt_free(bytes);
     rbt_data_deinit(&d);
+}
+
+static void broken(size_t where, const void *with, size_t with_bytes)
+{
+    broken_in(parsed(small), where, with, with_bytes);
+}
+
+static void rules_of_weights_and_names_broken_behind_a_right_checksum_are_refused(void **state)
+{
+    (void)state;
+    enum { FLAGS = 40, NAMES_COUNT = 44, LABEL = 256, WEIGHT = 320, NAMES = 384 };
+    const float nan = NAN, infinite = INFINITY, zero = 0, minus = -1, three = 3, half = 0.5F;
+    broken_in(rich(), FLAGS, &(uint32_t){3}, 4);
+    broken_in(rich(), NAMES_COUNT, &(uint32_t){2}, 4);
+    broken_in(rich(), NAMES_COUNT, &(uint32_t){4}, 4);
+    broken_in(rich(), LABEL, &minus, 4);
+    broken_in(rich(), LABEL, &three, 4); /* there are three names: 0, 1, 2 */
+    broken_in(rich(), LABEL, &half, 4);
+    broken_in(rich(), LABEL, &nan, 4);
+    broken_in(rich(), WEIGHT, &nan, 4);
+    broken_in(rich(), WEIGHT, &infinite, 4);
+    broken_in(rich(), WEIGHT + 4, &zero, 4);
+    broken_in(rich(), WEIGHT + 8, &minus, 4);
+    broken_in(rich(), NAMES, "z", 1);      /* does not ascend */
+    broken_in(rich(), NAMES, "bl\0e", 4);  /* one more */
+    broken_in(rich(), NAMES + 14, "x", 1); /* the last one does not end */
+}
+
+static void weights_and_names_of_labels_are_kept(void **state)
+{
+    (void)state;
+    rbt_data d = rich(), back;
+    static const char *const expected[] = {"blue", "green", "red"};
+    write_cache(&d, "a");
+    write_cache(&d, "a2");
+    assert_int_equal(rbt_data_read("a", &back, NULL), RBT_OK);
+    assert_non_null(back.mapping);
+    same_data(&d, &back);
+    assert_memory_equal(back.weight, d.weight, d.rows * sizeof *d.weight);
+    assert_int_equal(back.label_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(back.label_names[i], expected[i]);
+    rbt_data_deinit(&back);
+    assert_int_equal(rbt_data_read("a*", &back, NULL), RBT_OK);
+    assert_int_equal(back.rows, 2 * d.rows);
+    assert_int_equal(back.label_count, 3);
+    assert_true(back.weight[4] == 2 && back.label[7] == 2);
+    rbt_data_deinit(&back);
+    rbt_data_deinit(&d);
+}
+
+static void caches_with_different_names_are_joined_by_name(void **state)
+{
+    (void)state;
+    rbt_data one = rich(), two = rich(), numbers = parsed(small), back;
+    rbt_error error;
+    rbt_free(two.label_names[0]);
+    two.label_names[0] = rbt_strdup("azure");
+    write_cache(&one, "a");
+    write_cache(&two, "a2");
+    assert_int_equal(rbt_data_read("a*", &back, NULL), RBT_OK);
+    assert_int_equal(back.label_count, 4); /* azure, blue, green, red */
+    assert_true(back.label[0] == 1 && back.label[1] == 3 && back.label[4] == 0 && back.label[6] == 2);
+    rbt_data_deinit(&back);
+    write_cache(&numbers, "a2");
+    assert_int_equal(rbt_data_read("a*", &back, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "words as labels"));
+    rbt_data_deinit(&one);
+    rbt_data_deinit(&two);
+    rbt_data_deinit(&numbers);
 }
 
 static void rules_broken_behind_a_right_checksum_are_refused(void **state)
@@ -283,8 +390,6 @@ static void rules_broken_behind_a_right_checksum_are_refused(void **state)
     broken(COLS, &(uint64_t){8}, 8); /* index 8 is used */
     broken(COLS, &(uint64_t){UINT32_MAX}, 8);
     broken(RESERVED, &(uint64_t){1}, 8);
-    broken(RESERVED, &(uint64_t){2}, 8); /* a source's number that is not there */
-    broken(RESERVED + 8, &(uint64_t){1}, 8);
     broken(START, &(uint64_t){1}, 8);
     broken(START + 8, &(uint64_t){6}, 8);
     broken(START + 8, &(uint64_t){3}, 8); /* above the next */
@@ -329,6 +434,9 @@ int main(void)
         IN_FOLDER(the_number_of_a_source_is_kept_and_guarded),
         IN_FOLDER(every_cut_and_every_addition_is_detected),
         IN_FOLDER(another_version_is_told_apart_from_damage),
+        IN_FOLDER(weights_and_names_of_labels_are_kept),
+        IN_FOLDER(caches_with_different_names_are_joined_by_name),
+        IN_FOLDER(rules_of_weights_and_names_broken_behind_a_right_checksum_are_refused),
         IN_FOLDER(rules_broken_behind_a_right_checksum_are_refused),
         IN_FOLDER(data_that_breaks_the_rules_is_not_written),
     };

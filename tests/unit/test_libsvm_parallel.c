@@ -13,15 +13,16 @@
 #include "data/data.h"
 #include "data/libsvm.h"
 
-static const rbt_libsvm_cut whole = {SIZE_MAX, 1};
+static const rbt_cut whole = {SIZE_MAX, 1};
 
-static rbt_err parse(const char *text, rbt_libsvm_cut cut, rbt_data *data, rbt_error *error)
+static rbt_err parse(const char *text, rbt_cut cut, rbt_data *data, rbt_error *error)
 {
     size_t n = strlen(text);
     char *copy = malloc(n > 0 ? n : 1); /* of exactly that size: a sanitizer sees every read beyond it */
     assert_non_null(copy);
     memcpy(copy, text, n);
-    rbt_err err = rbt_libsvm_parse(&(rbt_text){"mem", copy, n}, 1, "all", cut, data, error);
+    const rbt_text mem = {.name = "mem", .bytes = copy, .n = n};
+    rbt_err err = rbt_libsvm_parse(&(rbt_source){&mem, 1, "all", cut}, &(rbt_reading){0}, data, error);
     free(copy);
     return err;
 }
@@ -34,7 +35,7 @@ static void same_for_every_cut(const char *text)
     rbt_err code = parse(text, whole, &expected, &refusal);
     for (size_t bytes = 1; bytes <= strlen(text) + 1; bytes++) {
         for (unsigned threads = 1; threads <= 3; threads += 2) {
-            assert_int_equal(parse(text, (rbt_libsvm_cut){bytes, threads}, &d, &error), code);
+            assert_int_equal(parse(text, (rbt_cut){bytes, threads}, &d, &error), code);
             if (code == RBT_OK) {
                 same_data(&expected, &d);
                 rbt_data_deinit(&d);
@@ -91,7 +92,7 @@ static void the_first_refusal_in_the_file_wins_under_every_cut(void **state)
     static const char text[] = "1 1:1\n\n# c\n1 1:1 2:2\n1 4:1 3:1\n1 1:x\nnan\n1 1:1\n1 4294967295:1\n";
     rbt_data d;
     rbt_error error;
-    assert_int_equal(parse(text, (rbt_libsvm_cut){4, 3}, &d, &error), RBT_E_DATA);
+    assert_int_equal(parse(text, (rbt_cut){4, 3}, &d, &error), RBT_E_DATA);
     assert_non_null(strstr(error.text, "mem:5: index 3 stands after index 4"));
     same_for_every_cut(text);
     same_for_every_cut("1 1:1\n1 1:1\n1 1:1\nx");
@@ -106,11 +107,14 @@ static void many_rows_by_many_threads_give_the_same_data(void **state)
     assert_non_null(text);
     for (size_t r = 0; r < rows; r++)
         n += (size_t)snprintf(text + n, 64, r % 7 == 0 ? "# %zu:1\n" : "%zu 1:0.5 %zu:%zu\n", r, 2 + r % 50, r % 3);
-    rbt_text part = {"mem", text, n};
+    rbt_text part = {.name = "mem", .bytes = text, .n = n};
     rbt_data expected, d;
-    assert_int_equal(rbt_libsvm_parse(&part, 1, "all", whole, &expected, NULL), RBT_OK);
+    assert_int_equal(rbt_libsvm_parse(&(rbt_source){&part, 1, "all", whole}, &(rbt_reading){0}, &expected, NULL),
+                     RBT_OK);
     for (unsigned threads = 1; threads <= 8; threads++) {
-        assert_int_equal(rbt_libsvm_parse(&part, 1, "all", (rbt_libsvm_cut){97, threads}, &d, NULL), RBT_OK);
+        assert_int_equal(
+            rbt_libsvm_parse(&(rbt_source){&part, 1, "all", (rbt_cut){97, threads}}, &(rbt_reading){0}, &d, NULL),
+            RBT_OK);
         same_data(&expected, &d);
         rbt_data_deinit(&d);
     }
@@ -121,21 +125,26 @@ static void many_rows_by_many_threads_give_the_same_data(void **state)
 static void several_texts_are_one_data_set(void **state)
 {
     (void)state;
-    const rbt_text texts[] = {{"a", "1 1:1\n2 2:2", 11}, {"b", "# no row\n", 9}, {"c", "\n3 3:3 5:0\n", 11}};
+    const rbt_text texts[] = {
+        {"a", "1 1:1\n2 2:2", 11, false}, {"b", "# no row\n", 9, false}, {"c", "\n3 3:3 5:0\n", 11, false}};
     rbt_data expected, d;
     rbt_error error;
     assert_int_equal(parse("1 1:1\n2 2:2\n3 3:3 5:0\n", whole, &expected, NULL), RBT_OK);
     for (size_t bytes = 1; bytes < 12; bytes++) {
-        assert_int_equal(rbt_libsvm_parse(texts, 3, "all", (rbt_libsvm_cut){bytes, 2}, &d, &error), RBT_OK);
+        assert_int_equal(
+            rbt_libsvm_parse(&(rbt_source){texts, 3, "all", (rbt_cut){bytes, 2}}, &(rbt_reading){0}, &d, &error),
+            RBT_OK);
         same_data(&expected, &d);
         rbt_data_deinit(&d);
     }
     rbt_data_deinit(&expected);
 
-    const rbt_text bad[] = {{"a", "1 1:1\n2 2:2", 11}, {"c", "\n3 x\n", 5}, {"d", "y", 1}};
-    assert_int_equal(rbt_libsvm_parse(bad, 3, "all", (rbt_libsvm_cut){1, 2}, &d, &error), RBT_E_DATA);
+    const rbt_text bad[] = {{"a", "1 1:1\n2 2:2", 11, false}, {"c", "\n3 x\n", 5, false}, {"d", "y", 1, false}};
+    assert_int_equal(rbt_libsvm_parse(&(rbt_source){bad, 3, "all", (rbt_cut){1, 2}}, &(rbt_reading){0}, &d, &error),
+                     RBT_E_DATA);
     assert_non_null(strstr(error.text, "c:2: 'x'"));
-    assert_int_equal(rbt_libsvm_parse(&texts[1], 1, "all", whole, &d, &error), RBT_E_DATA);
+    assert_int_equal(rbt_libsvm_parse(&(rbt_source){&texts[1], 1, "all", whole}, &(rbt_reading){0}, &d, &error),
+                     RBT_E_DATA);
     assert_non_null(strstr(error.text, "all: has no rows"));
 }
 

@@ -80,6 +80,75 @@ static void numbers_equal_strtof_between_two_floats(void **state)
     }
 }
 
+/* A number as some program may have written it. */
+static void draw_number(rbt_rng *rng, char *text, size_t room)
+{
+    uint32_t bits = (uint32_t)rbt_rng_u64(rng);
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    double any = isfinite(x) ? (double)x : 1.5, normal = rbt_rng_normal(rng);
+    int digits = (int)rbt_rng_below(rng, 20);
+    switch (rbt_rng_below(rng, 8)) {
+    case 0: /* any float, in digits enough or not */
+        (void)snprintf(text, room, "%.*g", digits, any);
+        break;
+    case 1: /* ordinary sizes */
+        (void)snprintf(text, room, "%.*f", digits, normal * (double)(1 + bits % 1000));
+        break;
+    case 2: /* the middle between two floats */
+        (void)snprintf(text, room, "%.*g", 30 + digits * 6, (any + (double)nextafterf((float)any, INFINITY)) / 2);
+        break;
+    case 3: /* a hair beside it */
+        (void)snprintf(text, room, "%.16e", (any + (double)nextafterf((float)any, 0)) / 2);
+        break;
+    case 4: /* digits without sense, and an exponent */
+        (void)snprintf(text, room, "%llu.%llue%d", (unsigned long long)(rbt_rng_u64(rng) >> (bits % 64)),
+                       (unsigned long long)rbt_rng_u64(rng), (int)rbt_rng_below(rng, 120) - 70);
+        break;
+    case 5: /* whole numbers, most about where floats begin to skip some */
+        (void)snprintf(text, room, "%llu", (unsigned long long)(rbt_rng_u64(rng) >> (64 - 1 - bits % 63)));
+        break;
+    case 6: /* very small: denormal, or nothing */
+        (void)snprintf(text, room, "%s%.*ge-%d", bits % 2 == 0 ? "-" : "", digits, normal * normal,
+                       36 + (int)(bits % 12));
+        break;
+    default: /* zeros before and after */
+        (void)snprintf(text, room, "%s000%u.%.*s%u000", bits % 2 == 0 ? "+" : "-", bits % 100, digits,
+                       "00000000000000000000", bits / 7);
+        break;
+    }
+}
+
+/* RBT_NUMBERS=10000000 for more, by hand. */
+static void numbers_equal_strtof_and_strtod_rounded_on_many_more(void **state)
+{
+    (void)state;
+    const char *asked = getenv("RBT_NUMBERS");
+    long count = asked != NULL ? atol(asked) : 200000;
+    rbt_rng rng = rbt_rng_stream(4, RBT_STREAM_TEST, 0);
+    char text[512];
+    long twice_rounded = 0;
+    for (long i = 0; i < count; i++) {
+        draw_number(&rng, text, sizeof text);
+        /* "%.0g" of an exponent's form ends in e-05e-38: what strtof makes of the first part is compared */
+        float ours = 77, theirs = strtof(text, NULL);
+        const char *stop = rbt_number_parse(text, text + strlen(text), &ours);
+        if (stop == NULL || bits_of(ours) != bits_of(theirs))
+            fail_msg("'%s' gives %.9g, strtof %.9g", text, (double)ours, (double)theirs);
+        /* Rounding to double first differs only where a double lies exactly between two floats. */
+        double wide = strtod(text, NULL);
+        float narrow = (float)wide;
+        if (bits_of(narrow) != bits_of(ours)) {
+            twice_rounded++;
+            double middle = ((double)ours + (double)nextafterf(ours, narrow)) / 2;
+            if (isfinite(ours) && isfinite(narrow) && wide != middle)
+                fail_msg("'%s' gives %.9g, strtod rounded %.9g", text, (double)ours, (double)narrow);
+        }
+    }
+    print_message("%ld numbers; %ld lie so near the middle between two floats that strtod, rounded, is wrong\n", count,
+                  twice_rounded);
+}
+
 static void numbers_equal_strtof_at_the_edges(void **state)
 {
     (void)state;
@@ -240,6 +309,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_equal_strtof_on_random_text),
         cmocka_unit_test(numbers_equal_strtof_between_two_floats),
+        cmocka_unit_test(numbers_equal_strtof_and_strtod_rounded_on_many_more),
         cmocka_unit_test(numbers_equal_strtof_at_the_edges),
         cmocka_unit_test(what_is_no_number_is_none),
         cmocka_unit_test(printed_numbers_read_back_as_the_same),

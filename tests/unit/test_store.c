@@ -52,7 +52,8 @@ static char notes[2000];
 static rbt_data stored(const char *path, rbt_store_level level, bool keep, const rbt_reading *reading)
 {
     rbt_log log = {.write = take_note, .context = notes, .least = RBT_LOG_INFO};
-    rbt_storing storing = {.level = level, .keep = keep, .reading = reading, .log = &log};
+    const rbt_reading usual = {0};
+    rbt_storing storing = {.level = level, .keep = keep, .reading = reading != NULL ? reading : &usual, .log = &log};
     rbt_data d;
     rbt_error error;
     notes[0] = '\0';
@@ -241,6 +242,28 @@ static void all_levels_have_the_same_rows(void **state)
     rbt_data_deinit(&d);
 }
 
+static void weights_and_words_are_kept(void **state)
+{
+    (void)state;
+    const rbt_reading reading = {.format = "csv", .weight = "w"};
+    rbt_data whole;
+    put_file("a", "label,w,f\nyes,1,2\nno,3,4\nmaybe,2,6\n");
+    assert_int_equal(rbt_data_read_as("a", &reading, &whole, NULL), RBT_OK);
+    for (int i = 0; i < 4; i++) {
+        rbt_data d = stored("a", i < 2 ? RBT_STORE_DISK : RBT_STORE_MEMORY, i % 2 == 1, &reading);
+        same_data(&d, &whole);
+        assert_int_equal(d.label_count, 3);
+        assert_string_equal(d.label_names[0], "maybe");
+        assert_memory_equal(d.weight, whole.weight, 3 * sizeof *d.weight);
+        rbt_data_deinit(&d);
+    }
+    rbt_data_deinit(&whole);
+    put_file("a", "1 |a x\n-1 2.5 |a y\n"); /* weights that begin with a later row */
+    rbt_data d = stored("a", RBT_STORE_DISK, false, NULL);
+    assert_true(d.weight[0] == 1 && d.weight[1] == 2.5F);
+    rbt_data_deinit(&d);
+}
+
 static void the_cache_of_a_pattern_is_not_part_of_it(void **state)
 {
     (void)state;
@@ -296,7 +319,8 @@ static void a_pipe_can_be_streamed_but_not_kept(void **state)
     assert_int_equal(write(ends[1], "1 1:1\n-1 2:2\n", 13), 13);
     close(ends[1]);
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
-    assert_int_equal(rbt_store_read(path, &(rbt_storing){.keep = true}, &d, &error), RBT_E_USAGE);
+    assert_int_equal(rbt_store_read(path, &(rbt_storing){.keep = true, .reading = &(rbt_reading){0}}, &d, &error),
+                     RBT_E_USAGE);
     assert_non_null(strstr(error.text, "is no plain file"));
     d = stored(path, RBT_STORE_DISK, false, NULL);
     assert_true(d.streamed);
@@ -319,6 +343,7 @@ int main(void)
         IN_FOLDER(a_damaged_cache_is_made_again),
         IN_FOLDER(what_cannot_be_kept_costs_a_note),
         IN_FOLDER(all_levels_have_the_same_rows),
+        IN_FOLDER(weights_and_words_are_kept),
         IN_FOLDER(the_cache_of_a_pattern_is_not_part_of_it),
         IN_FOLDER(a_folder_that_cannot_be_written_to_has_its_caches_elsewhere),
         IN_FOLDER(a_pipe_can_be_streamed_but_not_kept),

@@ -39,7 +39,7 @@ static rbt_data streamed(const char *path, size_t piece_bytes, size_t *blocks, r
     rbt_data sum = {0}, copy;
     size_t count = 0;
     *error = (rbt_error){0};
-    if (rbt_rowstream_open(path, false, piece_bytes, &stream, error) != RBT_OK)
+    if (rbt_rowstream_open(path, &(rbt_reading){0}, false, piece_bytes, &stream, error) != RBT_OK)
         return sum;
     while (rbt_rowstream_next(stream, &block, error) == RBT_OK && block != NULL) {
         assert_true(block->rows > 0);
@@ -135,6 +135,50 @@ static void files_of_a_pattern_follow_each_other_without_kept_caches(void **stat
     rbt_data_deinit(&whole);
 }
 
+static void other_formats_give_the_same_rows(void **state)
+{
+    (void)state;
+    rbt_data whole;
+    put_file("a", "1 2.5 |a x y:2\n-1 |b x x\n\n1 |a z\n"); /* Vowpal Wabbit: a weight here and there */
+    assert_int_equal(rbt_data_read("a", &whole, NULL), RBT_OK);
+    assert_non_null(whole.weight);
+    for (size_t piece = 1; piece < 40; piece++)
+        check_same("a", piece, &whole);
+    rbt_data_deinit(&whole);
+    put_file("a", "label,f,g\nyes,1,2\nno,\"3\n\",4\nyes,5,6\n"); /* CSV: known as a whole only */
+    assert_int_equal(rbt_data_read("a", &whole, NULL), RBT_OK);
+    for (size_t piece = 1; piece < 40; piece++)
+        check_same("a", piece, &whole);
+    rbt_data_deinit(&whole);
+}
+
+static void bad_rows_are_left_out_over_all_pieces(void **state)
+{
+    (void)state;
+    put_file("a", "1 1:1\nx\n2 2:2\ny\n3 3:3\nz\n4 4:4\n");
+    for (size_t piece = 1; piece < 40; piece++) {
+        for (uint64_t allowed = 2; allowed < 4; allowed++) {
+            rbt_read_report report = {0};
+            rbt_rowstream *stream = NULL;
+            const rbt_data *block = NULL;
+            size_t rows = 0;
+            rbt_reading reading = {.skip_bad = allowed, .report = &report};
+            rbt_err err = rbt_rowstream_open("a", &reading, false, piece, &stream, NULL);
+            do {
+                err = rbt_rowstream_next(stream, &block, NULL);
+                rows += err == RBT_OK && block != NULL ? block->rows : 0;
+            } while (err == RBT_OK && block != NULL);
+            assert_int_equal(err, allowed == 2 ? RBT_E_DATA : RBT_OK);
+            if (err == RBT_OK) {
+                assert_int_equal(rows, 4);
+                assert_int_equal(report.skipped, 3);
+                assert_non_null(strstr(report.first.text, "a:2: 'x'"));
+            }
+            rbt_rowstream_close(stream);
+        }
+    }
+}
+
 static void an_index_0_after_rows_without_is_told_or_refused(void **state)
 {
     (void)state;
@@ -153,7 +197,7 @@ static void an_index_0_after_rows_without_is_told_or_refused(void **state)
     rbt_data_deinit(&d);
 
     size_t features = 0;
-    assert_int_equal(rbt_rowstream_open("a", true, 10, &stream, NULL), RBT_OK);
+    assert_int_equal(rbt_rowstream_open("a", &(rbt_reading){0}, true, 10, &stream, NULL), RBT_OK);
     while (rbt_rowstream_next(stream, &block, &error) == RBT_OK && block != NULL) {
         assert_int_equal(rbt_rowstream_low(stream), features < 3 ? 0 : 3);
         features += block->nnz;
@@ -283,7 +327,8 @@ static void who_types_a_row_gets_it_back_at_once(void **state)
     assert_int_equal(pipe(ends), 0);
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
     assert_int_equal(write(ends[1], "1 1:1\n2 2", 9), 9);
-    assert_int_equal(rbt_rowstream_open(path, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, NULL), RBT_OK);
+    assert_int_equal(rbt_rowstream_open(path, &(rbt_reading){0}, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, NULL),
+                     RBT_OK);
     assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK); /* would wait forever otherwise */
     assert_int_equal(block->rows, 1);
     assert_true(rbt_rowstream_is_live(stream));
@@ -329,6 +374,8 @@ int main(void)
         IN_FOLDER(a_refusal_has_the_line_whatever_the_cut),
         IN_FOLDER(what_has_no_rows_is_refused_like_the_whole),
         IN_FOLDER(files_of_a_pattern_follow_each_other_without_kept_caches),
+        IN_FOLDER(other_formats_give_the_same_rows),
+        IN_FOLDER(bad_rows_are_left_out_over_all_pieces),
         IN_FOLDER(an_index_0_after_rows_without_is_told_or_refused),
 #if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
         IN_FOLDER(packed_files_are_unpacked_on_the_way),

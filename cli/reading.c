@@ -1,0 +1,31 @@
+/* How data is to be read, for the commands that are no jobs; the contract stands in cli.h. */
+#include "cli/cli.h"
+
+#include "data/read.h"
+#include "job/text.h"
+
+rbt_err cli_reading_settle(const cli_reading *given, rbt_read_report *report, rbt_reading *reading, rbt_error *error)
+{
+    uint64_t bits = 0, skip_bad = 0;
+    rbt_err err = RBT_OK;
+
+    if (given->bits != NULL)
+        err = rbt_text_to_count("--bits", given->bits, 1, RBT_BITS_LIMIT, &bits, error);
+    if (err == RBT_OK && given->skip_bad != NULL)
+        err = rbt_text_to_count("--skip-bad", given->skip_bad, 0, UINT64_MAX, &skip_bad, error);
+    *reading = (rbt_reading){.format = given->format,
+                             .label = given->label,
+                             .weight = given->weight,
+                             .bits = (uint32_t)bits,
+                             .skip_bad = skip_bad,
+                             .report = report};
+    return err;
+}
+
+void cli_reading_note(const cli_command *command, const rbt_read_report *report)
+{
+    char note[RBT_READ_NOTE_ROOM];
+
+    if (rbt_read_note(report, note))
+        (void)fprintf(stderr, "rubato %s: %s\n", command->name, note);
+}

@@ -1,0 +1,471 @@
+/* Texts of rows, parsed in parallel. Contract in chunks.h; proved by tests/unit/test_libsvm_parallel.c and
+ * test_reading.c (bad rows left out, memory). */
+#include "data/chunks.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "data/data.h"
+#include "data/parallel.h"
+
+#define CHUNK_BYTES (size_t)(1024 * 1024) /* large beside what taking a chunk costs, small beside a core's share */
+#define DROP_LEAST  (size_t)(64 * 1024)   /* fewer bytes are not worth a system call */
+
+/* A chunk: whole rows of one text. */
+typedef struct chunk {
+    const char *at;
+    const char *end;
+    const rbt_text *text;
+    size_t line;                /* of its first byte, from 1 */
+    size_t lines, features;     /* upper bounds of its rows and features */
+    size_t first_row, first_at; /* its place in the arrays: rows, features */
+    size_t rows, nnz;           /* what it has */
+    rbt_seen seen;
+    uint64_t bad;
+    rbt_err err;
+} chunk;
+
+struct rbt_chunks {
+    RBT_ARRAY(chunk) list;
+    rbt_source source;
+    rbt_row_format format;
+    uint64_t skip_bad;
+    bool piece; /* out of the middle of a text: it may have no rows */
+    rbt_data data;
+    atomic_size_t refused; /* the first chunk known to be refused; those after it need not be parsed */
+    void (*look)(void *context, const char *at, const char *end);
+    void *look_context;
+};
+
+const char *rbt_text_shown(const char *at, const char *end, char out[RBT_TOKEN_ROOM])
+{
+    size_t n = 0;
+    for (; n < RBT_TOKEN_ROOM - 4 && at < end; at++)
+        out[n++] = isprint((unsigned char)*at) ? *at : '?';
+    if (at < end) {
+        memcpy(out + n, "...", 3);
+        n += 3;
+    }
+    out[n] = '\0';
+    return out;
+}
+
+/* Gives back the pages that lie wholly within [from, to). */
+static void drop_pages(const void *from, const void *to)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), a = (uintptr_t)from, b = (uintptr_t)to;
+    a = (a + page - 1) / page * page;
+    b = b / page * page;
+    if (b > a && b - a >= DROP_LEAST)
+        (void)madvise((void *)a, b - a, MADV_DONTNEED);
+}
+
+static void drop_text(const chunk *c)
+{
+    if (c->text->mapped)
+        drop_pages(c->at, c->end);
+}
+
+/* ---------------------------------------------------------------------------------------------------- counting */
+
+/* How many of the word's eight bytes equal the one that `pattern` repeats. */
+static inline size_t count_in_word(uint64_t word, uint64_t pattern)
+{
+    uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    uint64_t x = word ^ pattern;
+    uint64_t equal = ~(((x & low) + low) | x | low); /* the high bit of each byte that is zero in x */
+    return (size_t)(((equal >> 7) * UINT64_C(0x0101010101010101)) >> 56);
+}
+
+static size_t count_byte(const char *text, size_t bytes, char wanted)
+{
+    uint64_t pattern = (unsigned char)wanted * UINT64_C(0x0101010101010101);
+    size_t count = 0, i = 0;
+    for (; i + 8 <= bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, text + i, sizeof word);
+        count += count_in_word(word, pattern);
+    }
+    for (; i < bytes; i++)
+        count += text[i] == wanted;
+    return count;
+}
+
+/* Upper bounds: a line is at most one row, a separator at most one feature. In pieces that stay in the nearest cache. */
+static void count_bounds(chunk *c, const rbt_row_format *format)
+{
+    const size_t piece = 16384;
+    for (const char *at = c->at; at < c->end;) {
+        size_t n = (size_t)(c->end - at) < piece ? (size_t)(c->end - at) : piece;
+        c->lines += count_byte(at, n, '\n');
+        c->features += count_byte(at, n, format->separators[0]);
+        if (format->separators[1] != '\0')
+            c->features += count_byte(at, n, format->separators[1]);
+        at += n;
+    }
+    c->lines += c->at < c->end && c->end[-1] != '\n'; /* the last one need not end */
+    c->features += format->one_more ? c->lines : 0;
+}
+
+/* ----------------------------------------------------------------------------------------------------- cutting */
+
+static const char *row_end(const rbt_row_format *format, const char *from, const char *least, const char *end)
+{
+    if (format->row_end != NULL)
+        return format->row_end(format->context, from, least, end);
+    const char *newline = memchr(least - 1, '\n', (size_t)(end - least) + 1);
+    return newline != NULL ? newline + 1 : end;
+}
+
+static void cut_text(rbt_chunks *all, const rbt_text *text, size_t first_line, size_t chunk_bytes)
+{
+    const char *at = text->bytes, *end = text->bytes + text->n;
+    if (first_line == 1 && text->n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
+        at += 3; /* some editors begin a file with a byte order mark */
+    for (size_t line = first_line; at < end; line = 0) {
+        const char *stop = (size_t)(end - at) > chunk_bytes ? row_end(&all->format, at, at + chunk_bytes, end) : end;
+        chunk c = {.at = at, .end = stop, .text = text, .line = line};
+        rbt_array_push(&all->list, c);
+        if (all->format.row_end != NULL)
+            drop_text(&c);
+        at = stop;
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------- parsing */
+
+/* The chunk's rows to their place. More than `skip_bad` bad ones end it, with the last one's message. */
+static void parse_chunk(chunk *c, rbt_chunks *all, uint64_t skip_bad, rbt_error *error)
+{
+    const rbt_row_format *format = &all->format;
+    rbt_reader r = {.at = c->at,
+                    .end = c->end,
+                    .name = c->text->name,
+                    .line = c->line,
+                    .context = format->context,
+                    .data = &all->data,
+                    .rows = c->first_row,
+                    .nnz = c->first_at,
+                    .error = error};
+    c->bad = 0;
+    c->err = RBT_OK;
+    while (r.at < r.end) {
+        const char *row = r.at;
+        size_t line = r.line, rows = r.rows, nnz = r.nnz;
+        rbt_seen seen = r.seen;
+        c->err = format->parse(&r);
+        if (c->err == RBT_OK)
+            continue;
+        c->bad++;
+        if (c->bad > skip_bad || c->err == RBT_E_MEMORY)
+            break;
+        c->err = RBT_OK;
+        r.at = row_end(format, row, row + 1, r.end);
+        r.line = line + count_byte(row, (size_t)(r.at - row), '\n');
+        r.rows = rows;
+        r.nnz = nnz;
+        r.seen = seen;
+    }
+    rbt_free(r.scratch);
+    c->rows = r.rows - c->first_row;
+    c->nnz = r.nnz - c->first_at;
+    c->seen = r.seen;
+}
+
+static void count_item(void *context, size_t item)
+{
+    rbt_chunks *all = context;
+    count_bounds(&all->list.at[item], &all->format);
+    drop_text(&all->list.at[item]);
+}
+
+static void parse_item(void *context, size_t item)
+{
+    rbt_chunks *all = context;
+    size_t refused = atomic_load_explicit(&all->refused, memory_order_relaxed);
+    if (item > refused)
+        return;
+    parse_chunk(&all->list.at[item], all, all->skip_bad, NULL);
+    drop_text(&all->list.at[item]);
+    if (all->list.at[item].err != RBT_OK)
+        while (item < refused && !atomic_compare_exchange_weak_explicit(&all->refused, &refused, item,
+                                                                        memory_order_relaxed, memory_order_relaxed))
+            continue;
+}
+
+static void look_item(void *context, size_t item)
+{
+    rbt_chunks *all = context;
+    all->look(all->look_context, all->list.at[item].at, all->list.at[item].end);
+    drop_text(&all->list.at[item]);
+}
+
+/* ------------------------------------------------------------------------------------------------------ placing */
+
+/* Gives every chunk its place by the bounds, and the number of its first line; the sums of the bounds. */
+static void place(rbt_chunks *all, size_t *rows, size_t *features)
+{
+    *rows = *features = 0;
+    for (size_t i = 0; i < all->list.count; i++) {
+        chunk *c = &all->list.at[i];
+        if (c->line == 0) /* not the first of its text, so the one before it ends with a newline */
+            c->line = c[-1].line + c[-1].lines;
+        c->first_row = *rows;
+        c->first_at = *features;
+        *rows += c->lines;
+        *features += c->features;
+    }
+}
+
+/* Moves the chunks' rows together where they have less than the bounds said, and gives back what that leaves unused. */
+static void close_up(rbt_chunks *all)
+{
+    rbt_data *d = &all->data;
+    for (size_t i = 0; i < all->list.count; i++) {
+        const chunk *c = &all->list.at[i];
+        size_t row = c->first_row, at = c->first_at;
+        if (d->rows != row) {
+            memmove(d->label + d->rows, d->label + row, c->rows * sizeof *d->label);
+            if (d->weight != NULL)
+                memmove(d->weight + d->rows, d->weight + row, c->rows * sizeof *d->weight);
+        }
+        if (d->nnz != at) {
+            memmove(d->index + d->nnz, d->index + at, c->nnz * sizeof *d->index);
+            memmove(d->value + d->nnz, d->value + at, c->nnz * sizeof *d->value);
+            drop_pages(d->index + (d->nnz + c->nnz > at ? d->nnz + c->nnz : at), d->index + at + c->nnz);
+            drop_pages(d->value + (d->nnz + c->nnz > at ? d->nnz + c->nnz : at), d->value + at + c->nnz);
+        }
+        if (d->rows != row || d->nnz != at)
+            for (size_t r = 1; r <= c->rows; r++)
+                d->start[d->rows + r] = d->start[row + r] - (at - d->nnz);
+        d->rows += c->rows;
+        d->nnz += c->nnz;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------ verdict */
+
+/* How many rows are bad, and the message of the first: its chunk is parsed once more, up to there. */
+static rbt_err judge(rbt_chunks *all, rbt_read_report *report, rbt_error *error)
+{
+    const chunk *first = NULL;
+    for (size_t i = 0; i < all->list.count; i++) {
+        const chunk *c = &all->list.at[i];
+        if (c->err == RBT_E_MEMORY)
+            return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for one of its rows; use a larger machine",
+                            all->source.name);
+        if (c->bad > 0 && first == NULL)
+            first = c;
+        report->skipped += c->bad;
+        report->unlabelled += c->seen.unlabelled;
+    }
+    if (first == NULL)
+        return RBT_OK;
+    chunk again = *first;
+    parse_chunk(&again, all, 0, &report->first);
+    if (report->skipped <= all->skip_bad) {
+        parse_chunk(&again, all, all->skip_bad, NULL); /* the bad row stands where the next good one belongs */
+        return RBT_OK;
+    }
+    if (all->skip_bad == 0)
+        return rbt_fail(error, again.err, "%s", report->first.text);
+    return rbt_fail(error, again.err,
+                    "%s. This is the first of more than %llu bad rows; mend them, or allow more with --skip-bad",
+                    report->first.text, (unsigned long long)all->skip_bad);
+}
+
+static void sum_up(const rbt_chunks *all, rbt_seen *seen)
+{
+    *seen = (rbt_seen){0};
+    for (size_t i = 0; i < all->list.count; i++) {
+        const rbt_seen *s = &all->list.at[i].seen;
+        seen->largest = s->largest > seen->largest ? s->largest : seen->largest;
+        seen->zero_based |= s->zero_based;
+        seen->weighted |= s->weighted;
+        seen->unlabelled += s->unlabelled;
+    }
+}
+
+rbt_cut rbt_cut_default(void)
+{
+    return (rbt_cut){.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()};
+}
+
+static rbt_chunks *create(const rbt_source *source, const rbt_row_format *format, size_t line)
+{
+    rbt_chunks *all = rbt_alloc(1, sizeof *all);
+    all->source = *source;
+    all->format = *format;
+    for (size_t i = 0; i < source->count; i++)
+        cut_text(all, &source->texts[i], line, source->cut.chunk_bytes);
+    return all;
+}
+
+rbt_chunks *rbt_chunks_create(const rbt_source *source, const rbt_row_format *format)
+{
+    return create(source, format, 1);
+}
+
+void rbt_chunks_destroy(rbt_chunks *all)
+{
+    rbt_data_deinit(&all->data);
+    rbt_array_free(&all->list);
+    rbt_free(all);
+}
+
+void rbt_chunks_survey(rbt_chunks *all, void (*look)(void *context, const char *at, const char *end), void *context)
+{
+    all->look = look;
+    all->look_context = context;
+    rbt_parallel_for(all->list.count, all->source.cut.threads, look_item, all);
+}
+
+static rbt_err allocate(rbt_chunks *all, size_t rows, size_t features, rbt_error *error)
+{
+    rbt_err err = rbt_data_alloc(rows, features, &all->data, error);
+    if (err != RBT_OK || !all->format.weighted)
+        return err;
+    all->data.weight = rbt_try_alloc_raw(rows > 0 ? rows : 1, sizeof *all->data.weight);
+    if (all->data.weight == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the weights of %zu rows", all->source.name,
+                        rows);
+    return RBT_OK;
+}
+
+rbt_err rbt_chunks_parse(rbt_chunks *all, const rbt_reading *reading, rbt_data *data, rbt_seen *seen, rbt_error *error)
+{
+    rbt_read_report report = {.skipped = 0};
+    size_t rows, features;
+    all->refused = SIZE_MAX;
+    all->skip_bad = reading->skip_bad;
+    rbt_parallel_for(all->list.count, all->source.cut.threads, count_item, all);
+    place(all, &rows, &features);
+    rbt_err err = allocate(all, rows, features, error);
+    if (err != RBT_OK)
+        return err;
+    rbt_parallel_for(all->list.count, all->source.cut.threads, parse_item, all);
+    err = judge(all, &report, error);
+    if (err != RBT_OK)
+        return err;
+    close_up(all);
+    if (all->data.rows == 0 && report.skipped > 0 && !all->piece)
+        return rbt_fail(error, RBT_E_DATA, "%s: has no good rows; the first: %s", all->source.name, report.first.text);
+    if (all->data.rows == 0 && !all->piece)
+        return rbt_fail(error, RBT_E_DATA, "%s: has no rows; expected one or more lines of the form: %s",
+                        all->source.name, all->format.row);
+    sum_up(all, seen);
+    *data = all->data;
+    all->data = (rbt_data){0};
+    if (reading->report != NULL)
+        *reading->report = report;
+    return RBT_OK;
+}
+
+rbt_err rbt_source_parse(const rbt_source *source, const rbt_row_format *format, const rbt_reading *reading,
+                         rbt_data *data, rbt_seen *seen, rbt_error *error)
+{
+    rbt_chunks *chunks = rbt_chunks_create(source, format);
+    rbt_err err = rbt_chunks_parse(chunks, reading, data, seen, error);
+    rbt_chunks_destroy(chunks);
+    return err;
+}
+
+rbt_err rbt_source_parse_piece(const rbt_source *source, size_t line, const rbt_row_format *format,
+                               const rbt_reading *reading, rbt_data *data, rbt_seen *seen, rbt_error *error)
+{
+    rbt_chunks *chunks = create(source, format, line);
+    chunks->piece = true;
+    rbt_err err = rbt_chunks_parse(chunks, reading, data, seen, error);
+    rbt_chunks_destroy(chunks);
+    return err;
+}
+
+/* ----------------------------------------------------------------------------------------------------- merging */
+
+typedef struct feature {
+    uint32_t index;
+    float value;
+} feature;
+
+#define RUN 16 /* features that are put in order by insertion */
+
+/* A stable merge sort by index. `other` has room for n; the result is in the array returned. */
+static feature *sort_features(feature *from, feature *other, size_t n)
+{
+    for (size_t run = 0; run < n; run += RUN) {
+        size_t end = n - run < RUN ? n : run + RUN;
+        for (size_t i = run + 1; i < end; i++) {
+            feature f = from[i];
+            size_t k = i;
+            for (; k > run && from[k - 1].index > f.index; k--)
+                from[k] = from[k - 1];
+            from[k] = f;
+        }
+    }
+    for (size_t width = RUN; width < n; width *= 2) {
+        for (size_t a = 0; a < n; a += 2 * width) {
+            size_t b = n - a < width ? n : a + width, b_end = n - b < width ? n : b + width, a_end = b, to = a;
+            for (size_t i = a; i < a_end || b < b_end;)
+                other[to++] = b == b_end || (i < a_end && from[i].index <= from[b].index) ? from[i++] : from[b++];
+        }
+        feature *swap = from;
+        from = other;
+        other = swap;
+    }
+    return from;
+}
+
+static bool ascends(const uint32_t *index, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (index[i - 1] >= index[i])
+            return false;
+    return true;
+}
+
+rbt_err rbt_reader_merge(rbt_reader *reader, size_t first)
+{
+    uint32_t *index = reader->data->index + first;
+    float *value = reader->data->value + first;
+    size_t n = reader->nnz - first, to = 0;
+    if (ascends(index, n))
+        return RBT_OK;
+    size_t need = 2 * n * sizeof(feature);
+    if (need > reader->scratch_bytes) {
+        rbt_free(reader->scratch);
+        reader->scratch_bytes = need + need / 2;
+        reader->scratch = rbt_try_alloc_raw(reader->scratch_bytes, 1);
+        if (reader->scratch == NULL) {
+            reader->scratch_bytes = 0;
+            return rbt_fail(reader->error, RBT_E_MEMORY, "%s:%zu: not enough memory for a row of %zu features",
+                            reader->name, reader->line, n);
+        }
+    }
+    feature *features = reader->scratch;
+    for (size_t i = 0; i < n; i++)
+        features[i] = (feature){index[i], value[i]};
+    features = sort_features(features, features + n, n);
+    for (size_t i = 0; i < n;) {
+        uint32_t same = features[i].index;
+        float sum = 0;
+        for (; i < n && features[i].index == same; i++)
+            sum += features[i].value;
+        if (!isfinite(sum))
+            return rbt_fail(
+                reader->error, RBT_E_DATA,
+                "%s:%zu: features that share column %u add up to more than a number can hold; scale the values",
+                reader->name, reader->line, same);
+        if (sum != 0) {
+            index[to] = same;
+            value[to++] = sum;
+        }
+    }
+    reader->nnz = first + to;
+    return RBT_OK;
+}

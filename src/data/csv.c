@@ -1,0 +1,211 @@
+/* CSV text: a row per line, its cells between delimiters. Contract in csv.h, format in docs/formats.md.
+ *
+ * csv_layout.c finds out what the columns are; chunks.c calls parse_row for every row. Never reads past a text; every
+ * refusal has file:line, what stands there and what was expected. Proved by tests/unit/test_csv.c and
+ * tests/fuzz/fuzz_csv.c.
+ */
+#include "data/csv.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "data/csv_layout.h"
+
+/* A column, for messages: its number and, when it has one, its name. */
+static const char *column_shown(const rbt_csv_layout *l, size_t column, char out[96])
+{
+    char name[RBT_TOKEN_ROOM];
+    const char *text = l->column[column].name;
+    if (text == NULL)
+        (void)snprintf(out, 96, "%zu", column + 1);
+    else
+        (void)snprintf(out, 96, "%zu, %s", column + 1, rbt_text_shown(text, text + strlen(text), name));
+    return out;
+}
+
+static rbt_err refuse(const rbt_reader *r, size_t column, const rbt_cell *cell, const char *expected)
+{
+    char shown[RBT_TOKEN_ROOM], which[96];
+    return rbt_fail(r->error, RBT_E_DATA, "%s:%zu: '%s' in column %s: expected %s", r->name, r->line,
+                    rbt_text_shown(cell->at, cell->at + cell->n, shown), column_shown(r->context, column, which),
+                    expected);
+}
+
+static rbt_err parse_label(rbt_reader *r, const rbt_csv_layout *l, const rbt_cell *cell)
+{
+    float *label = &r->data->label[r->rows];
+    if (rbt_cell_is_missing(cell)) {
+        r->seen.unlabelled++;
+        *label = 0;
+        return l->unlabelled ? RBT_OK : refuse(r, l->label, cell, "a label; training needs one in every row");
+    }
+    if (l->label_names != NULL) {
+        size_t which = rbt_csv_layout_label(l, cell);
+        *label = (float)which;
+        return which < l->label_count ? RBT_OK : refuse(r, l->label, cell, "a label");
+    }
+    if (!rbt_cell_is_number(cell, label) || !isfinite(*label))
+        return refuse(r, l->label, cell, "a label that a 32-bit float holds");
+    return RBT_OK;
+}
+
+/* The feature that a word is: the column's name seeds the hash. */
+static rbt_err parse_word(rbt_reader *r, const rbt_csv_layout *l, size_t column, const rbt_cell *cell)
+{
+    char *own = NULL;
+    if (cell->doubled && (own = rbt_cell_text(cell)) == NULL)
+        return rbt_fail(r->error, RBT_E_MEMORY, "%s:%zu: not enough memory for a cell of %zu bytes", r->name, r->line,
+                        cell->n);
+    uint64_t hash = rbt_hash(own != NULL ? own : cell->at, own != NULL ? strlen(own) : cell->n, l->column[column].seed);
+    r->data->index[r->nnz] = l->numbers + (uint32_t)(hash & l->mask);
+    r->data->value[r->nnz++] = 1;
+    rbt_free(own);
+    return RBT_OK;
+}
+
+/* The feature that a number is; false, and nothing done, when it is too large. */
+static inline bool put_number(rbt_reader *r, const rbt_csv_layout *l, size_t column, float value)
+{
+    if (!isfinite(value))
+        return false;
+    if (value != 0) {
+        r->data->index[r->nnz] = l->column[column].index;
+        r->data->value[r->nnz++] = value;
+    }
+    return true;
+}
+
+static rbt_err parse_cell(rbt_reader *r, const rbt_csv_layout *l, size_t column, const rbt_cell *cell)
+{
+    float value = 0;
+    if (column == l->label)
+        return parse_label(r, l, cell);
+    if (column == l->weight) {
+        float *weight = &r->data->weight[r->rows];
+        if (rbt_cell_is_number(cell, weight) && *weight > 0 && isfinite(*weight))
+            return RBT_OK;
+        return refuse(r, column, cell, "a weight: a number above 0; leave out rows that do not count");
+    }
+    if (atomic_load_explicit(&l->column[column].words, memory_order_relaxed))
+        return rbt_cell_is_missing(cell) ? RBT_OK : parse_word(r, l, column, cell);
+    if (rbt_cell_is_number(cell, &value) && !put_number(r, l, column, value))
+        return refuse(r, column, cell, "a number that a 32-bit float holds");
+    return RBT_OK; /* what is no number here is missing: else the column would be one of words */
+}
+
+/* The words' features stand among the others; behind all numbers is their place. */
+static rbt_err finish_row(rbt_reader *r, const rbt_csv_layout *l, size_t first)
+{
+    rbt_err err = l->words ? rbt_reader_merge(r, first) : RBT_OK;
+    if (err != RBT_OK)
+        return err;
+    if (l->label == RBT_CSV_NONE) {
+        r->data->label[r->rows] = 0;
+        r->seen.unlabelled++;
+    }
+    rbt_reader_end_row(r);
+    return RBT_OK;
+}
+
+static size_t newlines(const char *at, const char *end)
+{
+    size_t n = 0;
+    while (at < end && (at = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+        n++;
+        at++;
+    }
+    return n;
+}
+
+static rbt_err parse_row(rbt_reader *r)
+{
+    const rbt_csv_layout *l = r->context;
+    rbt_cells cells = {.at = r->at, .end = r->end, .delimiter = l->delimiter};
+    const char *after = rbt_csv_layout_header_end(l, r->at, r->end);
+    if (after != NULL) {
+        cells.at = after;
+    } else if (!rbt_cells_skip_empty(&cells)) {
+        size_t column = 0, first = r->nnz;
+        rbt_cell cell;
+        rbt_err err = RBT_OK;
+        for (; column < l->count && err == RBT_OK; column++) {
+            const rbt_cells before = cells;
+            float value;
+            if (l->column[column].plain && rbt_cells_next_number(&cells, &value) &&
+                put_number(r, l, column, value)) /* most cells */
+                continue;
+            cells = before;
+            if (!rbt_cells_next(&cells, &cell))
+                break;
+            err = parse_cell(r, l, column, &cell);
+        }
+        if (err != RBT_OK)
+            return err;
+        if (cells.wrong != NULL)
+            return rbt_fail(r->error, RBT_E_DATA,
+                            "%s:%zu: %s in the row that begins here; a quote inside of quotes is written twice",
+                            r->name, r->line, cells.wrong);
+        if (column < l->count || !cells.last)
+            return rbt_fail(
+                r->error, RBT_E_DATA,
+                "%s:%zu: the row has %s than %zu cells, which the first row has; check the delimiters and the "
+                "quotes",
+                r->name, r->line, column < l->count ? "fewer" : "more", l->count);
+        if (memchr(r->at, '\0', (size_t)(cells.at - r->at)) != NULL)
+            return rbt_fail(r->error, RBT_E_DATA, "%s:%zu: the row has a zero byte: this is no text", r->name, r->line);
+        err = finish_row(r, l, first);
+        if (err != RBT_OK)
+            return err;
+    }
+    r->line += newlines(r->at, cells.at);
+    r->at = cells.at;
+    return RBT_OK;
+}
+
+static const char *row_end(const void *layout, const char *from, const char *least, const char *end)
+{
+    return rbt_cells_row_end(((const rbt_csv_layout *)layout)->delimiter, from, least, end);
+}
+
+static rbt_err parse(const rbt_source *source, const rbt_reading *reading, rbt_csv_layout *l, rbt_data *data,
+                     rbt_error *error)
+{
+    const rbt_row_format format = {.row = "label,number,word,...",
+                                   .separators = {l->delimiter},
+                                   .one_more = true,
+                                   .weighted = l->weight != RBT_CSV_NONE,
+                                   .context = l,
+                                   .row_end = row_end,
+                                   .parse = parse_row};
+    rbt_seen seen;
+    rbt_chunks *chunks = rbt_chunks_create(source, &format);
+    rbt_err err = rbt_csv_layout_survey(l, chunks, reading, source->name, error);
+    if (err == RBT_OK)
+        err = rbt_chunks_parse(chunks, reading, data, &seen, error);
+    rbt_chunks_destroy(chunks);
+    return err;
+}
+
+rbt_err rbt_csv_parse(const rbt_source *source, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+{
+    rbt_csv_layout layout;
+    rbt_data d = {0};
+    rbt_err err = rbt_csv_layout_init(&layout, source, reading, error);
+    if (err != RBT_OK)
+        return err;
+    err = parse(source, reading, &layout, &d, error);
+    if (err == RBT_OK) {
+        d.cols = layout.numbers + (layout.words ? (size_t)layout.mask + 1 : 0);
+        d.label_names = layout.label_names;
+        d.label_count = layout.label_count;
+        layout.label_names = NULL;
+        layout.label_count = 0;
+        *data = d;
+    }
+    rbt_csv_layout_deinit(&layout);
+    return err;
+}

@@ -1,0 +1,443 @@
+/* What the columns of CSV text are. Contract in csv_layout.h; proved by tests/unit/test_csv.c. */
+#include "data/csv_layout.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "data/csv.h"
+#include "data/data.h"
+
+/* ----------------------------------------------------------------------------------------------- the first rows */
+
+/* The text behind a byte order mark. */
+static rbt_cells cells_of(const rbt_text *text, char delimiter)
+{
+    rbt_cells c = {.at = text->bytes, .end = text->bytes + text->n, .delimiter = delimiter};
+    if (text->n >= 3 && memcmp(text->bytes, "\xef\xbb\xbf", 3) == 0)
+        c.at += 3;
+    return c;
+}
+
+/* Goes to the next row that is not empty; false at the end. */
+static bool find_row(rbt_cells *c)
+{
+    c->last = false;
+    c->wrong = NULL;
+    while (c->at < c->end && rbt_cells_skip_empty(c))
+        continue;
+    return c->at < c->end;
+}
+
+/* The one of , ; and tab that the first row has most of, outside of quotes. */
+static char find_delimiter(const char *at, const char *end)
+{
+    static const char delimiters[] = {',', ';', '\t'};
+    size_t counts[sizeof delimiters] = {0}, best = 0;
+    bool quoted = false;
+    for (; at < end && (quoted || *at != '\n'); at++) {
+        quoted ^= *at == '"';
+        for (size_t i = 0; !quoted && i < sizeof delimiters; i++)
+            counts[i] += *at == delimiters[i];
+    }
+    for (size_t i = 1; i < sizeof delimiters; i++)
+        best = counts[i] > counts[best] ? i : best;
+    return delimiters[best];
+}
+
+/* How many cells the row has; 0 when its quotes are wrong. Goes to the row's end. */
+static size_t count_cells(rbt_cells *c)
+{
+    size_t n = 0;
+    rbt_cell cell;
+    while (rbt_cells_next(c, &cell))
+        n++;
+    return c->wrong == NULL ? n : 0;
+}
+
+/* Do two cells of the row say the same? Names of columns do not. */
+static bool has_twins(rbt_cells row)
+{
+    rbt_map seen = {0};
+    rbt_cell cell;
+    bool is_new = true;
+    while (is_new && rbt_cells_next(&row, &cell))
+        if (cell.n > 0)
+            (void)rbt_map_put(&seen, rbt_hash(cell.at, cell.n, 0), &is_new);
+    rbt_map_deinit(&seen);
+    return !is_new;
+}
+
+/* Is the first row a header? Not when its cells are all numbers, or two are alike. It is when none is a number. When some
+ * are, it is one if a word stands above a number. */
+static bool is_header(rbt_cells first)
+{
+    rbt_cells a = first, b = first;
+    rbt_cell above, below;
+    size_t numbers = 0, words = 0, over = 0;
+    float ignored;
+    (void)count_cells(&b);
+    bool second = find_row(&b);
+    while (rbt_cells_next(&a, &above)) {
+        bool number = rbt_cell_is_number(&above, &ignored), word = !number && !rbt_cell_is_missing(&above);
+        numbers += number;
+        words += word;
+        second = second && rbt_cells_next(&b, &below);
+        over += second && word && rbt_cell_is_number(&below, &ignored);
+    }
+    return words > 0 && (numbers == 0 || over > 0) && !has_twins(first);
+}
+
+/* -------------------------------------------------------------------------------------------- label and weight */
+
+/* The column that the option names: by its name, or by its number from 1. */
+static rbt_err find_column(const rbt_csv_layout *l, const char *option, const char *text, const char *name,
+                           size_t *column, rbt_error *error)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->column[i].name != NULL && strcmp(l->column[i].name, text) == 0) {
+            *column = i;
+            return RBT_OK;
+        }
+    }
+    size_t digits = strspn(text, "0123456789");
+    if (digits > 0 && text[digits] == '\0') {
+        unsigned long long number = digits < 19 ? strtoull(text, NULL, 10) : 0;
+        if (number >= 1 && number <= l->count) {
+            *column = (size_t)number - 1;
+            return RBT_OK;
+        }
+        return rbt_fail(error, RBT_E_USAGE, "--%s %s: %s has columns 1 to %zu", option, text, name, l->count);
+    }
+    if (l->header == NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s %s: %s has no line of names at its beginning; give the column's number, from 1 to %zu",
+                        option, text, name, l->count);
+    char names[256] = "";
+    for (size_t i = 0, n = 0; i < l->count && n < sizeof names - 1; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i > 0 ? ", " : "", l->column[i].name);
+    return rbt_fail(error, RBT_E_USAGE, "--%s %s: %s has no such column; it has: %s", option, text, name, names);
+}
+
+static rbt_err find_roles(rbt_csv_layout *l, const rbt_reading *reading, const char *name, rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+    l->label = 0;
+    l->weight = RBT_CSV_NONE;
+    if (reading->label != NULL && strcmp(reading->label, "none") == 0) {
+        l->label = RBT_CSV_NONE;
+        if (!reading->unlabelled)
+            return rbt_fail(error, RBT_E_USAGE,
+                            "--label none: %s would have no labels, and they are needed; name a column", name);
+    } else if (reading->label != NULL) {
+        err = find_column(l, "label", reading->label, name, &l->label, error);
+    }
+    if (err == RBT_OK && reading->weight != NULL)
+        err = find_column(l, "weight", reading->weight, name, &l->weight, error);
+    if (err == RBT_OK && l->weight == l->label && l->weight != RBT_CSV_NONE)
+        err = rbt_fail(error, RBT_E_USAGE,
+                       "%s: column %zu cannot be the label and the weight; give another --label or "
+                       "--weight",
+                       name, l->label + 1);
+    return err;
+}
+
+/* ---------------------------------------------------------------------------------------------------- the header */
+
+static rbt_err no_memory(const char *name, rbt_error *error)
+{
+    return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for what its columns are; use a larger machine", name);
+}
+
+static rbt_err read_names(rbt_csv_layout *l, rbt_cells row, const char *name, rbt_error *error)
+{
+    rbt_cell cell;
+    l->header = row.at;
+    for (size_t i = 0; i < l->count && rbt_cells_next(&row, &cell); i++) {
+        l->column[i].name = rbt_cell_text(&cell);
+        if (l->column[i].name == NULL)
+            return no_memory(name, error);
+    }
+    const char *end = row.at;
+    if (end > l->header && end[-1] == '\n')
+        end--;
+    if (end > l->header && end[-1] == '\r')
+        end--;
+    l->header_bytes = (size_t)(end - l->header);
+    return RBT_OK;
+}
+
+/* The columns of the first text that has rows; the others must agree with it. */
+static rbt_err read_header(rbt_csv_layout *l, const rbt_source *source, rbt_error *error)
+{
+    for (size_t i = 0; i < source->count; i++) {
+        rbt_cells row = cells_of(&source->texts[i], ',');
+        const char *name = source->texts[i].name;
+        bool first = l->column == NULL;
+        if (!find_row(&row))
+            continue;
+        if (first)
+            l->delimiter = find_delimiter(row.at, row.end);
+        row.delimiter = l->delimiter;
+        if (!first) {
+            if (l->header != NULL && rbt_csv_layout_header_end(l, row.at, row.end) == NULL && is_header(row))
+                return rbt_fail(error, RBT_E_DATA,
+                                "%s: its columns are named otherwise than those of %s; give files with "
+                                "the same columns",
+                                name, source->texts[0].name);
+            continue;
+        }
+        rbt_cells counted = row;
+        l->count = count_cells(&counted);
+        if (l->count == 0)
+            return rbt_fail(error, RBT_E_DATA, "%s: the first row has %s; check the quotes", name, counted.wrong);
+        l->column = rbt_try_alloc(l->count, sizeof *l->column);
+        if (l->column == NULL)
+            return no_memory(name, error);
+        if (is_header(row)) {
+            rbt_err err = read_names(l, row, name, error);
+            if (err != RBT_OK)
+                return err;
+        }
+    }
+    if (l->column == NULL)
+        return rbt_fail(error, RBT_E_DATA,
+                        "%s: has no rows; expected one or more lines of the form: label,number,word,...", source->name);
+    return RBT_OK;
+}
+
+const char *rbt_csv_layout_header_end(const rbt_csv_layout *l, const char *at, const char *end)
+{
+    size_t n = l->header_bytes;
+    if (l->header == NULL || (size_t)(end - at) < n || memcmp(at, l->header, n) != 0)
+        return NULL;
+    at += n;
+    if (at < end && *at == '\r')
+        at++;
+    return at == end ? at : *at == '\n' ? at + 1 : NULL;
+}
+
+/* ------------------------------------------------------------------------------------------- what the cells are */
+
+/* Goes to the next row of the chunk that is neither empty nor the header; false at the end. */
+static bool next_row(const rbt_csv_layout *l, rbt_cells *c)
+{
+    const char *after;
+    while (find_row(c) && (after = rbt_csv_layout_header_end(l, c->at, c->end)) != NULL)
+        c->at = after;
+    return c->at < c->end;
+}
+
+/* Was the row, which began there and had n cells, whole? Goes to its end when it was not. */
+static bool was_whole(const rbt_csv_layout *l, rbt_cells *c, const char *row, size_t n)
+{
+    if (c->wrong != NULL)
+        c->at = rbt_cells_row_end(l->delimiter, row, row + 1, c->end);
+    return c->wrong == NULL && n == l->count;
+}
+
+static void look_for_words(void *context, const char *at, const char *end)
+{
+    rbt_csv_layout *l = context;
+    rbt_cells c = {.at = at, .end = end, .delimiter = l->delimiter};
+    RBT_ARRAY(size_t) found = {0}; /* columns that the row shows to be words, and no row before */
+    rbt_cell cell;
+    while (next_row(l, &c)) {
+        const char *row = c.at;
+        size_t n = 0;
+        found.count = 0;
+        for (; rbt_cells_next(&c, &cell); n++)
+            if (n < l->count && !atomic_load_explicit(&l->column[n].words, memory_order_relaxed) &&
+                rbt_cell_is_word(&cell))
+                rbt_array_push(&found, n);
+        if (was_whole(l, &c, row, n))
+            for (size_t i = 0; i < found.count; i++)
+                atomic_store_explicit(&l->column[found.at[i]].words, true, memory_order_relaxed);
+    }
+    rbt_array_free(&found);
+}
+
+/* The labels seen so far, by all chunks. */
+typedef struct labels {
+    const rbt_csv_layout *layout;
+    pthread_mutex_t lock;
+    rbt_map seen; /* by their hashes */
+    RBT_ARRAY(char *) names;
+    bool exhausted;
+} labels;
+
+static void add_label(labels *all, const rbt_cell *cell, uint64_t hash)
+{
+    bool is_new = false;
+    if (all->names.count > RBT_CSV_LABELS_LIMIT || all->exhausted)
+        return;
+    (void)rbt_map_put(&all->seen, hash, &is_new);
+    if (!is_new)
+        return;
+    char *text = rbt_cell_text(cell);
+    if (text == NULL)
+        all->exhausted = true;
+    else
+        rbt_array_push(&all->names, text);
+}
+
+static uint64_t label_hash(const rbt_cell *cell)
+{
+    return rbt_hash(cell->at, cell->n, 0);
+}
+
+static void look_for_labels(void *context, const char *at, const char *end)
+{
+    labels *all = context;
+    const rbt_csv_layout *l = all->layout;
+    rbt_cells c = {.at = at, .end = end, .delimiter = l->delimiter};
+    rbt_map seen = {0};
+    rbt_cell cell, label = {0};
+    while (seen.count <= RBT_CSV_LABELS_LIMIT && next_row(l, &c)) {
+        const char *row = c.at;
+        bool is_new = false;
+        size_t n = 0;
+        for (; rbt_cells_next(&c, &cell); n++)
+            label = n == l->label ? cell : label;
+        if (!was_whole(l, &c, row, n) || rbt_cell_is_missing(&label))
+            continue;
+        (void)rbt_map_put(&seen, label_hash(&label), &is_new);
+        if (is_new) {
+            (void)pthread_mutex_lock(&all->lock);
+            add_label(all, &label, label_hash(&label));
+            (void)pthread_mutex_unlock(&all->lock);
+        }
+    }
+    rbt_map_deinit(&seen);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The different words of the label's column, in ascending order. */
+static rbt_err find_labels(rbt_csv_layout *l, rbt_chunks *chunks, const char *name, rbt_error *error)
+{
+    labels all = {.layout = l};
+    rbt_err err = RBT_OK;
+    (void)pthread_mutex_init(&all.lock, NULL);
+    rbt_chunks_survey(chunks, look_for_labels, &all);
+    (void)pthread_mutex_destroy(&all.lock);
+    rbt_map_deinit(&all.seen);
+    if (all.exhausted)
+        err = no_memory(name, error);
+    else if (all.names.count > RBT_CSV_LABELS_LIMIT)
+        err =
+            rbt_fail(error, RBT_E_LIMIT,
+                     "%s: the label's column (%zu) has more than %d different words; is it the right one? Name another "
+                     "with --label",
+                     name, l->label + 1, RBT_CSV_LABELS_LIMIT);
+    if (err != RBT_OK) {
+        for (size_t i = 0; i < all.names.count; i++)
+            rbt_free(all.names.at[i]);
+        rbt_array_free(&all.names);
+        return err;
+    }
+    qsort(all.names.at, all.names.count, sizeof *all.names.at, by_bytes);
+    size_t n = 0;
+    for (size_t i = 0; i < all.names.count; i++) { /* "a""b" and a"b are one */
+        if (n > 0 && strcmp(all.names.at[n - 1], all.names.at[i]) == 0)
+            rbt_free(all.names.at[i]);
+        else
+            all.names.at[n++] = all.names.at[i];
+    }
+    l->label_names = all.names.at;
+    l->label_count = n;
+    return RBT_OK;
+}
+
+size_t rbt_csv_layout_label(const rbt_csv_layout *l, const rbt_cell *cell)
+{
+    char *own = cell->doubled || memchr(cell->at, 0, cell->n) != NULL ? rbt_cell_text(cell) : NULL;
+    const char *text = own != NULL ? own : cell->at;
+    size_t n = own != NULL ? strlen(own) : cell->n, low = 0, high = l->label_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strncmp(text, l->label_names[middle], n);
+        if (order == 0 && l->label_names[middle][n] == '\0') {
+            rbt_free(own);
+            return middle;
+        }
+        if (order > 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    rbt_free(own);
+    return l->label_count;
+}
+
+/* ------------------------------------------------------------------------------------------------------- features */
+
+/* Which feature each column is. */
+static rbt_err number_columns(rbt_csv_layout *l, const rbt_reading *reading, const char *name, rbt_error *error)
+{
+    uint32_t bits = reading->bits != 0 ? reading->bits : RBT_BITS_DEFAULT;
+    if (l->count >= (UINT32_C(1) << RBT_BITS_LIMIT) - 1)
+        return rbt_fail(error, RBT_E_LIMIT, "%s: has %zu columns; there may be fewer than 2^%d", name, l->count,
+                        RBT_BITS_LIMIT);
+    l->mask = (UINT64_C(1) << bits) - 1;
+    for (size_t i = 0; i < l->count; i++) {
+        rbt_csv_column *c = &l->column[i];
+        char number[24];
+        if (i == l->label || i == l->weight)
+            continue;
+        if (!atomic_load_explicit(&c->words, memory_order_relaxed)) {
+            c->plain = true;
+            c->index = l->numbers++;
+            continue;
+        }
+        (void)snprintf(number, sizeof number, "%zu", i + 1);
+        const char *seed = c->name != NULL ? c->name : number;
+        c->seed = rbt_hash(seed, strlen(seed), 0);
+        l->words = true;
+    }
+    return RBT_OK;
+}
+
+rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, const rbt_reading *reading,
+                            rbt_error *error)
+{
+    rbt_csv_layout l = {.unlabelled = reading->unlabelled};
+    rbt_err err = read_header(&l, source, error);
+    if (err == RBT_OK)
+        err = find_roles(&l, reading, source->name, error);
+    if (err == RBT_OK)
+        *layout = l;
+    else
+        rbt_csv_layout_deinit(&l);
+    return err;
+}
+
+rbt_err rbt_csv_layout_survey(rbt_csv_layout *l, rbt_chunks *chunks, const rbt_reading *reading, const char *name,
+                              rbt_error *error)
+{
+    rbt_chunks_survey(chunks, look_for_words, l);
+    rbt_err err = number_columns(l, reading, name, error);
+    if (err == RBT_OK && l->label != RBT_CSV_NONE &&
+        atomic_load_explicit(&l->column[l->label].words, memory_order_relaxed))
+        err = find_labels(l, chunks, name, error);
+    return err;
+}
+
+void rbt_csv_layout_deinit(rbt_csv_layout *l)
+{
+    for (size_t i = 0; i < l->count && l->column != NULL; i++)
+        rbt_free(l->column[i].name);
+    rbt_free(l->column);
+    for (size_t i = 0; i < l->label_count; i++)
+        rbt_free(l->label_names[i]);
+    rbt_free(l->label_names);
+    *l = (rbt_csv_layout){0};
+}

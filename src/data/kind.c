@@ -1,0 +1,107 @@
+/* What a file holds. Contract in read.h; proved by tests/unit/test_reading.c. */
+#include <string.h>
+#include <strings.h>
+
+#include "data/cache.h"
+#include "data/idx.h"
+#include "data/number.h"
+#include "data/read.h"
+
+/* Does the name end so, whatever was packed around it? */
+static bool is_named(const char *name, const char *suffix)
+{
+    static const char *const packed[] = {".gz", ".zst", ".zstd"};
+    size_t n = strlen(name), s = strlen(suffix);
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
+        size_t p = strlen(packed[i]);
+        if (n > p && strcasecmp(name + n - p, packed[i]) == 0) {
+            n -= p;
+            break;
+        }
+    }
+    return n > s && strncasecmp(name + n - s, suffix, s) == 0;
+}
+
+static rbt_kind kind_of_name(const char *name)
+{
+    static const struct {
+        const char *suffix;
+        rbt_kind kind;
+    } known[] = {{".csv", RBT_KIND_CSV},    {".tsv", RBT_KIND_CSV},       {".vw", RBT_KIND_VW},
+                 {".svm", RBT_KIND_LIBSVM}, {".libsvm", RBT_KIND_LIBSVM}, {".svmlight", RBT_KIND_LIBSVM}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (is_named(name, known[i].suffix))
+            return known[i].kind;
+    return RBT_KIND_AUTO;
+}
+
+static const char *skip_blanks(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\r'))
+        at++;
+    return at;
+}
+
+/* Before the first | there is nothing, a number or a quoted tag: not a cell of CSV text. */
+static bool looks_like_vw(const char *at, const char *end)
+{
+    const char *bar = memchr(at, '|', (size_t)(end - at));
+    float ignored;
+    if (bar == NULL || memchr(at, ',', (size_t)(bar - at)) != NULL || memchr(at, ';', (size_t)(bar - at)) != NULL)
+        return false;
+    at = skip_blanks(at, bar);
+    if (at == bar || *at == '\'')
+        return true;
+    const char *stop = rbt_number_parse(at, bar, &ignored);
+    return stop != NULL && (stop == bar || *stop == ' ' || *stop == '\t');
+}
+
+/* A number, then nothing, a comment or digits and a colon. */
+static bool looks_like_libsvm(const char *at, const char *end)
+{
+    float ignored;
+    const char *stop = rbt_number_parse(skip_blanks(at, end), end, &ignored);
+    if (stop == NULL)
+        return false;
+    at = skip_blanks(stop, end);
+    if (at == end || *at == '#' || (end - at > 4 && memcmp(at, "qid:", 4) == 0))
+        return true;
+    stop = at;
+    while (stop < end && *stop >= '0' && *stop <= '9')
+        stop++;
+    return stop > at && stop < end && *stop == ':';
+}
+
+static rbt_kind kind_of_line(const char *at, const char *end)
+{
+    if (looks_like_libsvm(at, end))
+        return RBT_KIND_LIBSVM;
+    if (looks_like_vw(at, end))
+        return RBT_KIND_VW;
+    for (; at < end; at++)
+        if (*at == ',' || *at == ';' || *at == '\t')
+            return RBT_KIND_CSV;
+    return RBT_KIND_LIBSVM;
+}
+
+rbt_kind rbt_kind_of(const rbt_input *input)
+{
+    const char *at = input->bytes, *end = input->bytes + input->n;
+    if (rbt_cache_recognise(at, input->n))
+        return RBT_KIND_CACHE;
+    if (rbt_idx_recognise(at, input->n))
+        return RBT_KIND_IDX;
+    rbt_kind kind = kind_of_name(input->name);
+    if (kind != RBT_KIND_AUTO)
+        return kind;
+    if (input->n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
+        at += 3;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline != NULL ? newline : end;
+        const char *text = skip_blanks(at, stop);
+        if (text < stop && *text != '#')
+            return kind_of_line(at, stop);
+        at = newline != NULL ? newline + 1 : end;
+    }
+    return RBT_KIND_LIBSVM;
+}

@@ -1,0 +1,240 @@
+/* Reading data, whatever it is. Contract in read.h; proved by tests/unit/test_data.c (several files, compressed files),
+ * test_reading.c and tests/cli/test_formats.sh. */
+#include "data/read.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "data/cache.h"
+#include "data/csv.h"
+#include "data/data.h"
+#include "data/idx.h"
+#include "data/libsvm.h"
+#include "data/paths.h"
+#include "data/unpack.h"
+#include "data/vw.h"
+
+/* ------------------------------------------------------------------------------------------------------- files */
+
+/* The files a path stands for, in the order they are read. */
+typedef struct files {
+    RBT_ARRAY(rbt_input) inputs;
+    rbt_paths paths; /* whose names the inputs use */
+} files;
+
+static void close_files(files *f)
+{
+    for (size_t i = 0; i < f->inputs.count; i++)
+        rbt_input_close(&f->inputs.at[i]);
+    rbt_array_free(&f->inputs);
+    rbt_paths_free(&f->paths);
+}
+
+static rbt_err open_file(files *f, const char *path, rbt_error *error)
+{
+    rbt_input input;
+    rbt_err err = rbt_input_open(path, &input, error);
+    if (err != RBT_OK)
+        return err;
+    rbt_array_push(&f->inputs, input);
+    return rbt_input_unpack(&f->inputs.at[f->inputs.count - 1], error);
+}
+
+bool rbt_data_is_pattern(const char *path)
+{
+    return strpbrk(path, "*?[") != NULL && access(path, F_OK) != 0;
+}
+
+rbt_err rbt_reading_fits(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error)
+{
+    if ((kind != RBT_KIND_LIBSVM && kind != RBT_KIND_VW) || (reading->label == NULL && reading->weight == NULL))
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--%s makes no sense for %s, which is %s text and has its %s in its rows; leave it out",
+                    reading->label != NULL ? "label" : "weight", name, kind == RBT_KIND_VW ? "Vowpal Wabbit" : "LIBSVM",
+                    reading->label != NULL ? "labels" : "weights");
+}
+
+static rbt_err parse_texts(const files *f, rbt_kind kind, const char *name, const rbt_reading *reading, rbt_data *data,
+                           rbt_error *error)
+{
+    rbt_err err = rbt_reading_fits(reading, kind, name, error);
+    if (err != RBT_OK)
+        return err;
+    rbt_text *texts = rbt_alloc(f->inputs.count, sizeof *texts);
+    for (size_t i = 0; i < f->inputs.count; i++)
+        texts[i] = (rbt_text){f->inputs.at[i].name, f->inputs.at[i].bytes, f->inputs.at[i].n, f->inputs.at[i].mapped};
+    const rbt_source source = {texts, f->inputs.count, name, rbt_cut_default()};
+    err = kind == RBT_KIND_CSV  ? rbt_csv_parse(&source, reading, data, error)
+          : kind == RBT_KIND_VW ? rbt_vw_parse(&source, reading, data, error)
+                                : rbt_libsvm_parse(&source, reading, data, error);
+    rbt_free(texts);
+    return err;
+}
+
+static rbt_err join_caches(files *f, rbt_data *data, rbt_error *error)
+{
+    size_t n = f->inputs.count;
+    rbt_data *parts = rbt_alloc(n, sizeof *parts);
+    rbt_err err = RBT_OK;
+    for (size_t i = 0; err == RBT_OK && i < n; i++)
+        err = rbt_cache_take(&f->inputs.at[i], &parts[i], error);
+    if (err == RBT_OK)
+        err = rbt_data_join(parts, n, data, error);
+    for (size_t i = 0; i < n; i++)
+        rbt_data_deinit(&parts[i]);
+    rbt_free(parts);
+    return err;
+}
+
+/* ------------------------------------------------------------------------------------------------------ images */
+
+/* Opens the labels that belong to the images; `labels` stays empty when there are to be none. */
+static rbt_err open_labels(const rbt_input *images, const rbt_reading *reading, char **path, rbt_input *labels,
+                           rbt_error *error)
+{
+    bool none = reading->label != NULL && strcmp(reading->label, "none") == 0;
+    if (none && reading->unlabelled)
+        return RBT_OK;
+    if (reading->label != NULL && !none) {
+        *path = rbt_strdup(reading->label);
+    } else if (!none) {
+        *path = rbt_idx_partner(images->name);
+        if (*path != NULL && access(*path, R_OK) != 0 && reading->unlabelled)
+            return RBT_OK;
+    }
+    if (*path == NULL && reading->unlabelled)
+        return RBT_OK;
+    if (*path == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "%s: which file has the labels of these images? give --label FILE",
+                        images->name);
+    rbt_err err = rbt_input_open(*path, labels, error);
+    return err == RBT_OK ? rbt_input_unpack(labels, error) : err;
+}
+
+static rbt_err read_images(const files *f, const char *name, const rbt_reading *reading, rbt_data *data,
+                           rbt_error *error)
+{
+    const rbt_input *images = &f->inputs.at[0];
+    rbt_input labels = {0};
+    char *path = NULL;
+    if (f->inputs.count > 1)
+        return rbt_fail(error, RBT_E_USAGE, "%s: stands for %zu files; images are read from one file at a time", name,
+                        f->inputs.count);
+    if (reading->weight != NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--weight makes no sense for %s, which has images; leave it out", name);
+    rbt_err err = open_labels(images, reading, &path, &labels, error);
+    if (err == RBT_OK)
+        err = rbt_idx_parse(images, labels.bytes != NULL ? &labels : NULL, data, error);
+    if (err == RBT_OK && reading->report != NULL)
+        *reading->report = (rbt_read_report){.unlabelled = labels.bytes != NULL ? 0 : data->rows};
+    rbt_input_close(&labels);
+    rbt_free(path);
+    return err;
+}
+
+/* ---------------------------------------------------------------------------------------------------- all kinds */
+
+static const char *const kind_names[] = {"auto", "libsvm", "vw", "csv", "idx", "cache"};
+
+rbt_err rbt_reading_kind(const rbt_reading *reading, rbt_kind *kind, rbt_error *error)
+{
+    *kind = RBT_KIND_AUTO;
+    if (reading->bits > RBT_BITS_LIMIT)
+        return rbt_fail(error, RBT_E_USAGE, "--bits %u is out of range; give a number from 1 to %d", reading->bits,
+                        RBT_BITS_LIMIT);
+    if (reading->format == NULL)
+        return RBT_OK;
+    for (size_t i = 0; i < sizeof kind_names / sizeof kind_names[0]; i++) {
+        if (strcmp(reading->format, kind_names[i]) == 0) {
+            *kind = (rbt_kind)i;
+            return RBT_OK;
+        }
+    }
+    return rbt_fail(error, RBT_E_USAGE, "--format '%s' is unknown; choose auto, libsvm, vw, csv, idx or cache",
+                    reading->format);
+}
+
+/* What the files hold: what the first that is not empty does. All caches or none: whether text counts from 0 is seen in
+ * the text alone, a cache cannot tell any more. */
+static rbt_err kind_of_files(const files *f, const char *name, rbt_kind *kind, rbt_error *error)
+{
+    const rbt_input *first = &f->inputs.at[0];
+    bool caches = rbt_cache_recognise(first->bytes, first->n);
+    for (size_t i = 1; i < f->inputs.count; i++) {
+        const rbt_input *other = &f->inputs.at[i];
+        if (rbt_cache_recognise(other->bytes, other->n) != caches)
+            return rbt_fail(
+                error, RBT_E_DATA,
+                "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", name,
+                caches ? first->name : other->name, caches ? other->name : first->name);
+    }
+    for (size_t i = 0; i + 1 < f->inputs.count && first->n == 0; i++)
+        first = &f->inputs.at[i + 1];
+    *kind = rbt_kind_of(first);
+    return RBT_OK;
+}
+
+static rbt_err read_files(files *f, const char *name, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+{
+    rbt_kind kind;
+    rbt_err err = rbt_reading_kind(reading, &kind, error);
+    if (err == RBT_OK && kind == RBT_KIND_AUTO)
+        err = kind_of_files(f, name, &kind, error);
+    if (err != RBT_OK)
+        return err;
+    if (kind == RBT_KIND_IDX)
+        return read_images(f, name, reading, data, error);
+    if (kind != RBT_KIND_CACHE)
+        return parse_texts(f, kind, name, reading, data, error);
+    if (reading->report != NULL)
+        *reading->report = (rbt_read_report){0};
+    return f->inputs.count == 1 ? rbt_cache_take(&f->inputs.at[0], data, error) : join_caches(f, data, error);
+}
+
+rbt_err rbt_data_take(rbt_input *input, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+{
+    files f = {0};
+    rbt_array_push(&f.inputs, *input);
+    *input = (rbt_input){0};
+    rbt_err err = rbt_input_unpack(&f.inputs.at[0], error);
+    if (err == RBT_OK)
+        err = read_files(&f, f.inputs.at[0].name, reading, data, error);
+    close_files(&f);
+    return err;
+}
+
+rbt_err rbt_data_read_as(const char *path, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+{
+    files f = {0};
+    rbt_err err = rbt_paths_list(path, &f.paths, error);
+    for (size_t i = 0; err == RBT_OK && i < f.paths.count; i++)
+        err = open_file(&f, f.paths.at[i], error);
+    if (err == RBT_OK)
+        err = read_files(&f, f.inputs.count == 1 ? f.inputs.at[0].name : path, reading, data, error);
+    close_files(&f);
+    return err;
+}
+
+rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error)
+{
+    return rbt_data_read_as(path, &(rbt_reading){0}, data, error);
+}
+
+bool rbt_read_note(const rbt_read_report *report, char note[RBT_READ_NOTE_ROOM])
+{
+    if (report->skipped == 0 && report->unlabelled == 0)
+        return false;
+    if (report->skipped > 0)
+        (void)snprintf(note, RBT_READ_NOTE_ROOM, "%llu bad row%s left out; the first: %s",
+                       (unsigned long long)report->skipped, report->skipped == 1 ? " was" : "s were",
+                       report->first.text);
+    else
+        (void)snprintf(note, RBT_READ_NOTE_ROOM, "%llu row%s no label", (unsigned long long)report->unlabelled,
+                       report->unlabelled == 1 ? " has" : "s have");
+    return true;
+}

@@ -1,0 +1,40 @@
+/* Reading data, whatever it is: which files a path stands for, what they hold, and who reads that.
+ *
+ * Called through rbt_data_read and rbt_data_read_as (rubato.h) and by `rubato info`. Proved by tests/unit/test_data.c,
+ * test_reading.c and tests/cli/test_formats.sh.
+ */
+#ifndef RBT_DATA_READ_H
+#define RBT_DATA_READ_H
+
+#include "data/file.h"
+
+/* Does the path name no file and hold one of * ? [, so that rbt_data_read looks for files that match it? */
+bool rbt_data_is_pattern(const char *path);
+
+/* What rbt_data_read_as does with one file, for the caller who has opened it to see what it is. The input is used up,
+ * whatever comes of it. */
+rbt_err rbt_data_take(rbt_input *input, const rbt_reading *reading, rbt_data *data, rbt_error *error);
+
+/* A sentence about what was left out or filled in; false when nothing was. */
+#define RBT_READ_NOTE_ROOM 1280
+bool rbt_read_note(const rbt_read_report *report, char note[RBT_READ_NOTE_ROOM]);
+
+typedef enum rbt_kind {
+    RBT_KIND_AUTO,
+    RBT_KIND_LIBSVM,
+    RBT_KIND_VW,
+    RBT_KIND_CSV,
+    RBT_KIND_IDX,
+    RBT_KIND_CACHE
+} rbt_kind;
+
+/* What was asked for, and whether there is such a thing; RBT_KIND_AUTO: nothing. */
+rbt_err rbt_reading_kind(const rbt_reading *reading, rbt_kind *kind, rbt_error *error);
+
+/* Refuses what makes no sense for text of that kind. */
+rbt_err rbt_reading_fits(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error);
+
+/* What an unpacked file holds: by its first bytes, then by its name, then by its first line. LIBSVM when nothing tells. */
+rbt_kind rbt_kind_of(const rbt_input *input);
+
+#endif

@@ -1,0 +1,36 @@
+/* Feeds arbitrary text to the Vowpal Wabbit reader, under options that its first byte chooses, and checks what every rbt_data promises of
+ * what it accepts; and that cut into chunks it gives the same data or the same refusal. Run: fuzz_vw CORPUS_FOLDER. */
+#include <stdint.h>
+
+#include "data/vw.h"
+#include "check.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    if (n == 0)
+        return 0;
+    const rbt_text text = {.name = "fuzz", .bytes = (const char *)bytes + 1, .n = n - 1};
+    rbt_read_report report;
+    const rbt_reading reading = {.bits = 1 + bytes[0] % 8,
+                                 .skip_bad = bytes[0] / 8 % 4,
+                                 .unlabelled = bytes[0] / 32 % 2 != 0,
+                                 .report = &report};
+    rbt_data whole, cut;
+    rbt_error refusal = {RBT_OK, ""}, error = {RBT_OK, ""};
+    rbt_err err = rbt_vw_parse(&(rbt_source){&text, 1, "fuzz", {SIZE_MAX, 1}}, &reading, &whole, &refusal);
+    size_t chunk_bytes = 1 + bytes[n / 2] % 32;
+    RBT_ASSERT(rbt_vw_parse(&(rbt_source){&text, 1, "fuzz", {chunk_bytes, 1}}, &reading, &cut, &error) == err);
+    if (err == RBT_OK) {
+        check_data(&whole);
+        check_same(&whole, &cut);
+        rbt_data_deinit(&whole);
+        rbt_data_deinit(&cut);
+        RBT_ASSERT(report.skipped <= reading.skip_bad);
+    } else {
+        RBT_ASSERT(refusal.code == err && strstr(refusal.text, "fuzz") != NULL &&
+                   strcmp(refusal.text, error.text) == 0);
+    }
+    return 0;
+}
