@@ -5,8 +5,14 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/data.h"
 #include "data/file.h"
+#include "data/number.h"
+#include "data/parallel.h"
+#include "data/stream.h"
 #include "model/classes.h"
+
+#define CHUNK_ROWS (size_t)1024 /* answered by one thread at a time */
 
 typedef enum answer { ANSWER_LABEL, ANSWER_PROBABILITY, ANSWER_SCORE } answer;
 
@@ -27,46 +33,118 @@ static rbt_err answer_of(const char *text, answer *as, rbt_error *error)
 }
 
 /* What is written for one row: the label; or the probabilities or decision values, several with blanks between. */
-static size_t write_row(const rbt_trained *trained, const double *score, answer as, char *line, size_t room)
+static size_t write_row(const rbt_trained *trained, const double *score, answer as, char *line)
 {
-    const rbt_model *model = trained->model;
     const rbt_shape *shape = &trained->shape;
-    size_t outputs = model->outputs(shape), n = 0;
-    char label[RBT_LABEL_ROOM];
+    size_t outputs = trained->model->outputs(shape), n = 0;
 
     if (as == ANSWER_LABEL) {
-        rbt_shape_label_text(shape, model->label(shape, score), label);
-        return (size_t)snprintf(line, room, "%s\n", label);
+        rbt_shape_label_text(shape, trained->model->label(shape, score), line);
+        n = strlen(line) + 1;
     }
-    for (size_t k = 0; k < outputs && n < room; k++)
-        n += (size_t)snprintf(line + n, room - n, "%s%.9g", k > 0 ? " " : "", score[k]);
-    line[n++] = '\n';
+    for (size_t k = 0; as != ANSWER_LABEL && k < outputs; k++) {
+        n += rbt_number_print_rounded(score[k], line + n);
+        line[n++] = ' ';
+    }
+    line[n - 1] = '\n';
     return n;
 }
 
-static rbt_err write_rows(const rbt_trained *trained, const rbt_data *data, answer as, rbt_output *output,
-                          rbt_error *error)
-{
-    const rbt_model *model = trained->model;
-    size_t outputs = model->outputs(&trained->shape), room = RBT_LABEL_ROOM + 32 * outputs;
-    double *score = rbt_alloc(outputs + 1, sizeof *score), *probability = rbt_alloc(outputs + 1, sizeof *score);
-    char *line = rbt_alloc(room, 1);
-    rbt_err err = RBT_OK;
+/* The answers for a block of rows: made by all cores, each for some of the rows, and put out in order. */
+typedef struct answering {
+    const rbt_trained *trained;
+    const rbt_data *data;
+    answer as;
+    size_t room; /* for one line */
+    char *text;  /* each row's line at row * room, so to speak: a chunk's lines stand one after the other */
+    size_t *length;
+} answering;
 
-    for (size_t row = 0; err == RBT_OK && row < data->rows; row++) {
-        model->score(&trained->shape, data, row, trained->w, score);
-        if (as == ANSWER_PROBABILITY) {
-            model->probability(&trained->shape, score, probability);
+static void answer_chunk(void *context, size_t chunk)
+{
+    answering *a = context;
+    const rbt_model *model = a->trained->model;
+    const rbt_shape *shape = &a->trained->shape;
+    size_t outputs = model->outputs(shape), first = chunk * CHUNK_ROWS, left = a->data->rows - first, n = 0;
+    double *score = rbt_alloc(outputs + 1, sizeof *score), *probability = rbt_alloc(outputs + 1, sizeof *score);
+    char *line = a->text + first * a->room;
+
+    for (size_t row = first; row < first + (left < CHUNK_ROWS ? left : CHUNK_ROWS); row++) {
+        model->score(shape, a->data, row, a->trained->w, score);
+        if (a->as == ANSWER_PROBABILITY) {
+            model->probability(shape, score, probability);
             if (outputs == 1) /* two classes: that of "yes" */
                 score[0] = probability[1];
             else
                 memcpy(score, probability, outputs * sizeof *score);
         }
-        err = rbt_output_put(output, line, write_row(trained, score, as, line, room), error);
+        n += write_row(a->trained, score, a->as, line + n);
     }
-    rbt_free(line);
+    a->length[chunk] = n;
     rbt_free(probability);
     rbt_free(score);
+}
+
+static rbt_err write_rows(const rbt_trained *trained, const rbt_data *data, answer as, rbt_output *output,
+                          rbt_error *error)
+{
+    size_t chunks = (data->rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
+    answering a = {.trained = trained, .data = data, .as = as};
+    rbt_err err = RBT_OK;
+
+    if (as != ANSWER_LABEL)
+        a.room = RBT_NUMBER_ROOM * trained->model->outputs(&trained->shape);
+    else
+        a.room = trained->shape.names != NULL ? RBT_LABEL_ROOM : RBT_NUMBER_ROOM;
+    a.text = rbt_try_alloc_raw(data->rows, a.room);
+    a.length = rbt_alloc(chunks, sizeof *a.length);
+    if (a.text == NULL)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu answers at a time", data->rows);
+    if (err == RBT_OK)
+        rbt_parallel_for(chunks, rbt_parallel_threads(), answer_chunk, &a);
+    for (size_t c = 0; err == RBT_OK && c < chunks; c++)
+        err = rbt_output_put(output, a.text + c * CHUNK_ROWS * a.room, a.length[c], error);
+    rbt_free(a.length);
+    rbt_free(a.text);
+    return err;
+}
+
+/* A block with what the model wants done to its rows. */
+static rbt_err answer_block(const rbt_trained *trained, const rbt_data *block, answer as, rbt_output *output,
+                            rbt_error *error)
+{
+    rbt_data copy = {0};
+    rbt_err err = RBT_OK;
+
+    if (!trained->shape.unit_rows)
+        return write_rows(trained, block, as, output, error);
+    err = rbt_data_join(block, 1, &copy, error);
+    if (err == RBT_OK)
+        err = rbt_shape_apply(&trained->shape, false, &copy, error);
+    if (err == RBT_OK)
+        err = write_rows(trained, &copy, as, output, error);
+    rbt_data_deinit(&copy);
+    return err;
+}
+
+/* Block after block; who waits at the other end of a pipe gets each answer at once. */
+static rbt_err answer_all(const rbt_trained *trained, const char *path, const rbt_reading *reading, answer as,
+                          rbt_output *output, rbt_error *error)
+{
+    const rbt_data *block = NULL;
+    rbt_rowstream *stream = NULL;
+    rbt_err err = rbt_rowstream_open(path, reading, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
+
+    if (err != RBT_OK)
+        return err;
+    do {
+        err = rbt_rowstream_next(stream, &block, error);
+        if (err == RBT_OK && block != NULL)
+            err = answer_block(trained, block, as, output, error);
+        if (err == RBT_OK && rbt_rowstream_is_live(stream))
+            err = rbt_output_flush(output, error);
+    } while (err == RBT_OK && block != NULL);
+    rbt_rowstream_close(stream);
     return err;
 }
 
@@ -74,33 +152,23 @@ static rbt_err predict(const char *model, const char *path, const rbt_reading *r
                        rbt_error *error)
 {
     rbt_trained trained = {0};
-    rbt_data data = {0};
     rbt_output output;
     rbt_err err = rbt_trained_load(model, &trained, error);
 
     if (err != RBT_OK)
         return err;
-    if (as == ANSWER_PROBABILITY && trained.model->probability == NULL) {
+    if (as == ANSWER_PROBABILITY && trained.model->probability == NULL)
         err = rbt_fail(error, RBT_E_USAGE, "%s is a model (%s) that knows no probabilities; use --as score", model,
                        trained.model->about);
-        goto deinit_trained;
-    }
-    err = rbt_data_read_as(path, reading, &data, error);
+    if (err == RBT_OK)
+        err = rbt_output_open(out != NULL ? out : "-", &output, error);
     if (err != RBT_OK)
         goto deinit_trained;
-    err = rbt_shape_apply(&trained.shape, false, &data, error);
-    if (err != RBT_OK)
-        goto deinit_data;
-    err = rbt_output_open(out != NULL ? out : "-", &output, error);
-    if (err != RBT_OK)
-        goto deinit_data;
-    err = write_rows(&trained, &data, as, &output, error);
+    err = answer_all(&trained, path, reading, as, &output, error);
     if (err == RBT_OK)
         err = rbt_output_finish(&output, false, error);
     else
         rbt_output_abandon(&output);
-deinit_data:
-    rbt_data_deinit(&data);
 deinit_trained:
     rbt_trained_deinit(&trained);
     return err;

@@ -86,6 +86,7 @@ typedef struct rbt_data {
      * written to, and the file not be cut short. Data that you make yourself has NULL and 0 here. */
     void *mapping;
     size_t mapping_bytes;
+    bool streamed; /* of the mapping only what is being looked at stays in memory (--store disk) */
 } rbt_data;
 
 /* What was left out or filled in while reading. */
@@ -266,6 +267,8 @@ typedef struct rbt_progress {
     uint64_t bytes_sent;
 } rbt_progress;
 
+#define RBT_LABELS_REPORTED 10 /* classes whose rows are counted per worker */
+
 typedef struct rbt_worker_report {
     double compute_seconds;
     double wait_seconds;          /* for other workers */
@@ -273,6 +276,8 @@ typedef struct rbt_worker_report {
     double slowed_seconds;        /* of compute: added by --straggler */
     uint64_t rows;
     uint64_t nonzeros;
+    uint64_t labels[RBT_LABELS_REPORTED]; /* rows of each class, in the order of the labels */
+    size_t classes;                       /* so many of them; 0: more than fit, or numbers are predicted */
     uint64_t clocks;
     uint64_t samples;
 } rbt_worker_report;

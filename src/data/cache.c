@@ -17,10 +17,12 @@
 #include "data/data.h"
 #include "data/parallel.h"
 
+#define FLAGS_AT       40
 #define CHECKSUM_AT    56
 #define ROWS_AT_A_TIME 4096 /* rows checked by a thread before it takes the next */
-#define SECTIONS       6
+#define SECTIONS       7
 #define FLAG_WEIGHTS   1U
+#define FLAG_SOURCE    2U /* the last array is the source's number */
 
 /* Not text, and broken by whatever changes line ends or cuts the eighth bit. */
 static const unsigned char magic[8] = {0x89, 'R', 'B', 'D', '\r', '\n', 0x1a, '\n'};
@@ -67,7 +69,7 @@ static size_t padded(size_t bytes)
     return (bytes + RBT_CACHE_ALIGNMENT - 1) / RBT_CACHE_ALIGNMENT * RBT_CACHE_ALIGNMENT;
 }
 
-static void sections_of(const rbt_data *data, rbt_cache_names names, section sections[SECTIONS])
+static void sections_of(const rbt_data *data, rbt_cache_names names, const uint64_t *source, section sections[SECTIONS])
 {
     sections[0] = (section){(const void *)data->start, (data->rows + 1) * sizeof *data->start};
     sections[1] = (section){(const void *)data->index, data->nnz * sizeof *data->index};
@@ -75,11 +77,13 @@ static void sections_of(const rbt_data *data, rbt_cache_names names, section sec
     sections[3] = (section){(const void *)data->label, data->rows * sizeof *data->label};
     sections[4] = (section){(const void *)data->weight, data->weight != NULL ? data->rows * sizeof *data->weight : 0};
     sections[5] = (section){(const void *)names.at, names.bytes};
+    sections[6] = (section){(const void *)source, source != NULL ? sizeof *source : 0};
 }
 
 /* ---------------------------------------------------------------------------------------------------- checksum */
 
 typedef struct hashing {
+    const rbt_data *data;
     section sections[SECTIONS];
     size_t first[SECTIONS + 1]; /* the number of each section's first block */
     uint64_t *hashes;
@@ -92,23 +96,30 @@ static void hash_block(void *context, size_t item)
     while (item >= h->first[s + 1])
         s++;
     size_t from = (item - h->first[s]) * RBT_CACHE_BLOCK_BYTES, left = h->sections[s].bytes - from;
-    h->hashes[item] =
-        rbt_hash(h->sections[s].at + from, left < RBT_CACHE_BLOCK_BYTES ? left : RBT_CACHE_BLOCK_BYTES, 0);
+    size_t bytes = left < RBT_CACHE_BLOCK_BYTES ? left : RBT_CACHE_BLOCK_BYTES;
+    h->hashes[item] = rbt_hash(h->sections[s].at + from, bytes, 0);
+    if (h->data->streamed)
+        rbt_mapping_release(h->data->mapping, h->data->mapping_bytes, h->sections[s].at + from, bytes);
+}
+
+uint64_t rbt_cache_checksum_of(const unsigned char header[RBT_CACHE_HEADER_BYTES], const uint64_t *hashes, size_t n)
+{
+    /* machine_fits: the hashes lie in memory as the format has them, little-endian. */
+    return rbt_hash(hashes, n * sizeof *hashes, rbt_hash(header, CHECKSUM_AT, 0));
 }
 
 uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data,
-                            rbt_cache_names names)
+                            rbt_cache_names names, const uint64_t *source)
 {
-    hashing h = {.first = {0}};
-    sections_of(data, names, h.sections);
+    hashing h = {.data = data};
+    sections_of(data, names, source, h.sections);
     for (size_t s = 0; s < SECTIONS; s++)
         h.first[s + 1] = h.first[s] + (h.sections[s].bytes + RBT_CACHE_BLOCK_BYTES - 1) / RBT_CACHE_BLOCK_BYTES;
     size_t blocks = h.first[SECTIONS];
     h.hashes = rbt_alloc(blocks, sizeof *h.hashes);
     /* As many blocks as there are arrays are hashed before a second thread has begun. */
     rbt_parallel_for(blocks, blocks > SECTIONS ? rbt_parallel_threads() : 1, hash_block, &h);
-    /* machine_fits: the hashes lie in memory as the format has them, little-endian. */
-    uint64_t sum = rbt_hash(h.hashes, blocks * sizeof *h.hashes, rbt_hash(header, CHECKSUM_AT, 0));
+    uint64_t sum = rbt_cache_checksum_of(header, h.hashes, blocks);
     rbt_free(h.hashes);
     return sum;
 }
@@ -125,11 +136,20 @@ static rbt_err refuse(const char *name, const char *what, rbt_error *error)
     return rbt_fail(error, RBT_E_DATA, "%s: the cache is damaged: %s; make it again with rubato convert", name, what);
 }
 
+uint64_t rbt_cache_source(const unsigned char header[RBT_CACHE_HEADER_BYTES],
+                          const unsigned char end[RBT_CACHE_ALIGNMENT])
+{
+    bool has = rbt_cache_recognise(header, RBT_CACHE_HEADER_BYTES) && (get_u64(header + FLAGS_AT) & FLAG_SOURCE) != 0;
+    return has ? get_u64(end) : 0;
+}
+
 /* A cache being read: what its header says, and where its arrays lie. */
 typedef struct reading {
     rbt_data data;
     rbt_cache_names names;
     bool weighted;
+    bool has_source;
+    const uint64_t *source;
 } reading;
 
 /* How many bytes each array takes, padding left out. */
@@ -140,7 +160,8 @@ static void sizes_of(const reading *r, size_t sizes[SECTIONS])
                                   r->data.nnz * sizeof *r->data.value,
                                   r->data.rows * sizeof *r->data.label,
                                   r->weighted ? r->data.rows * sizeof *r->data.weight : 0,
-                                  r->names.bytes};
+                                  r->names.bytes,
+                                  r->has_source ? sizeof *r->source : 0};
     memcpy(sizes, all, sizeof all);
 }
 
@@ -156,17 +177,20 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
                         "%s: the cache has format version %llu, this program reads version %d; make it again from its "
                         "text with rubato convert",
                         name, (unsigned long long)version, RBT_CACHE_VERSION);
-    if ((flags & ~(uint64_t)FLAG_WEIGHTS) != 0)
+    if ((flags & ~(uint64_t)(FLAG_WEIGHTS | FLAG_SOURCE)) != 0)
         return refuse(name, "byte 40 has flags that do not exist", error);
     if (cols >= RBT_DATA_INDEX_LIMIT)
         return refuse(name, "byte 24 has more columns than there can be", error);
     /* None can be more than the file has bytes; after this no sum below overflows. */
     if (rows == 0 || rows > n / 12 || nnz > n / 8 || names > n || labels > names || (labels == 0) != (names == 0))
         return refuse(name, "its length does not fit the rows, features and labels it promises", error);
-    *r = (reading){
-        .data = {.rows = (size_t)rows, .cols = (size_t)cols, .nnz = (size_t)nnz, .label_count = (size_t)labels},
-        .names = {NULL, (size_t)names},
-        .weighted = (flags & FLAG_WEIGHTS) != 0};
+    r->data.rows = (size_t)rows;
+    r->data.cols = (size_t)cols;
+    r->data.nnz = (size_t)nnz;
+    r->data.label_count = (size_t)labels;
+    r->names.bytes = (size_t)names;
+    r->weighted = (flags & FLAG_WEIGHTS) != 0;
+    r->has_source = (flags & FLAG_SOURCE) != 0;
     size_t sizes[SECTIONS], need = RBT_CACHE_HEADER_BYTES;
     sizes_of(r, sizes);
     for (size_t i = 0; i < SECTIONS; i++)
@@ -199,6 +223,7 @@ static bool lay_out(const unsigned char *at, reading *r)
     r->data.label = (float *)(uintptr_t)begin[3];
     r->data.weight = r->weighted ? (float *)(uintptr_t)begin[4] : NULL;
     r->names.at = (const char *)begin[5];
+    r->source = r->has_source ? (const uint64_t *)(const void *)begin[6] : NULL;
     return zero;
 }
 
@@ -220,6 +245,7 @@ static bool names_fit(rbt_cache_names names, size_t count)
 
 typedef struct checking {
     const rbt_data *data;
+    size_t rows; /* checked at a time */
     atomic_bool wrong;
 } checking;
 
@@ -242,7 +268,7 @@ static void check_rows(void *context, size_t item)
 {
     checking *c = context;
     const rbt_data *d = c->data;
-    size_t row = item * ROWS_AT_A_TIME, end = d->rows - row > ROWS_AT_A_TIME ? row + ROWS_AT_A_TIME : d->rows;
+    size_t row = item * c->rows, first = row, end = d->rows - row > c->rows ? row + c->rows : d->rows;
     uint32_t bad = 0;
     for (; row < end && bad == 0; row++) {
         size_t from = d->start[row], to = d->start[row + 1];
@@ -259,33 +285,50 @@ static void check_rows(void *context, size_t item)
     }
     if (bad != 0)
         atomic_store_explicit(&c->wrong, true, memory_order_relaxed);
+    else
+        rbt_data_release_rows(d, first, end - first);
+}
+
+static bool rows_are_right(const rbt_data *data)
+{
+    checking c = {.data = data, .rows = ROWS_AT_A_TIME};
+    if (data->start[0] != 0 || data->start[data->rows] != data->nnz)
+        return false;
+    if (data->streamed && rbt_data_block_rows(data) < c.rows)
+        c.rows = rbt_data_block_rows(data);
+    rbt_parallel_for((data->rows + c.rows - 1) / c.rows, rbt_parallel_threads(), check_rows, &c);
+    return !atomic_load_explicit(&c.wrong, memory_order_relaxed);
+}
+
+/* Checks everything; the bytes of streamed data leave memory again as they have been looked at. */
+static rbt_err decode(const void *bytes, size_t n, const char *name, reading *r, rbt_error *error)
+{
+    const unsigned char *at = bytes;
+    if (!machine_fits())
+        return refuse_machine(name, error);
+    if (!rbt_cache_recognise(bytes, n))
+        return refuse(name, "its first bytes are others", error);
+    rbt_err err = decode_header(at, n, name, r, error);
+    if (err != RBT_OK)
+        return err;
+    if (!lay_out(at, r))
+        return refuse(name, "padding between its arrays should be zero", error);
+    if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum(at, &r->data, r->names, r->source))
+        return refuse(name, "its checksum does not match", error);
+    if (!names_fit(r->names, r->data.label_count))
+        return refuse(name, "the names of its labels are not as many as it says, or do not ascend", error);
+    if (!rows_are_right(&r->data))
+        return refuse(name, "a row in it breaks the rules for rows", error);
+    return RBT_OK;
 }
 
 rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_cache_names *names,
                          rbt_error *error)
 {
-    const unsigned char *at = bytes;
     reading r = {.weighted = false};
-    if (!machine_fits())
-        return refuse_machine(name, error);
-    if (!rbt_cache_recognise(bytes, n))
-        return refuse(name, "its first bytes are others", error);
-    rbt_err err = decode_header(at, n, name, &r, error);
+    rbt_err err = decode(bytes, n, name, &r, error);
     if (err != RBT_OK)
         return err;
-    if (!lay_out(at, &r))
-        return refuse(name, "padding between its arrays should be zero", error);
-    if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum(at, &r.data, r.names))
-        return refuse(name, "its checksum does not match", error);
-    const rbt_data *d = &r.data;
-    checking c = {.data = d};
-    if (d->start[0] != 0 || d->start[d->rows] != d->nnz)
-        return refuse(name, "its rows do not cover its features", error);
-    if (!names_fit(r.names, d->label_count))
-        return refuse(name, "the names of its labels are not as many as it says, or do not ascend", error);
-    rbt_parallel_for((d->rows + ROWS_AT_A_TIME - 1) / ROWS_AT_A_TIME, rbt_parallel_threads(), check_rows, &c);
-    if (atomic_load_explicit(&c.wrong, memory_order_relaxed))
-        return refuse(name, "a row in it breaks the rules for rows", error);
     *view = r.data;
     *names = r.names;
     return RBT_OK;
@@ -309,49 +352,68 @@ static float *copy_of(const float *from, size_t rows)
     return to;
 }
 
-rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error)
+/* Data that takes the mapping over, with labels and weights in memory: whoever trains changes them. */
+static rbt_err take_mapped(rbt_input *input, bool streamed, rbt_data *data, rbt_error *error)
 {
-    rbt_data view = {0};
-    rbt_cache_names names = {0};
-    rbt_err err = rbt_cache_decode(input->bytes, input->n, input->name, &view, &names, error);
+    void *mapping = (void *)(uintptr_t)input->bytes;
+    reading r = {.data = {.mapping = mapping, .mapping_bytes = input->n, .streamed = streamed}};
+    rbt_data *d = &r.data;
+    rbt_err err = decode(input->bytes, input->n, input->name, &r, error);
     if (err != RBT_OK)
         return err;
-    view.label_names = names_of(names, view.label_count);
-    if (input->mapped) {
-        /* Labels are renumbered by whoever trains. */
-        float *label = copy_of(view.label, view.rows), *weight = copy_of(view.weight, view.rows);
-        if (label == NULL || (view.weight != NULL && weight == NULL)) {
-            rbt_free(label);
-            rbt_free(weight);
-            err = rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the labels of %zu rows", input->name,
-                           view.rows);
-            goto free_names;
-        }
-        view.label = label;
-        view.weight = weight;
-        (void)madvise((void *)(uintptr_t)input->bytes, input->n, MADV_NORMAL); /* training goes to and fro */
-        view.mapping = (void *)(uintptr_t)input->bytes;
-        view.mapping_bytes = input->n;
-        *input = (rbt_input){.name = input->name};
-        *data = view;
-        return RBT_OK;
+    float *label = copy_of(d->label, d->rows), *weight = copy_of(d->weight, d->rows);
+    if (label == NULL || (d->weight != NULL && weight == NULL)) {
+        rbt_free(label);
+        rbt_free(weight);
+        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the labels of %zu rows", input->name, d->rows);
     }
-    err = rbt_data_join(&view, 1, data, error);
-free_names:
-    for (size_t i = 0; i < view.label_count; i++)
-        rbt_free(view.label_names[i]);
-    rbt_free(view.label_names);
+    if (streamed)
+        rbt_mapping_release(mapping, input->n, d->label, (size_t)((char *)mapping + input->n - (char *)d->label));
+    d->label_names = names_of(r.names, d->label_count);
+    d->label = label;
+    d->weight = weight;
+    (void)madvise(mapping, input->n, MADV_NORMAL); /* training goes to and fro */
+    *input = (rbt_input){.name = input->name};
+    *data = *d;
+    return RBT_OK;
+}
+
+rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error)
+{
+    reading r = {.weighted = false};
+    if (input->mapped)
+        return take_mapped(input, false, data, error);
+    rbt_err err = decode(input->bytes, input->n, input->name, &r, error);
+    if (err != RBT_OK)
+        return err;
+    r.data.label_names = names_of(r.names, r.data.label_count);
+    err = rbt_data_join(&r.data, 1, data, error);
+    for (size_t i = 0; i < r.data.label_count; i++)
+        rbt_free(r.data.label_names[i]);
+    rbt_free(r.data.label_names);
+    return err;
+}
+
+rbt_err rbt_cache_read_streamed(const char *path, rbt_data *data, rbt_error *error)
+{
+    rbt_input input;
+    rbt_err err = rbt_input_open(path, &input, error);
+    if (err != RBT_OK)
+        return err;
+    err = input.mapped ? take_mapped(&input, true, data, error) : rbt_cache_take(&input, data, error);
+    rbt_input_close(&input);
     return err;
 }
 
 /* ----------------------------------------------------------------------------------------------------- writing */
 
-static rbt_err put_sections(const rbt_data *data, rbt_cache_names names, rbt_output *output, rbt_error *error)
+static rbt_err put_sections(const rbt_data *data, rbt_cache_names names, const uint64_t *source, rbt_output *output,
+                            rbt_error *error)
 {
     static const unsigned char zeros[RBT_CACHE_ALIGNMENT];
     section s[SECTIONS];
     rbt_err err = RBT_OK;
-    sections_of(data, names, s);
+    sections_of(data, names, source, s);
     for (size_t i = 0; err == RBT_OK && i < SECTIONS; i++) {
         err = rbt_output_put(output, s[i].at, s[i].bytes, error);
         if (err == RBT_OK)
@@ -383,10 +445,7 @@ static rbt_err gather_names(const rbt_data *data, const char *path, char **all, 
 
 static rbt_err check_data(const rbt_data *data, rbt_cache_names names, const char *path, rbt_error *error)
 {
-    checking c = {.data = data};
-    rbt_parallel_for((data->rows + ROWS_AT_A_TIME - 1) / ROWS_AT_A_TIME, rbt_parallel_threads(), check_rows, &c);
-    if (data->start[0] != 0 || data->start[data->rows] != data->nnz ||
-        atomic_load_explicit(&c.wrong, memory_order_relaxed) || !names_fit(names, data->label_count))
+    if (!names_fit(names, data->label_count) || !rows_are_right(data))
         return rbt_fail(
             error, RBT_E_DATA,
             "%s: not written: a row's indices do not ascend below %zu, or a value is zero or not finite, or a "
@@ -395,43 +454,67 @@ static rbt_err check_data(const rbt_data *data, rbt_cache_names names, const cha
     return RBT_OK;
 }
 
-static rbt_err write_file(const rbt_data *data, rbt_cache_names names, const char *path, rbt_error *error)
+rbt_err rbt_cache_header(const rbt_data *data, size_t names_bytes, uint64_t source, const char *name,
+                         unsigned char header[RBT_CACHE_HEADER_BYTES], rbt_error *error)
 {
-    unsigned char header[RBT_CACHE_HEADER_BYTES] = {0};
-    rbt_output output;
+    uint64_t flags = (data->weight != NULL ? FLAG_WEIGHTS : 0) | (source != 0 ? FLAG_SOURCE : 0);
+    if (!machine_fits())
+        return refuse_machine(name, error);
+    if (data->rows == 0)
+        return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", name);
+    memset(header, 0, RBT_CACHE_HEADER_BYTES);
     memcpy(header, magic, sizeof magic);
     put_u64(header + 8, RBT_CACHE_VERSION);
     put_u64(header + 16, data->rows);
     put_u64(header + 24, data->cols);
     put_u64(header + 32, data->nnz);
-    put_u64(header + 40, (data->weight != NULL ? FLAG_WEIGHTS : 0) | (uint64_t)data->label_count << 32);
-    put_u64(header + 48, names.bytes);
-    put_u64(header + CHECKSUM_AT, rbt_cache_checksum(header, data, names));
-    rbt_err err = rbt_output_open(path, &output, error);
+    put_u64(header + FLAGS_AT, flags | (uint64_t)data->label_count << 32);
+    put_u64(header + 48, names_bytes);
+    return RBT_OK;
+}
+
+void rbt_cache_seal(unsigned char header[RBT_CACHE_HEADER_BYTES], uint64_t checksum)
+{
+    put_u64(header + CHECKSUM_AT, checksum);
+}
+
+static rbt_err write_file(const rbt_data *data, rbt_cache_names names, uint64_t source, const char *path,
+                          rbt_error *error)
+{
+    unsigned char header[RBT_CACHE_HEADER_BYTES];
+    const uint64_t *number = source != 0 ? &source : NULL;
+    rbt_output output;
+    rbt_err err = rbt_cache_header(data, names.bytes, source, path, header, error);
+    if (err == RBT_OK)
+        err = rbt_output_open(path, &output, error);
     if (err != RBT_OK)
         return err;
+    rbt_cache_seal(header, rbt_cache_checksum(header, data, names, number));
     err = rbt_output_put(&output, header, sizeof header, error);
     if (err == RBT_OK)
-        err = put_sections(data, names, &output, error);
+        err = put_sections(data, names, number, &output, error);
     if (err == RBT_OK)
-        return rbt_output_finish(&output, true, error);
+        return rbt_output_finish(&output, source == 0, error); /* one that can be made again need not be synchronised */
     rbt_output_abandon(&output);
     return err;
 }
 
-rbt_err rbt_cache_write(const rbt_data *data, const char *path, rbt_error *error)
+rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *path, rbt_error *error)
 {
     char *all = NULL;
     rbt_cache_names names = {0};
-    if (!machine_fits())
-        return refuse_machine(path, error);
     if (data->rows == 0)
         return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
     rbt_err err = gather_names(data, path, &all, &names, error);
     if (err == RBT_OK)
         err = check_data(data, names, path, error);
     if (err == RBT_OK)
-        err = write_file(data, names, path, error);
+        err = write_file(data, names, source, path, error);
     rbt_free(all);
     return err;
+}
+
+rbt_err rbt_cache_write(const rbt_data *data, const char *path, rbt_error *error)
+{
+    return rbt_cache_write_of(data, 0, path, error);
 }

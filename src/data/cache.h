@@ -33,11 +33,29 @@ rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data
  * the arrays are copied. On failure the input is as it was. */
 rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error);
 
+/* A cache as streamed data (data.h): also while it is checked, little of it is in memory at any time. */
+rbt_err rbt_cache_read_streamed(const char *path, rbt_data *data, rbt_error *error);
+
 /* Writes the data as a cache, synchronised to disk. A failure leaves no file. */
 rbt_err rbt_cache_write(const rbt_data *data, const char *path, rbt_error *error);
 
-/* The checksum that belongs at byte 56 of a header (whose first 56 bytes it covers) in front of this data. */
+/* The same for a cache that stands for a source (store.h), which a number tells apart from others; such a cache need not
+ * survive a power failure. The number is in a file's first and last 64 bytes; 0 when they are no cache's, or of one that
+ * was made for itself. */
+rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *path, rbt_error *error);
+uint64_t rbt_cache_source(const unsigned char header[RBT_CACHE_HEADER_BYTES],
+                          const unsigned char end[RBT_CACHE_ALIGNMENT]);
+
+/* For cache_build.c: a header for data of that many rows, columns, features and labels, with weights unless they are NULL;
+ * the checksum that belongs into it, from the hashes of all blocks of all arrays; and putting it there. */
+rbt_err rbt_cache_header(const rbt_data *data, size_t names_bytes, uint64_t source, const char *name,
+                         unsigned char header[RBT_CACHE_HEADER_BYTES], rbt_error *error);
+uint64_t rbt_cache_checksum_of(const unsigned char header[RBT_CACHE_HEADER_BYTES], const uint64_t *hashes, size_t n);
+void rbt_cache_seal(unsigned char header[RBT_CACHE_HEADER_BYTES], uint64_t checksum);
+
+/* The checksum that belongs at byte 56 of a header (whose first 56 bytes it covers) in front of this data, its names and
+ * the source's number (NULL: none). */
 uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data,
-                            rbt_cache_names names);
+                            rbt_cache_names names, const uint64_t *source);
 
 #endif

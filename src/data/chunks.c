@@ -36,6 +36,7 @@ struct rbt_chunks {
     rbt_source source;
     rbt_row_format format;
     uint64_t skip_bad;
+    bool piece; /* out of the middle of a text: it may have no rows */
     rbt_data data;
     atomic_size_t refused; /* the first chunk known to be refused; those after it need not be parsed */
     void (*look)(void *context, const char *at, const char *end);
@@ -122,12 +123,12 @@ static const char *row_end(const rbt_row_format *format, const char *from, const
     return newline != NULL ? newline + 1 : end;
 }
 
-static void cut_text(rbt_chunks *all, const rbt_text *text, size_t chunk_bytes)
+static void cut_text(rbt_chunks *all, const rbt_text *text, size_t first_line, size_t chunk_bytes)
 {
     const char *at = text->bytes, *end = text->bytes + text->n;
-    if (text->n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* some editors begin a file with a byte order mark */
-        at += 3;
-    for (size_t line = 1; at < end; line = 0) {
+    if (first_line == 1 && text->n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
+        at += 3; /* some editors begin a file with a byte order mark */
+    for (size_t line = first_line; at < end; line = 0) {
         const char *stop = (size_t)(end - at) > chunk_bytes ? row_end(&all->format, at, at + chunk_bytes, end) : end;
         chunk c = {.at = at, .end = stop, .text = text, .line = line};
         rbt_array_push(&all->list, c);
@@ -296,14 +297,19 @@ rbt_cut rbt_cut_default(void)
     return (rbt_cut){.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()};
 }
 
-rbt_chunks *rbt_chunks_create(const rbt_source *source, const rbt_row_format *format)
+static rbt_chunks *create(const rbt_source *source, const rbt_row_format *format, size_t line)
 {
     rbt_chunks *all = rbt_alloc(1, sizeof *all);
     all->source = *source;
     all->format = *format;
     for (size_t i = 0; i < source->count; i++)
-        cut_text(all, &source->texts[i], source->cut.chunk_bytes);
+        cut_text(all, &source->texts[i], line, source->cut.chunk_bytes);
     return all;
+}
+
+rbt_chunks *rbt_chunks_create(const rbt_source *source, const rbt_row_format *format)
+{
+    return create(source, format, 1);
 }
 
 void rbt_chunks_destroy(rbt_chunks *all)
@@ -348,9 +354,9 @@ rbt_err rbt_chunks_parse(rbt_chunks *all, const rbt_reading *reading, rbt_data *
     if (err != RBT_OK)
         return err;
     close_up(all);
-    if (all->data.rows == 0 && report.skipped > 0)
+    if (all->data.rows == 0 && report.skipped > 0 && !all->piece)
         return rbt_fail(error, RBT_E_DATA, "%s: has no good rows; the first: %s", all->source.name, report.first.text);
-    if (all->data.rows == 0)
+    if (all->data.rows == 0 && !all->piece)
         return rbt_fail(error, RBT_E_DATA, "%s: has no rows; expected one or more lines of the form: %s",
                         all->source.name, all->format.row);
     sum_up(all, seen);
@@ -365,6 +371,16 @@ rbt_err rbt_source_parse(const rbt_source *source, const rbt_row_format *format,
                          rbt_data *data, rbt_seen *seen, rbt_error *error)
 {
     rbt_chunks *chunks = rbt_chunks_create(source, format);
+    rbt_err err = rbt_chunks_parse(chunks, reading, data, seen, error);
+    rbt_chunks_destroy(chunks);
+    return err;
+}
+
+rbt_err rbt_source_parse_piece(const rbt_source *source, size_t line, const rbt_row_format *format,
+                               const rbt_reading *reading, rbt_data *data, rbt_seen *seen, rbt_error *error)
+{
+    rbt_chunks *chunks = create(source, format, line);
+    chunks->piece = true;
     rbt_err err = rbt_chunks_parse(chunks, reading, data, seen, error);
     rbt_chunks_destroy(chunks);
     return err;

@@ -100,6 +100,11 @@ rbt_err rbt_chunks_parse(rbt_chunks *chunks, const rbt_reading *reading, rbt_dat
 rbt_err rbt_source_parse(const rbt_source *source, const rbt_row_format *format, const rbt_reading *reading,
                          rbt_data *data, rbt_seen *seen, rbt_error *error);
 
+/* The same of a text that is a piece out of the middle of a longer one (for stream.c): `line` is the number of its first
+ * line, and there may be no rows in it. */
+rbt_err rbt_source_parse_piece(const rbt_source *source, size_t line, const rbt_row_format *format,
+                               const rbt_reading *reading, rbt_data *data, rbt_seen *seen, rbt_error *error);
+
 /* Puts the features of the row under way (from `first` to reader->nnz) in ascending order of their indices, adds up what
  * has the same index and drops what is zero then. The order of addition is that of the text. */
 rbt_err rbt_reader_merge(rbt_reader *reader, size_t first);

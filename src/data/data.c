@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/file.h"
 
 rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error)
 {
@@ -47,6 +48,36 @@ void rbt_data_deinit(rbt_data *data)
         rbt_free(data->label_names[i]);
     rbt_free(data->label_names);
     *data = (rbt_data){0};
+}
+
+/* ---------------------------------------------------------------------------------------------------- streaming */
+
+void rbt_data_release_rows(const rbt_data *data, size_t first, size_t n)
+{
+    if (!data->streamed || n == 0)
+        return;
+    size_t from = data->start[first], features = data->start[first + n] - from;
+    rbt_mapping_release(data->mapping, data->mapping_bytes, data->index + from, features * sizeof *data->index);
+    rbt_mapping_release(data->mapping, data->mapping_bytes, data->value + from, features * sizeof *data->value);
+    rbt_mapping_release(data->mapping, data->mapping_bytes, data->start + first, (n + 1) * sizeof *data->start);
+}
+
+void rbt_data_release_passed(const rbt_data *data, size_t first, size_t n)
+{
+    if (!data->streamed)
+        return;
+    size_t size = rbt_data_block_rows(data), block = first / size * size, end = first + n;
+    if (end / size == first / size && end < data->rows)
+        return;
+    block -= block > 0 ? size : 0; /* another thread may have been late in the block before */
+    rbt_data_release_rows(data, block, end - block);
+}
+
+size_t rbt_data_block_rows(const rbt_data *data)
+{
+    size_t bytes = data->rows * sizeof *data->start + data->nnz * (sizeof *data->index + sizeof *data->value);
+    size_t blocks = bytes / RBT_DATA_BLOCK_BYTES + 1, rows = data->rows / blocks;
+    return rows > 0 ? rows : 1;
 }
 
 /* ------------------------------------------------------------------------------------------------------- labels */
@@ -162,6 +193,7 @@ rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rb
         d.nnz += features;
         d.start[i + 1] = d.nnz;
         d.label[i] = data->label[rows[i]];
+        rbt_data_release_rows(data, rows[i], 1);
         if (d.weight != NULL)
             d.weight[i] = data->weight[rows[i]];
     }
@@ -180,6 +212,10 @@ rbt_err rbt_data_own(rbt_data *data, rbt_error *error)
     rbt_data copy = {0};
     if (data->mapping == NULL)
         return RBT_OK;
+    if (data->streamed)
+        return rbt_fail(error, RBT_E_UNSUPPORTED,
+                        "data that streams from the disk cannot be changed in memory, as --normalize demands; use "
+                        "--store memory or both");
     rbt_err err = rbt_data_join(data, 1, &copy, error);
     if (err != RBT_OK)
         return err;

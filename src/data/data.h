@@ -15,6 +15,9 @@
  * fit 32 bits. */
 #define RBT_DATA_INDEX_LIMIT UINT32_C(4294967295)
 
+/* Streamed data is worked on in blocks of rows of about this size. */
+#define RBT_DATA_BLOCK_BYTES (size_t)(2 * 1024 * 1024)
+
 /* Memory for that many rows and features; rows, cols, nnz and start[0] are set to 0 for the caller to fill in, the rest is
  * whatever was there. */
 rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error);
@@ -36,6 +39,17 @@ rbt_err rbt_data_parse_libsvm(const char *text, size_t bytes, const char *name, 
 
 /* Writes LIBSVM text that reads back as the same data. "-" is the standard output. A failure leaves no file. */
 rbt_err rbt_data_write_libsvm(const rbt_data *data, const char *path, rbt_error *error);
+
+/* The caller is through with rows first .. first + n - 1 for now. Data that streams from its mapping gives their memory
+ * back; they are read again when they are touched again, so that other threads may be at them. Other data stays. */
+void rbt_data_release_rows(const rbt_data *data, size_t first, size_t n);
+
+/* The same for who visits all rows from the first to the last, perhaps by several threads, some at a time, and has come
+ * through first .. first + n - 1: rows are released when a block of them is complete. */
+void rbt_data_release_passed(const rbt_data *data, size_t first, size_t n);
+
+/* How many rows at a time one works on so that little of a streamed data set is in memory: at least 1. */
+size_t rbt_data_block_rows(const rbt_data *data);
 
 /* How many of a row's features, counted from its first, have an index below `cols`. A model made for `cols` features
  * looks at these only: data it is applied to may know more features than it was trained on. */

@@ -16,6 +16,9 @@
 #include "base/mem.h"
 
 #define BUFFER_BYTES (256 * 1024)
+/* One touched page brings as many neighbours as the system holds together: 2 MiB at most. Released are all of them, else
+ * they would pile up (measured on Linux 6.18: 160 of 1000 MB stayed with 64 KiB, 12 with 2 MiB, at the same speed). */
+#define RELEASE_BYTES (uintptr_t)(2 * 1024 * 1024)
 
 /* -------------------------------------------------------------------------------------------------------- in */
 
@@ -90,6 +93,17 @@ void rbt_input_close(rbt_input *input)
     *input = (rbt_input){0};
 }
 
+void rbt_mapping_release(const void *mapping, size_t mapping_bytes, const void *at, size_t bytes)
+{
+    uintptr_t begin = (uintptr_t)mapping, end = begin + mapping_bytes;
+    uintptr_t from = (uintptr_t)at / RELEASE_BYTES * RELEASE_BYTES;
+    uintptr_t to = ((uintptr_t)at + bytes + RELEASE_BYTES - 1) / RELEASE_BYTES * RELEASE_BYTES;
+    from = from < begin ? begin : from;
+    to = to > end ? end : to;
+    if (from < to)
+        (void)madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
 /* ------------------------------------------------------------------------------------------------------- out */
 
 static rbt_err write_failed(const rbt_output *output, const char *what, int reason, rbt_error *error)
@@ -154,8 +168,8 @@ static rbt_err flush(rbt_output *output, rbt_error *error)
 
 rbt_err rbt_output_put(rbt_output *output, const void *bytes, size_t n, rbt_error *error)
 {
-    if (n == 0)
-        return RBT_OK; /* bytes may be NULL then */
+    if (n == 0) /* and perhaps no bytes at all */
+        return RBT_OK;
     if (n > BUFFER_BYTES - output->used) {
         rbt_err err = flush(output, error);
         if (err != RBT_OK)
@@ -166,6 +180,24 @@ rbt_err rbt_output_put(rbt_output *output, const void *bytes, size_t n, rbt_erro
     memcpy(output->buffer + output->used, bytes, n);
     output->used += n;
     return RBT_OK;
+}
+
+rbt_err rbt_output_flush(rbt_output *output, rbt_error *error)
+{
+    return flush(output, error);
+}
+
+rbt_err rbt_output_patch(rbt_output *output, size_t at, const void *bytes, size_t n, rbt_error *error)
+{
+    rbt_err err = flush(output, error);
+    for (size_t done = 0; err == RBT_OK && done < n;) {
+        ssize_t put = pwrite(output->fd, (const char *)bytes + done, n - done, (off_t)(at + done));
+        if (put >= 0)
+            done += (size_t)put;
+        else if (errno != EINTR)
+            err = write_failed(output, "cannot be written", errno, error);
+    }
+    return err;
 }
 
 /* Devices and pipes cannot be synchronised and say EINVAL: there is nothing to keep. */

@@ -24,6 +24,10 @@ typedef struct rbt_input {
 rbt_err rbt_input_open(const char *path, rbt_input *input, rbt_error *error);
 void rbt_input_close(rbt_input *input);
 
+/* Some bytes of a mapped file are not needed for now: they leave this process's memory, with what the system mapped
+ * around them. Touched again, they are read again. */
+void rbt_mapping_release(const void *mapping, size_t mapping_bytes, const void *at, size_t bytes);
+
 /* A file being written: into PATH.tmp-PID, renamed to PATH when complete. "-" is the standard output; that and whatever
  * exists and is no regular file (a device, a pipe) is written to directly. */
 typedef struct rbt_output {
@@ -43,6 +47,12 @@ rbt_err rbt_output_put(rbt_output *output, const void *bytes, size_t n, rbt_erro
 #define RBT_OUTPUT_PRINT_MAX 512
 rbt_err rbt_output_print(rbt_output *output, rbt_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Hands on what was put so far. */
+rbt_err rbt_output_flush(rbt_output *output, rbt_error *error);
+
+/* Overwrites bytes put before, in a regular file that is being made (a header that is known last). */
+rbt_err rbt_output_patch(rbt_output *output, size_t at, const void *bytes, size_t n, rbt_error *error);
 
 /* Ends the file: writes what is left, asks the disk to keep it when `durable`, puts it in place. On failure nothing is
  * left behind. Either way the output is gone afterwards. */

@@ -46,7 +46,8 @@ static void make_prototype(const rbt_images_options *o, size_t class, float *pix
         double x = (0.2 + 0.6 * rbt_rng_f64(&rng)) * side, y = (0.2 + 0.6 * rbt_rng_f64(&rng)) * side;
         double radius = (0.06 + 0.1 * rbt_rng_f64(&rng)) * side;
         for (size_t i = 0; i < o->side * o->side; i++) {
-            double dx = (double)(i % o->side) - x, dy = (double)(i / o->side) - y;
+            size_t column = i % o->side, line = i / o->side;
+            double dx = (double)column - x, dy = (double)line - y;
             double sum = (double)pixels[i] + 255 * rbt_exp(-(dx * dx + dy * dy) / (2 * radius * radius));
             pixels[i] = (float)(sum < 255 ? sum : 255);
         }

@@ -167,15 +167,34 @@ static rbt_err finish(rbt_data *d, const rbt_seen *seen, const char *name, rbt_e
     return RBT_OK;
 }
 
+static const rbt_row_format format = {
+    .row = "label index:value index:value ...", .separators = ":", .parse = parse_line};
+
 rbt_err rbt_libsvm_parse(const rbt_source *source, const rbt_reading *reading, rbt_data *data, rbt_error *error)
 {
-    static const rbt_row_format format = {
-        .row = "label index:value index:value ...", .separators = ":", .parse = parse_line};
     rbt_data d;
     rbt_seen seen;
     rbt_err err = rbt_source_parse(source, &format, reading, &d, &seen, error);
     if (err != RBT_OK)
         return err;
+    err = finish(&d, &seen, source->name, error);
+    if (err == RBT_OK)
+        *data = d;
+    else
+        rbt_data_deinit(&d);
+    return err;
+}
+
+rbt_err rbt_libsvm_parse_piece(const rbt_source *source, size_t line, const rbt_reading *reading, bool *zero_based,
+                               rbt_data *data, rbt_error *error)
+{
+    rbt_data d;
+    rbt_seen seen;
+    rbt_err err = rbt_source_parse_piece(source, line, &format, reading, &d, &seen, error);
+    if (err != RBT_OK)
+        return err;
+    *zero_based |= seen.zero_based;
+    seen.zero_based = *zero_based;
     err = finish(&d, &seen, source->name, error);
     if (err == RBT_OK)
         *data = d;

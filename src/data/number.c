@@ -210,13 +210,20 @@ static double half_step(float a)
     return half;
 }
 
-/* The fewest digits, 6 to 9, that read back as `a`, from 1e-4 to 1e9; 0 when none of them surely does. */
-static size_t print_short(bool minus, float a, char *out)
+/* The exponent of a's first digit, for 1e-4 <= a < 1e9. */
+static int leading_digit(double a)
 {
     static const double from[] = {1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8};
     int leading = -4; /* a >= 10^leading */
-    while (leading < 8 && (double)a >= from[leading + 4])
+    while (leading < 8 && a >= from[leading + 4])
         leading++;
+    return leading;
+}
+
+/* The fewest digits, 6 to 9, that read back as `a`, from 1e-4 to 1e9; 0 when none of them surely does. */
+static size_t print_short(bool minus, float a, char *out)
+{
+    int leading = leading_digit((double)a);
     double half = half_step(a);
     for (int precision = leading >= 6 ? leading + 1 : 6; precision <= 9; precision++) {
         int decimals = precision - 1 - leading;
@@ -232,6 +239,17 @@ static size_t print_short(bool minus, float a, char *out)
     return 0;
 }
 
+static size_t print_by_library(double value, char out[RBT_NUMBER_ROOM])
+{
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    RBT_ASSERT(c != (locale_t)0);
+    locale_t before = uselocale(c); /* of this thread only */
+    int n = snprintf(out, RBT_NUMBER_ROOM, "%.9g", value);
+    (void)uselocale(before);
+    freelocale(c);
+    return (size_t)n;
+}
+
 size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM])
 {
     bool minus = value < 0;
@@ -241,11 +259,14 @@ size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM])
     size_t length = a >= 1e-4F && a < 1e9F ? print_short(minus, a, out) : 0;
     if (length > 0)
         return length;
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    RBT_ASSERT(c != (locale_t)0);
-    locale_t before = uselocale(c); /* of this thread only */
-    int n = snprintf(out, RBT_NUMBER_ROOM, "%.9g", (double)value);
-    (void)uselocale(before);
-    freelocale(c);
-    return (size_t)n;
+    return print_by_library((double)value, out);
+}
+
+size_t rbt_number_print_rounded(double value, char out[RBT_NUMBER_ROOM])
+{
+    double a = fabs(value);
+    if (!(a >= 1e-4 && a < 1e8))
+        return a == 0 ? print_decimal(false, 0, 0, out) : print_by_library(value, out);
+    int decimals = 8 - leading_digit(a);
+    return print_decimal(value < 0, (uint32_t)(a * power_of_ten[decimals] + 0.5), decimals, out);
 }

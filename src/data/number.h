@@ -21,6 +21,9 @@ const char *rbt_number_parse(const char *at, const char *end, float *value);
 /* Prints a finite float in few digits (6 to 9) that parse back to it; returns the length. */
 size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM]);
 
+/* Prints a number with 9 significant digits, without trailing zeros, like printf's %.9g; returns the length. */
+size_t rbt_number_print_rounded(double value, char out[RBT_NUMBER_ROOM]);
+
 /* Prints a whole number, up to 20 digits and no terminating zero; returns the length. */
 size_t rbt_number_print_count(uint64_t count, char *out);
 

@@ -2,8 +2,6 @@
  * test_reading.c and tests/cli/test_formats.sh. */
 #include "data/read.h"
 
-#include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +14,7 @@
 #include "data/data.h"
 #include "data/idx.h"
 #include "data/libsvm.h"
+#include "data/paths.h"
 #include "data/unpack.h"
 #include "data/vw.h"
 
@@ -24,7 +23,7 @@
 /* The files a path stands for, in the order they are read. */
 typedef struct files {
     RBT_ARRAY(rbt_input) inputs;
-    glob_t matches; /* whose names the inputs use */
+    rbt_paths paths; /* whose names the inputs use */
 } files;
 
 static void close_files(files *f)
@@ -32,7 +31,7 @@ static void close_files(files *f)
     for (size_t i = 0; i < f->inputs.count; i++)
         rbt_input_close(&f->inputs.at[i]);
     rbt_array_free(&f->inputs);
-    globfree(&f->matches);
+    rbt_paths_free(&f->paths);
 }
 
 static rbt_err open_file(files *f, const char *path, rbt_error *error)
@@ -45,48 +44,34 @@ static rbt_err open_file(files *f, const char *path, rbt_error *error)
     return rbt_input_unpack(&f->inputs.at[f->inputs.count - 1], error);
 }
 
-/* glob(3) itself sorts as the locale says; the order of rows must not depend on that. */
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static rbt_err open_matches(files *f, const char *pattern, rbt_error *error)
-{
-    errno = 0;
-    int status = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, &f->matches);
-    if (status == GLOB_NOMATCH)
-        return rbt_fail(error, RBT_E_IO, "%s: no file matches; check the pattern and the folder", pattern);
-    if (status != 0)
-        return rbt_fail(error, status == GLOB_NOSPACE ? RBT_E_MEMORY : RBT_E_IO, "%s: cannot be searched for: %s",
-                        pattern, status == GLOB_NOSPACE ? "not enough memory" : strerror(errno));
-    qsort(f->matches.gl_pathv, f->matches.gl_pathc, sizeof *f->matches.gl_pathv, by_bytes);
-    rbt_err err = RBT_OK;
-    for (size_t i = 0; err == RBT_OK && i < f->matches.gl_pathc; i++)
-        err = open_file(f, f->matches.gl_pathv[i], error);
-    return err;
-}
-
 bool rbt_data_is_pattern(const char *path)
 {
     return strpbrk(path, "*?[") != NULL && access(path, F_OK) != 0;
 }
 
+rbt_err rbt_reading_fits(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error)
+{
+    if ((kind != RBT_KIND_LIBSVM && kind != RBT_KIND_VW) || (reading->label == NULL && reading->weight == NULL))
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--%s makes no sense for %s, which is %s text and has its %s in its rows; leave it out",
+                    reading->label != NULL ? "label" : "weight", name, kind == RBT_KIND_VW ? "Vowpal Wabbit" : "LIBSVM",
+                    reading->label != NULL ? "labels" : "weights");
+}
+
 static rbt_err parse_texts(const files *f, rbt_kind kind, const char *name, const rbt_reading *reading, rbt_data *data,
                            rbt_error *error)
 {
-    if (kind != RBT_KIND_CSV && (reading->label != NULL || reading->weight != NULL))
-        return rbt_fail(
-            error, RBT_E_USAGE, "--%s makes no sense for %s, which is %s text and has its %s in its rows; leave it out",
-            reading->label != NULL ? "label" : "weight", name, kind == RBT_KIND_VW ? "Vowpal Wabbit" : "LIBSVM",
-            reading->label != NULL ? "labels" : "weights");
+    rbt_err err = rbt_reading_fits(reading, kind, name, error);
+    if (err != RBT_OK)
+        return err;
     rbt_text *texts = rbt_alloc(f->inputs.count, sizeof *texts);
     for (size_t i = 0; i < f->inputs.count; i++)
         texts[i] = (rbt_text){f->inputs.at[i].name, f->inputs.at[i].bytes, f->inputs.at[i].n, f->inputs.at[i].mapped};
     const rbt_source source = {texts, f->inputs.count, name, rbt_cut_default()};
-    rbt_err err = kind == RBT_KIND_CSV  ? rbt_csv_parse(&source, reading, data, error)
-                  : kind == RBT_KIND_VW ? rbt_vw_parse(&source, reading, data, error)
-                                        : rbt_libsvm_parse(&source, reading, data, error);
+    err = kind == RBT_KIND_CSV  ? rbt_csv_parse(&source, reading, data, error)
+          : kind == RBT_KIND_VW ? rbt_vw_parse(&source, reading, data, error)
+                                : rbt_libsvm_parse(&source, reading, data, error);
     rbt_free(texts);
     return err;
 }
@@ -156,8 +141,7 @@ static rbt_err read_images(const files *f, const char *name, const rbt_reading *
 
 static const char *const kind_names[] = {"auto", "libsvm", "vw", "csv", "idx", "cache"};
 
-/* What was asked for, and whether there is such a thing. */
-static rbt_err check_reading(const rbt_reading *reading, rbt_kind *kind, rbt_error *error)
+rbt_err rbt_reading_kind(const rbt_reading *reading, rbt_kind *kind, rbt_error *error)
 {
     *kind = RBT_KIND_AUTO;
     if (reading->bits > RBT_BITS_LIMIT)
@@ -198,7 +182,7 @@ static rbt_err kind_of_files(const files *f, const char *name, rbt_kind *kind, r
 static rbt_err read_files(files *f, const char *name, const rbt_reading *reading, rbt_data *data, rbt_error *error)
 {
     rbt_kind kind;
-    rbt_err err = check_reading(reading, &kind, error);
+    rbt_err err = rbt_reading_kind(reading, &kind, error);
     if (err == RBT_OK && kind == RBT_KIND_AUTO)
         err = kind_of_files(f, name, &kind, error);
     if (err != RBT_OK)
@@ -227,7 +211,9 @@ rbt_err rbt_data_take(rbt_input *input, const rbt_reading *reading, rbt_data *da
 rbt_err rbt_data_read_as(const char *path, const rbt_reading *reading, rbt_data *data, rbt_error *error)
 {
     files f = {0};
-    rbt_err err = rbt_data_is_pattern(path) ? open_matches(&f, path, error) : open_file(&f, path, error);
+    rbt_err err = rbt_paths_list(path, &f.paths, error);
+    for (size_t i = 0; err == RBT_OK && i < f.paths.count; i++)
+        err = open_file(&f, f.paths.at[i], error);
     if (err == RBT_OK)
         err = read_files(&f, f.inputs.count == 1 ? f.inputs.at[0].name : path, reading, data, error);
     close_files(&f);

@@ -28,6 +28,12 @@ typedef enum rbt_kind {
     RBT_KIND_CACHE
 } rbt_kind;
 
+/* What was asked for, and whether there is such a thing; RBT_KIND_AUTO: nothing. */
+rbt_err rbt_reading_kind(const rbt_reading *reading, rbt_kind *kind, rbt_error *error);
+
+/* Refuses what makes no sense for text of that kind. */
+rbt_err rbt_reading_fits(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error);
+
 /* What an unpacked file holds: by its first bytes, then by its name, then by its first line. LIBSVM when nothing tells. */
 rbt_kind rbt_kind_of(const rbt_input *input);
 

@@ -59,6 +59,7 @@ static rbt_err fill(const rbt_scaling *scaling, rbt_data *data, rbt_error *error
     err = rbt_data_alloc(data->rows, data->rows * cols, &full, error);
     if (err != RBT_OK)
         return err;
+    RBT_ASSERT(full.index != NULL && full.value != NULL);
     for (size_t r = 0; r < data->rows; r++) {
         float *value = full.value + r * cols;
         uint32_t *index = full.index + r * cols;

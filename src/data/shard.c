@@ -1,12 +1,18 @@
 /* Shards: which rows belong to which worker. Contract in shard.h; proved by tests/unit/test_shard.c.
  *
- * The rows are shuffled once (Fisher-Yates) and the list is cut: the first rows % workers shards get one row more.
+ * The rows are shuffled once (Fisher-Yates), or the blocks and then the rows of each, and the list is cut: the first
+ * rows % workers shards get one row more.
  */
 #include "data/shard.h"
+
+#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/data.h"
+
+#define BLOCKS_PER_WORKER 16 /* so that a worker's rows come from many places of a small file, too */
 
 static rbt_err check(const rbt_data *data, uint32_t workers, rbt_error *error)
 {
@@ -23,6 +29,33 @@ static rbt_err check(const rbt_data *data, uint32_t workers, rbt_error *error)
     return RBT_OK;
 }
 
+static size_t block_rows_of(const rbt_data *data, uint32_t workers)
+{
+    size_t rows = rbt_data_block_rows(data), even = data->rows / workers / BLOCKS_PER_WORKER;
+    return even == 0 ? 1 : even < rows ? even : rows;
+}
+
+/* The blocks in random order, each with its rows in random order. */
+static bool order_in_blocks(rbt_shards *s, size_t rows, rbt_rng *rng)
+{
+    size_t blocks = (rows + s->block_rows - 1) / s->block_rows, next = 0;
+    uint32_t *block = rbt_try_alloc(blocks, sizeof *block);
+    if (block == NULL)
+        return false;
+    for (size_t b = 0; b < blocks; b++)
+        block[b] = (uint32_t)b;
+    rbt_rng_shuffle_u32(rng, block, blocks);
+    for (size_t b = 0; b < blocks; b++) {
+        size_t first = block[b] * s->block_rows, n = rows - first < s->block_rows ? rows - first : s->block_rows;
+        for (size_t i = 0; i < n; i++)
+            s->order[next + i] = (uint32_t)(first + i);
+        rbt_rng_shuffle_u32(rng, s->order + next, n);
+        next += n;
+    }
+    rbt_free(block);
+    return true;
+}
+
 rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error)
 {
     rbt_err err = check(data, workers, error);
@@ -33,27 +66,76 @@ rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed,
         .shard = rbt_try_alloc(workers, sizeof *s.shard),
         .order = rbt_try_alloc(data->rows, sizeof *s.order),
     };
-    if (s.shard == NULL || s.order == NULL) {
+    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_SHUFFLE, 0);
+    if (data->streamed)
+        s.block_rows = block_rows_of(data, workers);
+    bool room = s.shard != NULL && s.order != NULL;
+    if (!room || (data->streamed && !order_in_blocks(&s, data->rows, &rng))) {
         rbt_shards_destroy(&s);
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory to deal %zu rows to %u workers; use fewer rows",
                         data->rows, workers);
     }
-    for (size_t i = 0; i < data->rows; i++)
-        s.order[i] = (uint32_t)i;
-    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_SHUFFLE, 0);
-    rbt_rng_shuffle_u32(&rng, s.order, data->rows);
+    if (!data->streamed) {
+        for (size_t i = 0; i < data->rows; i++)
+            s.order[i] = (uint32_t)i;
+        rbt_rng_shuffle_u32(&rng, s.order, data->rows);
+    }
 
     uint32_t *next = s.order;
     for (uint32_t w = 0; w < workers; w++) {
         rbt_shard *shard = &s.shard[w];
         shard->rows = next;
         shard->n = data->rows / workers + (w < data->rows % workers);
-        for (size_t i = 0; i < shard->n; i++)
+        for (size_t i = 0; i < shard->n; i++) {
             shard->nnz += data->start[shard->rows[i] + (size_t)1] - data->start[shard->rows[i]];
+            rbt_shards_release(&s, data, shard->rows, shard->n, i, 1);
+        }
         next += shard->n;
     }
     *out = s;
     return RBT_OK;
+}
+
+size_t rbt_shards_together(const rbt_shards *shards, const uint32_t *rows, size_t n)
+{
+    size_t size = shards->block_rows, i = 1;
+    if (size == 0 || n == 0)
+        return n;
+    while (i < n && rows[i] / size == rows[0] / size)
+        i++;
+    return i;
+}
+
+void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, const uint32_t *rows, size_t total,
+                        size_t first, size_t n)
+{
+    size_t size = shards->block_rows;
+    for (size_t i = first; size > 0 && i < first + n; i++) {
+        size_t block = rows[i] / size * size, left = data->rows - block;
+        if (i + 1 == total || rows[i + 1] / size * size != block)
+            rbt_data_release_rows(data, block, left < size ? left : size);
+    }
+}
+
+void rbt_shards_shuffle(const rbt_shards *shards, uint32_t worker, rbt_rng *rng, uint32_t *order)
+{
+    const rbt_shard *shard = &shards->shard[worker];
+    RBT_ARRAY(uint32_t) runs = {0}; /* where each block begins among the worker's rows */
+    if (shards->block_rows == 0) {
+        rbt_rng_shuffle_u32(rng, order, shard->n);
+        return;
+    }
+    for (size_t at = 0; at < shard->n; at += rbt_shards_together(shards, shard->rows + at, shard->n - at))
+        rbt_array_push(&runs, (uint32_t)at);
+    rbt_rng_shuffle_u32(rng, runs.at, runs.count);
+    for (size_t i = 0; i < runs.count; i++) {
+        const uint32_t *rows = shard->rows + runs.at[i];
+        size_t n = rbt_shards_together(shards, rows, shard->n - runs.at[i]);
+        memcpy(order, rows, n * sizeof *order);
+        rbt_rng_shuffle_u32(rng, order, n);
+        order += n;
+    }
+    rbt_array_free(&runs);
 }
 
 void rbt_shards_destroy(rbt_shards *shards)

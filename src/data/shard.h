@@ -3,10 +3,14 @@
  * Called by the job once, before the workers start. Always holds: every row is in exactly one shard, the sizes differ
  * by at most one row, no shard is empty, and the whole is a function of (rows, workers, seed). The order within a shard
  * is random, so a mini-batch is a consecutive piece of it. Proved by tests/unit/test_shard.c.
+ *
+ * Streamed data (data.h) is dealt in blocks of consecutive rows instead: the blocks in random order, the rows in random
+ * order within their block. A worker then reads the file block after block, and gives each back when it is through.
  */
 #ifndef RBT_DATA_SHARD_H
 #define RBT_DATA_SHARD_H
 
+#include "base/rng.h"
 #include "rubato.h"
 
 typedef struct rbt_shard {
@@ -17,12 +21,24 @@ typedef struct rbt_shard {
 
 typedef struct rbt_shards {
     uint32_t workers;
-    rbt_shard *shard; /* one per worker */
-    uint32_t *order;  /* all rows, shard after shard */
+    rbt_shard *shard;  /* one per worker */
+    uint32_t *order;   /* all rows, shard after shard */
+    size_t block_rows; /* rows of a block; 0: not in blocks */
 } rbt_shards;
 
 /* Deals the rows out. More workers than rows is RBT_E_USAGE, more than 2^32 - 1 rows is RBT_E_LIMIT. */
 rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error);
+
+/* A new random order of a worker's rows: `order` holds the last one. */
+void rbt_shards_shuffle(const rbt_shards *shards, uint32_t worker, rbt_rng *rng, uint32_t *order);
+
+/* How many of the n rows, from the first one on, lie in one block: all of them when there are no blocks. */
+size_t rbt_shards_together(const rbt_shards *shards, const uint32_t *rows, size_t n);
+
+/* The rows first .. first + n - 1 of a list in an order of the above have been visited: the blocks that are left are
+ * released. `total` is the list's length. */
+void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, const uint32_t *rows, size_t total,
+                        size_t first, size_t n);
 void rbt_shards_destroy(rbt_shards *shards);
 
 #endif

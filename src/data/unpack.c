@@ -1,7 +1,7 @@
-/* Compressed files. Contract in unpack.h; proved by tests/unit/test_unpack.c.
+/* Compressed files. Contract in unpack.h; proved by tests/unit/test_unpack.c and test_stream.c.
  *
- * The text is unpacked whole: the reader wants to look at it twice (counting, then parsing), and in parallel.
- * RBT_HAVE_ZLIB and RBT_HAVE_ZSTD come from CMakeLists.txt.
+ * rbt_input_unpack unpacks the text whole: the reader wants to look at it twice (counting, then parsing), and in
+ * parallel. RBT_HAVE_ZLIB and RBT_HAVE_ZSTD come from CMakeLists.txt.
  */
 #include "data/unpack.h"
 
@@ -20,24 +20,186 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#define ROOM_LEAST       (size_t)(64 * 1024)
+#define GZIP_WINDOW_BITS (15 + 16) /* the largest window; gzip's head and tail are wanted */
+
+struct rbt_unpacker {
+    const char *name;
+    size_t taken; /* compressed bytes so far */
+    bool whole;   /* a member or frame has ended, and nothing has been taken since */
+#ifdef RBT_HAVE_ZLIB
+    z_stream gzip;
+#endif
+#ifdef RBT_HAVE_ZSTD
+    ZSTD_DStream *zstd; /* NULL: it is gzip */
+#endif
+};
+
 static bool begins_with(const char *bytes, size_t n, const char *magic, size_t magic_bytes)
 {
     return n >= magic_bytes && memcmp(bytes, magic, magic_bytes) == 0;
 }
 
+static bool is_gzip(const void *bytes, size_t n)
+{
+    return begins_with(bytes, n, "\x1f\x8b", 2);
+}
+
+static bool is_zstd(const void *bytes, size_t n)
+{
+    return begins_with(bytes, n, "\x28\xb5\x2f\xfd", RBT_UNPACK_MAGIC_BYTES);
+}
+
+bool rbt_unpack_recognise(const void *bytes, size_t n)
+{
+    return is_gzip(bytes, n) || is_zstd(bytes, n);
+}
+
 #if !defined RBT_HAVE_ZLIB || !defined RBT_HAVE_ZSTD
-static rbt_err absent(const rbt_input *input, const char *feature, const char *package, const char *tool,
-                      rbt_error *error)
+static rbt_err absent(const char *name, const char *feature, const char *package, const char *tool, rbt_error *error)
 {
     return rbt_fail(error, RBT_E_UNSUPPORTED,
                     "%s: is compressed with %s, which this build lacks; unpack it with %s, or build Rubato where %s is "
                     "installed",
-                    input->name, feature, tool, package);
+                    name, feature, tool, package);
 }
 #endif
 
+static rbt_err no_room(const char *name, size_t so_far, rbt_error *error)
+{
+    return rbt_fail(
+        error, RBT_E_MEMORY,
+        "%s: not enough memory to unpack it (%zu bytes so far); split it into several files, or use a larger "
+        "machine",
+        name, so_far);
+}
+
+/* ------------------------------------------------------------------------------------------------ step by step */
+
 #if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
-#define ROOM_LEAST (size_t)(64 * 1024)
+static rbt_err damaged(const rbt_unpacker *u, const char *reason, rbt_error *error)
+{
+    return rbt_fail(error, RBT_E_DATA, "%s: the compressed file is damaged near byte %zu (%s); copy it again", u->name,
+                    u->taken, reason);
+}
+#endif
+
+#ifdef RBT_HAVE_ZLIB
+static size_t at_most_uint(size_t n)
+{
+    return n < UINT_MAX ? n : UINT_MAX;
+}
+
+static rbt_err step_gzip(rbt_unpacker *u, const char *bytes, size_t n, size_t *taken, char *out, size_t room,
+                         size_t *given, rbt_error *error)
+{
+    size_t give = at_most_uint(n), take = at_most_uint(room);
+    if (u->whole && n > 0) {
+        if (bytes[0] != '\x1f')
+            return damaged(u, "something else follows the compressed text", error);
+        (void)inflateReset(&u->gzip);
+        u->whole = false;
+    }
+    if (u->whole)
+        return RBT_OK;
+    u->gzip.next_in = (const Bytef *)bytes;
+    u->gzip.avail_in = (uInt)give;
+    u->gzip.next_out = (Bytef *)out;
+    u->gzip.avail_out = (uInt)take;
+    int status = inflate(&u->gzip, Z_NO_FLUSH);
+    *taken = give - u->gzip.avail_in;
+    *given = take - u->gzip.avail_out;
+    u->taken += *taken;
+    u->whole = status == Z_STREAM_END;
+    if (status == Z_MEM_ERROR)
+        return no_room(u->name, u->taken, error);
+    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) /* the last: nothing could be done */
+        return damaged(u, u->gzip.msg != NULL ? u->gzip.msg : "not gzip", error);
+    return RBT_OK;
+}
+#endif
+
+#ifdef RBT_HAVE_ZSTD
+static rbt_err step_zstd(rbt_unpacker *u, const char *bytes, size_t n, size_t *taken, char *out, size_t room,
+                         size_t *given, rbt_error *error)
+{
+    ZSTD_inBuffer in = {bytes, n, 0};
+    ZSTD_outBuffer to = {out, room, 0};
+    if (u->whole && n == 0)
+        return RBT_OK;
+    size_t left = ZSTD_decompressStream(u->zstd, &to, &in);
+    *taken = in.pos;
+    *given = to.pos;
+    u->taken += in.pos;
+    u->whole = left == 0;
+    return ZSTD_isError(left) ? damaged(u, ZSTD_getErrorName(left), error) : RBT_OK;
+}
+#endif
+
+rbt_err rbt_unpacker_create(const char *name, const void *bytes, size_t n, rbt_unpacker **out, rbt_error *error)
+{
+    rbt_unpacker *u = rbt_alloc(1, sizeof *u);
+    rbt_err err = RBT_OK;
+    u->name = name;
+#ifdef RBT_HAVE_ZLIB
+    if (is_gzip(bytes, n) && inflateInit2(&u->gzip, GZIP_WINDOW_BITS) != Z_OK)
+        err = no_room(name, 0, error);
+#else
+    if (is_gzip(bytes, n))
+        err = absent(name, "gzip", "zlib (Debian: zlib1g-dev)", "gunzip", error);
+#endif
+#ifdef RBT_HAVE_ZSTD
+    if (is_zstd(bytes, n) && (u->zstd = ZSTD_createDStream()) == NULL)
+        err = no_room(name, 0, error);
+#else
+    if (is_zstd(bytes, n))
+        err = absent(name, "Zstandard", "libzstd (Debian: libzstd-dev)", "zstd -d", error);
+#endif
+    if (err == RBT_OK)
+        *out = u;
+    else
+        rbt_free(u);
+    return err;
+}
+
+void rbt_unpacker_destroy(rbt_unpacker *unpacker)
+{
+    if (unpacker == NULL)
+        return;
+#ifdef RBT_HAVE_ZSTD
+    (void)ZSTD_freeDStream(unpacker->zstd);
+#endif
+#ifdef RBT_HAVE_ZLIB
+    (void)inflateEnd(&unpacker->gzip); /* of one that was never begun: refused, and nothing happens */
+#endif
+    rbt_free(unpacker);
+}
+
+rbt_err rbt_unpacker_step(rbt_unpacker *unpacker, const char *bytes, size_t n, size_t *taken, char *out, size_t room,
+                          size_t *given, rbt_error *error)
+{
+    *taken = *given = 0;
+#ifdef RBT_HAVE_ZSTD
+    if (unpacker->zstd != NULL)
+        return step_zstd(unpacker, bytes, n, taken, out, room, given, error);
+#endif
+#ifdef RBT_HAVE_ZLIB
+    return step_gzip(unpacker, bytes, n, taken, out, room, given, error);
+#else
+    (void)bytes, (void)n, (void)out, (void)room;
+    return rbt_fail(error, RBT_E_UNSUPPORTED, "%s: is compressed with something this build lacks", unpacker->name);
+#endif
+}
+
+rbt_err rbt_unpacker_end(const rbt_unpacker *unpacker, rbt_error *error)
+{
+    if (unpacker->whole)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_DATA, "%s: the compressed file is cut short at byte %zu; copy it again",
+                    unpacker->name, unpacker->taken);
+}
+
+/* ----------------------------------------------------------------------------------------------------- a whole */
 
 /* What has been unpacked so far. */
 typedef struct growing {
@@ -62,130 +224,33 @@ static bool make_room(growing *out, const rbt_input *input)
     return true;
 }
 
-static rbt_err no_room(const rbt_input *input, const growing *out, rbt_error *error)
+static rbt_err unpack_whole(rbt_unpacker *u, const rbt_input *input, growing *out, rbt_error *error)
 {
-    return rbt_fail(
-        error, RBT_E_MEMORY,
-        "%s: not enough memory to unpack it (%zu bytes so far); split it into several files, or use a larger "
-        "machine",
-        input->name, out->n);
-}
-
-static rbt_err cut_short(const rbt_input *input, rbt_error *error)
-{
-    return rbt_fail(error, RBT_E_DATA, "%s: the compressed file is cut short at byte %zu; copy it again", input->name,
-                    input->n);
-}
-
-static rbt_err damaged(const rbt_input *input, size_t at, const char *reason, rbt_error *error)
-{
-    return rbt_fail(error, RBT_E_DATA, "%s: the compressed file is damaged near byte %zu (%s); copy it again",
-                    input->name, at, reason);
-}
-#endif
-
-#ifdef RBT_HAVE_ZLIB
-#define GZIP_WINDOW_BITS (15 + 16) /* the largest window; gzip's head and tail are wanted */
-
-static size_t at_most_uint(size_t n)
-{
-    return n < UINT_MAX ? n : UINT_MAX;
-}
-
-/* Steps until the end of the last member. */
-static rbt_err unpack_members(z_stream *stream, const rbt_input *input, growing *out, rbt_error *error)
-{
-    size_t done = 0; /* compressed bytes */
-    for (;;) {
+    size_t done = 0, taken = 0, given = 1;
+    while (done < input->n || given > 0) {
         if (!make_room(out, input))
-            return no_room(input, out, error);
-        size_t give = at_most_uint(input->n - done), take = at_most_uint(out->room - out->n);
-        stream->next_in = (const Bytef *)(input->bytes + done);
-        stream->avail_in = (uInt)give;
-        stream->next_out = (Bytef *)(out->bytes + out->n);
-        stream->avail_out = (uInt)take;
-        int status = inflate(stream, Z_NO_FLUSH);
-        done += give - stream->avail_in;
-        out->n += take - stream->avail_out;
-        if (status == Z_STREAM_END) {
-            if (done == input->n)
-                return RBT_OK;
-            if (!begins_with(input->bytes + done, input->n - done, "\x1f\x8b", 2))
-                return damaged(input, done, "something else follows the compressed text", error);
-            (void)inflateReset(stream);
-        } else if (status == Z_BUF_ERROR || (status == Z_OK && done == input->n && stream->avail_out > 0)) {
-            return cut_short(input, error);
-        } else if (status == Z_MEM_ERROR) {
-            return no_room(input, out, error);
-        } else if (status != Z_OK) {
-            return damaged(input, done, stream->msg != NULL ? stream->msg : "not gzip", error);
-        }
+            return no_room(input->name, out->n, error);
+        rbt_err err = rbt_unpacker_step(u, input->bytes + done, input->n - done, &taken, out->bytes + out->n,
+                                        out->room - out->n, &given, error);
+        if (err != RBT_OK)
+            return err;
+        done += taken;
+        out->n += given;
     }
+    return rbt_unpacker_end(u, error);
 }
-
-static rbt_err unpack_gzip(const rbt_input *input, growing *out, rbt_error *error)
-{
-    z_stream stream = {0};
-    if (inflateInit2(&stream, GZIP_WINDOW_BITS) != Z_OK)
-        return no_room(input, out, error);
-    rbt_err err = unpack_members(&stream, input, out, error);
-    (void)inflateEnd(&stream);
-    return err;
-}
-#endif
-
-#ifdef RBT_HAVE_ZSTD
-static rbt_err unpack_zstd(const rbt_input *input, growing *out, rbt_error *error)
-{
-    ZSTD_DStream *stream = ZSTD_createDStream();
-    ZSTD_inBuffer in = {input->bytes, input->n, 0};
-    rbt_err err = stream != NULL ? RBT_OK : no_room(input, out, error);
-    size_t left = 1; /* 0: at the end of a frame */
-    while (err == RBT_OK && (in.pos < in.size || left != 0)) {
-        if (!make_room(out, input)) {
-            err = no_room(input, out, error);
-            break;
-        }
-        ZSTD_outBuffer to = {out->bytes, out->room, out->n};
-        size_t before = in.pos;
-        left = ZSTD_decompressStream(stream, &to, &in);
-        bool moved = to.pos > out->n || in.pos > before;
-        out->n = to.pos;
-        if (ZSTD_isError(left))
-            err = damaged(input, in.pos, ZSTD_getErrorName(left), error);
-        else if (left != 0 && in.pos == in.size && (!moved || out->n < out->room))
-            err = cut_short(input, error);
-    }
-    (void)ZSTD_freeDStream(stream);
-    return err;
-}
-#endif
 
 rbt_err rbt_input_unpack(rbt_input *input, rbt_error *error)
 {
-    bool gzip = begins_with(input->bytes, input->n, "\x1f\x8b", 2);
-    bool zstd = begins_with(input->bytes, input->n, "\x28\xb5\x2f\xfd", 4);
-    if (!gzip && !zstd)
-        return RBT_OK;
-#ifndef RBT_HAVE_ZLIB
-    if (gzip)
-        return absent(input, "gzip", "zlib (Debian: zlib1g-dev)", "gunzip", error);
-#endif
-#ifndef RBT_HAVE_ZSTD
-    if (zstd)
-        return absent(input, "Zstandard", "libzstd (Debian: libzstd-dev)", "zstd -d", error);
-#endif
-#if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
+    rbt_unpacker *u = NULL;
     growing out = {0};
-    rbt_err err = RBT_OK;
-#ifdef RBT_HAVE_ZLIB
-    if (gzip)
-        err = unpack_gzip(input, &out, error);
-#endif
-#ifdef RBT_HAVE_ZSTD
-    if (zstd)
-        err = unpack_zstd(input, &out, error);
-#endif
+    if (!rbt_unpack_recognise(input->bytes, input->n))
+        return RBT_OK;
+    rbt_err err = rbt_unpacker_create(input->name, input->bytes, input->n, &u, error);
+    if (err != RBT_OK)
+        return err;
+    err = unpack_whole(u, input, &out, error);
+    rbt_unpacker_destroy(u);
     if (err != RBT_OK) {
         rbt_free(out.bytes);
         return err;
@@ -193,6 +258,5 @@ rbt_err rbt_input_unpack(rbt_input *input, rbt_error *error)
     rbt_input unpacked = {.name = input->name, .bytes = out.bytes, .n = out.n};
     rbt_input_close(input);
     *input = unpacked;
-#endif
     return RBT_OK;
 }

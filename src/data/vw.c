@@ -268,7 +268,9 @@ static rbt_err parse_line(rbt_reader *r)
     return RBT_OK;
 }
 
-rbt_err rbt_vw_parse(const rbt_source *source, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+/* `first_line` 0: whole texts. */
+static rbt_err parse(const rbt_source *source, size_t first_line, const rbt_reading *reading, rbt_data *data,
+                     rbt_error *error)
 {
     uint32_t bits = reading->bits != 0 ? reading->bits : RBT_BITS_DEFAULT;
     const vw_context context = {.mask = (UINT64_C(1) << bits) - 1, .unlabelled = reading->unlabelled};
@@ -279,7 +281,8 @@ rbt_err rbt_vw_parse(const rbt_source *source, const rbt_reading *reading, rbt_d
                                    .parse = parse_line};
     rbt_data d;
     rbt_seen seen;
-    rbt_err err = rbt_source_parse(source, &format, reading, &d, &seen, error);
+    rbt_err err = first_line == 0 ? rbt_source_parse(source, &format, reading, &d, &seen, error)
+                                  : rbt_source_parse_piece(source, first_line, &format, reading, &d, &seen, error);
     if (err != RBT_OK)
         return err;
     d.cols = (size_t)1 << bits;
@@ -289,4 +292,15 @@ rbt_err rbt_vw_parse(const rbt_source *source, const rbt_reading *reading, rbt_d
     }
     *data = d;
     return RBT_OK;
+}
+
+rbt_err rbt_vw_parse(const rbt_source *source, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+{
+    return parse(source, 0, reading, data, error);
+}
+
+rbt_err rbt_vw_parse_piece(const rbt_source *source, size_t first_line, const rbt_reading *reading, rbt_data *data,
+                           rbt_error *error)
+{
+    return parse(source, first_line, reading, data, error);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/data.h"
 #include "math/kernels.h"
 
 /* Batches of one row, and a server that adds updates: steps that cost a row's non-zeros. */
@@ -185,12 +186,35 @@ static double walk_clock(const rbt_training *training, const rbt_shard *shard, u
         size_t at = (size_t)((first + done) % shard->n);
         size_t n = steps - done < shard->n - at ? (size_t)(steps - done) : shard->n - at;
 
+        n = rbt_shards_together(training->shards, shard->rows + at, n);
         rbt_walker_rows(walker, shard->rows + at, n, n);
+        rbt_shards_release(training->shards, training->data, shard->rows, shard->n, at, n);
         done += n;
     }
     for (size_t i = 0; i < training->n; i++)
         s->u[i] = s->w[i] - s->u[i];
     return walker->loss;
+}
+
+/* The gradient of a batch, summed; of streamed data piece by piece, so that a large batch needs not be in memory. */
+static double batch_gradient(const rbt_training *training, uint32_t worker, size_t first, size_t n,
+                             rbt_scratch *scratch, uint64_t *nonzeros)
+{
+    const rbt_shards *shards = training->shards;
+    const rbt_data *data = training->data;
+    size_t piece = shards->block_rows > 0 ? shards->block_rows : n;
+    double loss = 0;
+
+    for (size_t at = first; at < first + n; at += piece) {
+        size_t count = first + n - at < piece ? first + n - at : piece;
+        const uint32_t *rows = shards->shard[worker].rows + at;
+
+        loss += training->model->gradient(&training->shape, data, rows, count, scratch->w, scratch->g);
+        for (size_t i = 0; i < count; i++)
+            *nonzeros += data->start[rows[i] + 1] - data->start[rows[i]];
+        rbt_shards_release(shards, data, shards->shard[worker].rows, shards->shard[worker].n, at, count);
+    }
+    return loss;
 }
 
 rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker, uint64_t clock, rbt_scratch *scratch)
@@ -213,13 +237,10 @@ rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker,
     for (uint64_t k = 0; k < plan.per_clock; k++) {
         size_t first = (size_t)((clock * plan.per_clock + k) % plan.batches) * plan.batch;
         size_t n = shard->n - first < plan.batch ? shard->n - first : plan.batch;
-        const uint32_t *rows = shard->rows + first;
 
-        work.loss += training->model->gradient(&training->shape, training->data, rows, n, scratch->w, scratch->g);
+        work.loss += batch_gradient(training, worker, first, n, scratch, &work.nonzeros);
         apply_batch(training, n, rate, plan.per_clock, scratch);
         work.samples += n;
-        for (size_t i = 0; i < n; i++)
-            work.nonzeros += training->data->start[rows[i] + 1] - training->data->start[rows[i]];
     }
     return work;
 }
@@ -317,9 +338,25 @@ rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_erro
     return err;
 }
 
+/* The sum of the losses; streamed data is given back as it has been visited. */
+static double sum_of_losses(const rbt_training *training, const float *w)
+{
+    const rbt_data *data = training->data;
+    size_t block = data->streamed ? rbt_data_block_rows(data) : data->rows;
+    double loss = 0;
+
+    for (size_t row = 0; row < data->rows; row += block) {
+        size_t n = data->rows - row < block ? data->rows - row : block;
+
+        loss += training->model->loss(&training->shape, data, row, n, w);
+        rbt_data_release_rows(data, row, n);
+    }
+    return loss;
+}
+
 double rbt_training_objective(const rbt_training *training, const float *w)
 {
-    double loss = training->model->loss(&training->shape, training->data, 0, training->data->rows, w);
+    double loss = sum_of_losses(training, w);
 
     return loss / (double)training->data->rows + rbt_problem_penalty(&training->problem, w);
 }

@@ -31,8 +31,8 @@ static rbt_err find_model(const char *name, const rbt_model **model, rbt_error *
 }
 
 /* Reads as the options say. */
-static rbt_err read_data(const rbt_options *options, const char *path, rbt_data *data, rbt_read_report *report,
-                         rbt_error *error)
+static rbt_err read_data(const rbt_options *options, const char *path, const rbt_log *log, rbt_data *data,
+                         rbt_read_report *report, rbt_error *error)
 {
     const rbt_reading reading = {.format = options->format,
                                  .label = options->label,
@@ -40,17 +40,19 @@ static rbt_err read_data(const rbt_options *options, const char *path, rbt_data 
                                  .bits = options->bits,
                                  .skip_bad = options->skip_bad,
                                  .report = report};
-    return rbt_data_read_as(path, &reading, data, error);
+    const rbt_storing storing = {
+        .level = options->store, .keep = options->cache == RBT_CACHE_AUTO, .reading = &reading, .log = log};
+    return rbt_store_read(path, &storing, data, error);
 }
 
-rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, rbt_error *error)
+rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error)
 {
     rbt_err err = find_model(options->model, &loaded->model, error);
     if (err == RBT_OK)
-        err = read_data(options, options->data, &loaded->data, &loaded->report, error);
+        err = read_data(options, options->data, log, &loaded->data, &loaded->report, error);
     loaded->has_valid = options->valid != NULL;
     if (err == RBT_OK && loaded->has_valid)
-        err = read_data(options, options->valid, &loaded->valid, &loaded->valid_report, error);
+        err = read_data(options, options->valid, log, &loaded->valid, &loaded->valid_report, error);
     return err;
 }
 

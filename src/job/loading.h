@@ -22,8 +22,8 @@ typedef struct rbt_loaded {
     rbt_scaling scaling; /* cols 0: none */
 } rbt_loaded;
 
-/* Reads --data and --valid. */
-rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, rbt_error *error);
+/* Reads --data and --valid; what becomes of caches goes to the log. */
+rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error);
 
 /* Makes what was read ready. */
 rbt_err rbt_loaded_prepare(rbt_loaded *loaded, rbt_options *options, rbt_error *error);

@@ -8,6 +8,7 @@
 #ifndef RBT_JOB_OPTIONS_H
 #define RBT_JOB_OPTIONS_H
 
+#include "data/store.h"
 #include "rubato.h"
 #include "solve/sgd.h"
 
@@ -30,14 +31,17 @@ typedef enum rbt_sync {
 typedef enum rbt_rule_kind { RBT_RULE_AUTO, RBT_RULE_SUM, RBT_RULE_CON, RBT_RULE_DYN, RBT_RULE_ADAGRAD } rbt_rule_kind;
 typedef enum rbt_decay { RBT_DECAY_NONE, RBT_DECAY_SQRT, RBT_DECAY_MULT, RBT_DECAY_AUTO } rbt_decay;
 typedef enum rbt_normalize { RBT_NORMALIZE_NONE, RBT_NORMALIZE_UNIT, RBT_NORMALIZE_STANDARD } rbt_normalize;
+typedef enum rbt_cache_use { RBT_CACHE_OFF, RBT_CACHE_AUTO } rbt_cache_use;
 typedef enum rbt_toggle { RBT_AUTO, RBT_OFF, RBT_ON } rbt_toggle;
 
 typedef struct rbt_options {
     /* what */
     char *model;
-    char *data;  /* PATH */
-    char *valid; /* PATH or NULL */
-    char *out;   /* PATH or NULL */
+    char *data;            /* PATH */
+    char *valid;           /* PATH or NULL */
+    char *out;             /* PATH or NULL */
+    rbt_cache_use cache;   /* --cache off|auto */
+    rbt_store_level store; /* --store memory|disk|both */
 
     /* how data is read; rbt_reading in rubato.h says what each is */
     char *format;      /* --format or NULL */

@@ -186,6 +186,18 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
         return rbt_fail(error, RBT_E_USAGE,
                         "--eager on and --partition-sync on exclude each other: a pushed block would "
                         "bypass the stable version; choose one");
+    if (o->store == RBT_STORE_DISK && (o->normalize != RBT_NORMALIZE_NONE || o->folds > 0))
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--%s makes no sense with --store disk: it takes a copy of the data in memory; use --store memory",
+            o->folds > 0 ? "folds" : "normalize");
+    if ((o->cache == RBT_CACHE_AUTO || o->store == RBT_STORE_BOTH) &&
+        ((o->data != NULL && strcmp(o->data, "-") == 0) || (o->valid != NULL && strcmp(o->valid, "-") == 0)))
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "%s makes no sense with the standard input, whose cache could not be found again; save the data "
+            "to a file",
+            o->cache == RBT_CACHE_AUTO ? "--cache auto" : "--store both");
     if (o->clocks > 0 && o->epochs > 0)
         return rbt_fail(error, RBT_E_USAGE, "--clocks and --epochs both say how long to train; give one of them");
     if (o->rule == RBT_RULE_ADAGRAD && (o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT))

@@ -170,6 +170,15 @@ void rbt_job_count(rbt_job *job, const rbt_setup *setup)
     result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
 }
 
+static void count_labels(const rbt_loaded *loaded, const rbt_shard *shard, rbt_worker_report *report)
+{
+    if (loaded->shape.classes > RBT_LABELS_REPORTED)
+        return;
+    report->classes = loaded->shape.classes;
+    for (size_t i = 0; report->classes > 0 && i < shard->n; i++)
+        report->labels[(size_t)loaded->data.label[shard->rows[i]]]++; /* labels have been numbered */
+}
+
 /* What a model's job reports beyond that; up to where it was ended, if it was. */
 static void fill_result(rbt_model_run *r, double load_seconds)
 {
@@ -196,6 +205,7 @@ static void fill_result(rbt_model_run *r, double load_seconds)
     for (size_t m = 0; m < result->workers; m++) {
         job->reports[m].rows = r->loaded.shards.shard[m].n;
         job->reports[m].nonzeros = r->loaded.shards.shard[m].nnz;
+        count_labels(&r->loaded, &r->loaded.shards.shard[m], &job->reports[m]);
     }
 }
 
@@ -375,6 +385,7 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
     rbt_error discarded;
     rbt_model_run r = {.job = job};
     rbt_result folded = {0};
+    rbt_log log = rbt_job_log(job);
     rbt_err err;
 
     if (error == NULL)
@@ -385,7 +396,7 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
     if (err == RBT_OK)
         err = rbt_setup_init(&r.setup, &job->options, error);
     if (err == RBT_OK)
-        err = rbt_loaded_read(&r.loaded, &job->options, error);
+        err = rbt_loaded_read(&r.loaded, &job->options, &log, error);
     if (err == RBT_OK && job->options.folds > 0) {
         double before = now_seconds();
 

@@ -8,7 +8,7 @@
 #define RBT_MATH_FUNCTIONS_H
 
 double rbt_exp(double x);
-double rbt_ln(double x);      /* x > 0; -inf for 0 */
+double rbt_ln(double x);       /* x > 0; -inf for 0 */
 double rbt_log1p(double x);    /* x > -1 */
 double rbt_sigmoid(double x);  /* 1/(1+exp(-x)), no overflow */
 double rbt_softplus(double x); /* log(1+exp(x)), no overflow */

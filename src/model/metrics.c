@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/data.h"
 #include "model/link.h"
 #include "model/model.h"
 
@@ -159,8 +160,9 @@ rbt_err rbt_metrics_add(rbt_metrics *metrics, const rbt_trained *trained, const 
     rbt_err err = wanted(s, RBT_METRIC_AUC) ? reserve_ranks(s, data->rows, error) : RBT_OK;
     if (err != RBT_OK)
         return err;
-    s->loss += model->loss(shape, data, 0, data->rows, trained->w);
-    for (size_t row = 0; row < data->rows; row++) {
+    for (size_t row = 0, block = data->streamed ? rbt_data_block_rows(data) : data->rows; row < data->rows; row++) {
+        if (row % block == 0)
+            s->loss += model->loss(shape, data, row, data->rows - row < block ? data->rows - row : block, trained->w);
         double weight = data->weight != NULL ? (double)data->weight[row] : 1, label = (double)data->label[row];
         model->score(shape, data, row, trained->w, s->score);
         double said = model->label(shape, s->score);
@@ -172,6 +174,7 @@ rbt_err rbt_metrics_add(rbt_metrics *metrics, const rbt_trained *trained, const 
         if (wanted(s, RBT_METRIC_AUC))
             s->rank[s->rank_count++] = (ranked){.score = outputs == 1 ? s->score[0] : s->score[1] - s->score[0],
                                                 .weight = label > 0 ? weight : -weight};
+        rbt_data_release_passed(data, row, 1);
     }
     metrics->rows += data->rows;
     return RBT_OK;

@@ -95,6 +95,12 @@ static void write_workers(rbt_json *json, const rbt_result *r)
         rbt_json_real(json, "slowed", w->slowed_seconds);
         rbt_json_count(json, "rows", w->rows);
         rbt_json_count(json, "nonzeros", w->nonzeros);
+        if (w->classes > 0)
+            rbt_json_array(json, "labels");
+        for (size_t k = 0; k < w->classes; k++)
+            rbt_json_count(json, NULL, w->labels[k]);
+        if (w->classes > 0)
+            rbt_json_end(json);
         rbt_json_count(json, "clocks", w->clocks);
         rbt_json_count(json, "samples", w->samples);
         rbt_json_end(json);

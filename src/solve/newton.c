@@ -176,6 +176,7 @@ static void pass_thread(void *context, uint32_t thread)
             multiply(p, r, t->bend + r * k, u);
             add_row(p, row, u, NULL, sum, NULL);
         }
+        rbt_data_release_passed(p->data, r, 1);
     }
     rbt_free(s);
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/data.h"
 #include "math/kernels.h"
 #include "model/model.h"
 
@@ -176,7 +177,9 @@ typedef struct losing {
 static double block_loss(void *context, size_t first, size_t n)
 {
     const losing *l = context;
-    return l->problem->model->loss(l->problem->shape, l->problem->data, first, n, l->w);
+    double loss = l->problem->model->loss(l->problem->shape, l->problem->data, first, n, l->w);
+    rbt_data_release_passed(l->problem->data, first, n);
+    return loss;
 }
 
 double rbt_problem_objective(const rbt_problem *problem, const float *w, rbt_team *team)
@@ -188,13 +191,18 @@ double rbt_problem_objective(const rbt_problem *problem, const float *w, rbt_tea
 
 rbt_err rbt_problem_count_columns(const rbt_problem *problem, uint32_t **counts, rbt_error *error)
 {
+    const rbt_data *data = problem->data;
     size_t cols = problem->shape->cols;
     uint32_t *c = rbt_try_alloc(cols > 0 ? cols : 1, sizeof *c);
     if (c == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory to count the rows of %zu features", cols);
-    for (size_t i = 0; i < problem->data->nnz; i++)
-        if (problem->data->index[i] < cols)
-            c[problem->data->index[i]]++;
+    for (size_t row = 0, n = rbt_data_block_rows(data); row < data->rows; row += n) {
+        n = data->rows - row < n ? data->rows - row : n;
+        for (size_t i = data->start[row]; i < data->start[row + n]; i++)
+            if (data->index[i] < cols)
+                c[data->index[i]]++;
+        rbt_data_release_rows(data, row, n);
+    }
     *counts = c;
     return RBT_OK;
 }

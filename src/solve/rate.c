@@ -87,13 +87,26 @@ static double find(trial *t, double rate)
     return rate;
 }
 
+/* Rows that lie all over a large file are better visited once. */
+static rbt_err take_sample(trial *t, rbt_problem *seen, rbt_data *sample, rbt_error *error)
+{
+    rbt_err err = rbt_data_select(seen->data, t->rows, t->n, sample, error);
+    for (size_t i = 0; i < t->n; i++)
+        t->rows[i] = (uint32_t)i;
+    if (err == RBT_OK)
+        seen->data = sample;
+    return err;
+}
+
 rbt_err rbt_rate_find(const rbt_problem *problem, rbt_optimizer optimizer, double momentum, uint64_t seed, double *rate,
                       rbt_error *error)
 {
     size_t rows = problem->data->rows, n = rows < SAMPLE_ROWS ? rows : SAMPLE_ROWS;
     bool plain = optimizer <= RBT_OPTIMIZER_MOMENTUM || optimizer == RBT_OPTIMIZER_ASGD;
     rbt_optimizer tried = plain ? RBT_OPTIMIZER_SGD : optimizer;
-    trial t = {.problem = problem, .n = n, .w = rbt_try_alloc(problem->n, sizeof *t.w)};
+    rbt_problem seen = *problem; /* streamed data: what the trials see is a copy of the sample */
+    rbt_data sample = {0};
+    trial t = {.problem = &seen, .n = n, .w = rbt_try_alloc(problem->n, sizeof *t.w)};
     rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_BATCH, UINT64_MAX);
     rbt_err err;
     if (t.w == NULL)
@@ -101,12 +114,16 @@ rbt_err rbt_rate_find(const rbt_problem *problem, rbt_optimizer optimizer, doubl
                         problem->n);
     err = rbt_sgd_init(&t.sgd, problem, tried, momentum, error);
     if (err == RBT_OK)
-        err = rbt_walk_init(&t.walk, problem, RBT_ACCESS_ALONE, 1, error);
+        err = rbt_walk_init(&t.walk, &seen, RBT_ACCESS_ALONE, 1, error);
     if (err == RBT_OK) {
         t.rows = rbt_alloc(n, sizeof *t.rows);
         for (size_t i = 0; i < n; i++)
             t.rows[i] = (uint32_t)(rows == n ? i : rbt_rng_below(&rng, rows));
         rbt_rng_shuffle_u32(&rng, t.rows, n);
+        if (problem->data->streamed)
+            err = take_sample(&t, &seen, &sample, error);
+    }
+    if (err == RBT_OK) {
         rbt_sgd_attach(&t.sgd, &t.walk);
         rbt_walker_init(&t.walker, &t.walk, t.w, 0);
         *rate = find(&t, optimizer == RBT_OPTIMIZER_ADAM ? RATE_OF_ADAM : RATE_FIRST);
@@ -115,8 +132,9 @@ rbt_err rbt_rate_find(const rbt_problem *problem, rbt_optimizer optimizer, doubl
         if (optimizer == RBT_OPTIMIZER_MOMENTUM) /* a step goes on until it is 1 / (1 - momentum) times as long */
             *rate *= 1 - momentum;
         rbt_walker_deinit(&t.walker);
-        rbt_free(t.rows);
     }
+    rbt_free(t.rows);
+    rbt_data_deinit(&sample);
     rbt_walk_deinit(&t.walk);
     rbt_sgd_deinit(&t.sgd);
     rbt_free(t.w);

@@ -36,6 +36,7 @@ static double row_norms(void *context, size_t first, size_t n)
             squares += (double)row.value[i] * (double)row.value[i];
         sdca->q[r] = (float)(squares / (p->l2 * (double)p->data->rows));
     }
+    rbt_data_release_passed(p->data, first, n);
     return 0;
 }
 
@@ -155,6 +156,7 @@ static void restore_part(void *context, uint32_t thread)
             for (size_t i = 0; by != 0 && i < row.n; i++)
                 sum[(size_t)row.index[i] * k + c] += by * row.value[i];
         }
+        rbt_data_release_passed(p->data, r, 1);
     }
 }
 
@@ -210,6 +212,7 @@ static double fill_scores(void *context, size_t first, size_t n)
         for (size_t c = 0; c < k; c++)
             s->sdca->z[r * k + c] = (float)z[c];
     }
+    rbt_data_release_passed(p->data, first, n);
     rbt_free(z);
     return 0;
 }

@@ -9,12 +9,25 @@
 #include "model/link.h"
 #include "model/model.h"
 
+#define VALUES_LOOKED_AT 65536
+
+/* The mean square of the values that are not zero, from a sample; at most 1. */
+static double typical_square(const rbt_data *data)
+{
+    size_t step = data->nnz / VALUES_LOOKED_AT + 1, n = 0;
+    double sum = 0;
+    for (size_t i = 0; i < data->nnz; i += step, n++)
+        sum += (double)data->value[i] * (double)data->value[i];
+    return n == 0 || sum > (double)n ? 1 : sum / (double)n;
+}
+
 rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer optimizer, double momentum,
                      rbt_error *error)
 {
     size_t cols = problem->shape->cols;
     uint32_t *counts = NULL;
-    *sgd = (rbt_sgd){.problem = problem, .optimizer = optimizer, .momentum = (float)momentum};
+    *sgd = (rbt_sgd){
+        .problem = problem, .optimizer = optimizer, .momentum = (float)momentum, .bias = typical_square(problem->data)};
     if (problem->l1 > 0 || problem->l2 > 0) {
         rbt_err err = rbt_problem_count_columns(problem, &counts, error);
         if (err != RBT_OK)
@@ -104,7 +117,7 @@ static void apply_one(rbt_walker *walker, rbt_row row, const double *slope)
         }
     }
     if (walker->walk->problem->shape->bias)
-        *walker->bias -= walker->rate * *slope;
+        *walker->bias -= walker->rate * sgd->bias * *slope;
 }
 
 static void apply_plain(rbt_walker *walker, rbt_row row, const double *slope)
@@ -121,7 +134,7 @@ static void apply_plain(rbt_walker *walker, rbt_row row, const double *slope)
             rbt_store(at + c, truncated(rbt_load(at + c) - rate * (float)slope[c] * x, by) * shrink);
     }
     for (size_t c = 0; p->shape->bias && c < k; c++)
-        walker->bias[c] -= walker->rate * slope[c];
+        walker->bias[c] -= walker->rate * sgd->bias * slope[c];
 }
 
 /* One parameter's step with state; `share` is 0 for a bias. */
@@ -144,8 +157,7 @@ static inline float stepped(const rbt_walker *walker, const rbt_sgd *sgd, size_t
         return penalised(w - rate * slope, rate * l1, rate * l2);
     case RBT_OPTIMIZER_ADAM: {
         float second = rbt_load(sgd->second + at), g = slope + l2 * w;
-        uint64_t before = walker->step / walker->walk->threads;
-        float steps = (float)(before + 1);
+        float steps = (float)walker->step / (float)walker->walk->threads + 1;
         float left = steps < 1e5F ? 1 - powf(RBT_ADAM_SECOND, steps) : 1;
         first = RBT_ADAM_FIRST * first + (1 - RBT_ADAM_FIRST) * g;
         second = RBT_ADAM_SECOND * second + (1 - RBT_ADAM_SECOND) * g * g;
@@ -178,7 +190,8 @@ static void apply_stepped(rbt_walker *walker, rbt_row row, const double *slope)
         }
     }
     for (size_t c = 0; p->shape->bias && c < k; c++)
-        walker->bias[c] = (double)stepped(walker, sgd, p->weights + c, (float)walker->bias[c], (float)slope[c], 0);
+        walker->bias[c] =
+            (double)stepped(walker, sgd, p->weights + c, (float)walker->bias[c], (float)(sgd->bias * slope[c]), 0);
 }
 
 void rbt_sgd_attach(rbt_sgd *sgd, rbt_walk *walk)

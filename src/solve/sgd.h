@@ -3,7 +3,9 @@
  * Regularisation is lazy: a row's step also takes the step of the penalties for the features the row has, made larger
  * by rows / rows with that feature, so that over a pass every feature gets its share and a step costs the row's
  * non-zeros only. The penalties' part is solved for (a proximal step), not followed: it is stable for any rate, and l1
- * makes zeros: true ones where it is above what single rows ask for, else nearly (sdca's are all true). Called by
+ * makes zeros: true ones where it is above what single rows ask for, else nearly (sdca's are all true). A bias is a
+ * feature of value 1 in every row: beside features of small values (tf-idf) its steps would drown the rest in noise, so
+ * it is learned like a feature whose square is the mean of the squares of the data's values, at most 1. Called by
  * shared.c, rate.c and the workers' inner loop in src/job. Proved by tests/unit/test_solve.c.
  */
 #ifndef RBT_SOLVE_SGD_H
@@ -31,6 +33,7 @@ typedef struct rbt_sgd {
     const rbt_problem *problem;
     rbt_optimizer optimizer;
     float momentum;
+    double bias;   /* steps of the biases are smaller by this: as those of a feature of typical size */
     float *share;  /* per feature rows / rows with it; NULL without penalties */
     float *shrink; /* plain steps with l2: per feature what its weight is multiplied with after a step of this pass */
     float *first;  /* per parameter: velocity, sum of squares, first moment, sum of changes by step */

@@ -23,6 +23,7 @@ typedef struct worker {
 typedef struct training {
     const rbt_problem *problem;
     const rbt_shared_options *options;
+    const rbt_shards *shards;
     rbt_team *team;
     float *w;
     uint32_t workers;
@@ -143,13 +144,17 @@ static void work(void *context, uint32_t thread)
     worker *me = &t->worker[thread];
     uint64_t began = now_ns();
     rbt_rng rng = rbt_rng_stream(t->options->seed, RBT_STREAM_BATCH, t->clock * t->workers + thread);
-    rbt_rng_shuffle_u32(&rng, me->order, me->n);
+    rbt_shards_shuffle(t->shards, thread, &rng, me->order);
     me->walker.rate = t->rate;
     me->walker.step = thread;
     if (t->options->optimizer == RBT_OPTIMIZER_ADAM)
         me->walker.step += t->clock * t->problem->data->rows;
     me->walker.loss = 0;
-    rbt_walker_rows(&me->walker, me->order, me->n, t->turns);
+    for (size_t at = 0, n; at < me->n; at += n) { /* all at once, or block after block of streamed data */
+        n = rbt_shards_together(t->shards, me->order + at, me->n - at);
+        rbt_walker_rows(&me->walker, me->order + at, n, at + n == me->n ? t->turns - at : n);
+        rbt_shards_release(t->shards, t->problem->data, me->order, me->n, at, n);
+    }
     me->pass_ns = now_ns() - began;
     uint64_t slowed = slow_down(t, thread, me->pass_ns);
     me->pass_ns += slowed;
@@ -251,7 +256,7 @@ rbt_err rbt_shared_train(const rbt_problem *problem, const rbt_shared_options *o
                          rbt_team *team, float *w, rbt_shared_worker *workers, rbt_shared_listener *listener,
                          void *context, rbt_error *error)
 {
-    training t = {.problem = problem, .options = options, .team = team, .w = w, .reports = workers};
+    training t = {.problem = problem, .options = options, .shards = shards, .team = team, .w = w, .reports = workers};
     rbt_err err = set_up(&t, shards, error);
     if (err == RBT_OK) {
         bool more = true;

@@ -84,7 +84,7 @@ static void try_framed(const uint8_t *bytes, size_t n)
     view.value = arrays[2];
     view.label = arrays[3];
     view.weight = weighted ? arrays[4] : NULL;
-    uint64_t sum = rbt_cache_checksum(file, &view, (rbt_cache_names){arrays[5], names});
+    uint64_t sum = rbt_cache_checksum(file, &view, (rbt_cache_names){arrays[5], names}, NULL);
     memcpy(file + 56, &sum, sizeof sum);
     try_decode(file, total);
     rbt_free(file);

@@ -94,14 +94,17 @@ static double rate_of(const recipe *plain, uint64_t clock)
     return rate;
 }
 
-/* Batches of one row: a clock's steps on the row's own features, the bias in double until the clock ends; the update is
+/* Batches of one row: a clock's steps on the row's own features, the bias, in double until the clock ends, in smaller steps; the update is
  * what has changed. */
 static void walk_clock(problem *p, const recipe *plain, uint64_t clock)
 {
     float rate = (float)rate_of(plain, clock);
-    double bias = plain->bias ? (double)p->local[p->n - 1] : 0;
+    double bias = plain->bias ? (double)p->local[p->n - 1] : 0, square = 0;
 
     assert_true(plain->l2 == 0);
+    for (size_t i = 0; i < p->data.nnz; i++)
+        square += (double)p->data.value[i] * (double)p->data.value[i];
+    square = square > (double)p->data.nnz ? 1 : square / (double)p->data.nnz;
     for (uint64_t k = 0; k < plain->batches_per_clock; k++) {
         size_t row = p->shards.order[(clock * plain->batches_per_clock + k) % ROWS];
         size_t first = p->data.start[row], end = p->data.start[row + 1];
@@ -113,7 +116,7 @@ static void walk_clock(problem *p, const recipe *plain, uint64_t clock)
         double z = bias + (double)((lane[0] + lane[1]) + (lane[2] + lane[3])), slope = -y * rbt_sigmoid(-y * z);
         for (size_t i = first; i < end; i++)
             p->local[p->data.index[i]] -= rate * (float)slope * p->data.value[i];
-        bias -= rate_of(plain, clock) * slope;
+        bias -= rate_of(plain, clock) * square * slope;
         /* a pass over the rows ends: the bias is written */
         if ((clock * plain->batches_per_clock + k) % ROWS == ROWS - 1)
             bias = (double)(float)bias;

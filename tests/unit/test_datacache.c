@@ -224,6 +224,31 @@ static void every_bit_turned_over_is_detected(void **state)
     every_bit_of(rich());
 }
 
+static void the_number_of_a_source_is_kept_and_guarded(void **state)
+{
+    (void)state;
+    rbt_data d = parsed(small), back;
+    size_t n;
+    assert_int_equal(rbt_cache_write_of(&d, 0x1122334455667788, "a", NULL), RBT_OK);
+    assert_int_equal(rbt_data_read("a", &back, NULL), RBT_OK);
+    same_data(&d, &back);
+    rbt_data_deinit(&back);
+    unsigned char *bytes = bytes_of("a", &n);
+    assert_true(rbt_cache_source(bytes, bytes + n - 64) == 0x1122334455667788);
+    for (size_t i = 0; i < n; i++) {
+        bytes[i] ^= 2; /* the flag among them */
+        assert_int_not_equal(decode(bytes, n, &back, NULL), RBT_OK);
+        bytes[i] ^= 2;
+    }
+    assert_int_equal(decode(bytes, n, &back, NULL), RBT_OK);
+    rbt_free(bytes);
+    write_cache(&d, "a");
+    bytes = bytes_of("a", &n);
+    assert_true(rbt_cache_source(bytes, bytes + n - 64) == 0);
+    rbt_free(bytes);
+    rbt_data_deinit(&d);
+}
+
 static void every_cut_of(rbt_data d)
 {
     rbt_data back;
@@ -279,7 +304,7 @@ static void broken_in(rbt_data d, size_t where, const void *with, size_t with_by
     unsigned char *bytes = bytes_of("a", &n);
     assert_int_equal(decode(bytes, n, &back, NULL), RBT_OK);
     memcpy(bytes + where, with, with_bytes);
-    uint64_t sum = rbt_cache_checksum(bytes, &back, names); /* the view sees what was changed */
+    uint64_t sum = rbt_cache_checksum(bytes, &back, names, NULL); /* the view sees what was changed */
     memcpy(bytes + 56, &sum, sizeof sum);
     if (decode(bytes, n, &back, &error) != RBT_E_DATA)
         fail_msg("a change at byte %zu was accepted", where);
@@ -406,6 +431,7 @@ int main(void)
         IN_FOLDER(several_caches_are_one_data_set_and_do_not_mix_with_text),
         IN_FOLDER(the_bytes_are_those_of_the_format),
         IN_FOLDER(every_bit_turned_over_is_detected),
+        IN_FOLDER(the_number_of_a_source_is_kept_and_guarded),
         IN_FOLDER(every_cut_and_every_addition_is_detected),
         IN_FOLDER(another_version_is_told_apart_from_damage),
         IN_FOLDER(weights_and_names_of_labels_are_kept),

@@ -266,6 +266,26 @@ static void printed_numbers_are_short(void **state)
     }
 }
 
+static void rounded_numbers_are_those_of_printf(void **state)
+{
+    (void)state;
+    rbt_rng rng = rbt_rng_stream(4, RBT_STREAM_TEST, 0);
+    static const double edges[] = {0,          -0.0, 1,     -1,      1e-4,         9.99999999e-5,
+                                   99999999.5, 1e8,  1e300, -1e-300, 0.9999999996, 0.1};
+    for (int i = 0; i < 200000; i++) {
+        double x = i < 12 ? edges[i] : rbt_rng_normal(&rng) * (i % 3 == 0 ? 1e-3 : i % 3 == 1 ? 1 : 1e5), a, b;
+        char text[RBT_NUMBER_ROOM], by_library[RBT_NUMBER_ROOM];
+        size_t n = rbt_number_print_rounded(x, text);
+        assert_int_equal(n, strlen(text));
+        (void)snprintf(by_library, sizeof by_library, "%.9g", x == 0 ? 0 : x);
+        a = strtod(text, NULL);
+        b = strtod(by_library, NULL);
+        if (strcmp(text, by_library) != 0 &&
+            fabs(a - b) > 1.1e-8 * fabs(b)) /* half-way cases may differ in the last digit */
+            fail_msg("%.17g was printed as '%s'", x, text);
+    }
+}
+
 /* A locale with a decimal comma, when the machine has one, changes nothing. */
 static void the_locale_does_not_matter(void **state)
 {
@@ -294,6 +314,7 @@ int main(void)
         cmocka_unit_test(what_is_no_number_is_none),
         cmocka_unit_test(printed_numbers_read_back_as_the_same),
         cmocka_unit_test(printed_numbers_are_short),
+        cmocka_unit_test(rounded_numbers_are_those_of_printf),
         cmocka_unit_test(the_locale_does_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,39 @@ static void neighbouring_rows_are_spread_over_the_workers(void **state)
     rbt_data_deinit(&d);
 }
 
+/* What streams is dealt in blocks of consecutive rows, which come one after the other. */
+static void streamed_data_is_dealt_block_after_block(void **state)
+{
+    (void)state;
+    rbt_data d = data_of(5000);
+    rbt_shards s, again;
+    d.streamed = true;
+    d.mapping = d.start; /* nothing is released: the range is empty */
+    assert_int_equal(rbt_shards_create(&d, 3, 1, &s, NULL), RBT_OK);
+    assert_int_equal(rbt_shards_create(&d, 3, 1, &again, NULL), RBT_OK);
+    assert_memory_equal(s.order, again.order, d.rows * sizeof *s.order);
+    assert_in_range(s.block_rows, 50, 5000 / 3 / 16);
+    unsigned char *seen = calloc(d.rows, 1);
+    assert_non_null(seen);
+    size_t changes = 0, steps = 0;
+    for (size_t i = 0; i < d.rows; i++) {
+        assert_int_equal(seen[s.order[i]]++, 0);
+        changes += i > 0 && s.order[i] / s.block_rows != s.order[i - 1] / s.block_rows;
+        steps += i > 0 && s.order[i] == s.order[i - 1] + 1;
+    }
+    size_t blocks = (d.rows + s.block_rows - 1) / s.block_rows;
+    assert_int_equal(changes, blocks - 1);
+    assert_true(steps < d.rows / 10); /* random within a block */
+    assert_in_range(s.shard[0].n, 1666, 1667);
+    rbt_shards_release(&s, &d, s.order, d.rows, 0, d.rows);
+    free(seen);
+    rbt_shards_destroy(&s);
+    rbt_shards_destroy(&again);
+    d.mapping = NULL;
+    d.streamed = false;
+    rbt_data_deinit(&d);
+}
+
 static void more_workers_than_rows_is_refused_with_both_numbers(void **state)
 {
     (void)state;
@@ -126,6 +159,7 @@ int main(void)
         cmocka_unit_test(every_row_is_in_one_shard_and_sizes_differ_by_one),
         cmocka_unit_test(the_seed_decides_and_nothing_else),
         cmocka_unit_test(neighbouring_rows_are_spread_over_the_workers),
+        cmocka_unit_test(streamed_data_is_dealt_block_after_block),
         cmocka_unit_test(more_workers_than_rows_is_refused_with_both_numbers),
         cmocka_unit_test(too_many_rows_are_refused),
     };

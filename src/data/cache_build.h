@@ -1,0 +1,23 @@
+/* A cache made from blocks of rows, in bounded memory: for data that is larger than memory.
+ *
+ * Called by store.c. The arrays of a cache stand one behind the other in the file, and how long each becomes is known at
+ * the end: so each grows in a file of its own next to the target, which has no name and is gone with the process, and
+ * all are copied into the target at the end. Always holds: the bytes are those rbt_cache_write would have written; the
+ * file appears complete or not at all. Proved by tests/unit/test_store.c.
+ */
+#ifndef RBT_DATA_CACHE_BUILD_H
+#define RBT_DATA_CACHE_BUILD_H
+
+#include "rubato.h"
+
+typedef struct rbt_cache_builder rbt_cache_builder;
+
+rbt_err rbt_cache_builder_create(const char *path, rbt_cache_builder **out, rbt_error *error);
+void rbt_cache_builder_destroy(rbt_cache_builder *builder);
+
+rbt_err rbt_cache_builder_add(rbt_cache_builder *builder, const rbt_data *block, rbt_error *error);
+
+/* Puts the cache in place, for a source (cache.h). The indices of the first `low` features are counted up by one. */
+rbt_err rbt_cache_builder_finish(rbt_cache_builder *builder, size_t low, uint64_t source, rbt_error *error);
+
+#endif

@@ -1,0 +1,30 @@
+/* A file's text from its beginning to its end, piece by piece: plain, gzip or Zstandard, a file or a pipe.
+ *
+ * Called by stream.c. Always holds: memory does not grow with the file; what is refused is what unpack.c refuses of the
+ * whole file. Proved by tests/unit/test_stream.c.
+ */
+#ifndef RBT_DATA_FEED_H
+#define RBT_DATA_FEED_H
+
+#include "rubato.h"
+
+typedef struct rbt_feed rbt_feed;
+
+/* "-" is the standard input. The path must outlive the feed. */
+rbt_err rbt_feed_open(const char *path, rbt_feed **out, rbt_error *error);
+void rbt_feed_close(rbt_feed *feed);
+
+/* For messages: the path, or "standard input". */
+const char *rbt_feed_name(const rbt_feed *feed);
+
+/* Some bytes of text, at least one, at most `room`; 0 at the end. Waits for whoever writes to the pipe. */
+rbt_err rbt_feed_read(rbt_feed *feed, char *to, size_t room, size_t *got, rbt_error *error);
+
+/* Would a read return without waiting for somebody else? */
+bool rbt_feed_ready(const rbt_feed *feed);
+
+/* Is it a file that is there as a whole; is it not compressed? */
+bool rbt_feed_is_file(const rbt_feed *feed);
+bool rbt_feed_is_plain(const rbt_feed *feed);
+
+#endif

@@ -1,0 +1,295 @@
+/* Where data is, and what is kept of it. Contract in store.h; proved by tests/unit/test_store.c and
+ * tests/cli/test_store.sh. */
+#include "data/store.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "data/cache.h"
+#include "data/cache_build.h"
+#include "data/data.h"
+#include "data/idx.h"
+#include "data/paths.h"
+#include "data/read.h"
+#include "data/stream.h"
+
+#define NAME_ROOM 64
+
+/* A source, and where its cache is. */
+typedef struct place {
+    char *path;      /* of the cache; NULL: no folder can be written to */
+    uint64_t source; /* the number that the cache must have; 0: the source is no plain file */
+    bool cache;      /* the source is a cache itself */
+} place;
+
+/* ---------------------------------------------------------------------------------------------------- the source */
+
+static void add_text(rbt_hasher *h, const char *text)
+{
+    rbt_hasher_add(h, text != NULL ? text : "", text != NULL ? strlen(text) + 1 : 0);
+    rbt_hasher_add(h, text != NULL ? "+" : "-", 1);
+}
+
+/* One file's path, size and time of change; false when it is no regular file. */
+static bool add_file(rbt_hasher *h, const char *path)
+{
+    struct stat status;
+    char *real = strcmp(path, "-") == 0 ? NULL : realpath(path, NULL);
+    bool regular = real != NULL && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    if (regular) {
+        int64_t numbers[] = {status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+        add_text(h, real);
+        rbt_hasher_add(h, numbers, sizeof numbers);
+    }
+    free(real);
+    return regular;
+}
+
+/* The number of the source; never 0 for files. */
+static uint64_t source_of(const rbt_paths *paths, const rbt_reading *reading)
+{
+    rbt_hasher *h = rbt_hasher_create(RBT_CACHE_VERSION);
+    bool regular = true;
+    for (size_t i = 0; regular && i < paths->count; i++) {
+        char *labels = rbt_idx_partner(paths->at[i]); /* images have theirs in another file */
+        regular = add_file(h, paths->at[i]);
+        if (labels != NULL)
+            (void)add_file(h, labels);
+        rbt_free(labels);
+    }
+    if (reading->label != NULL)
+        (void)add_file(h, reading->label);
+    uint64_t numbers[] = {reading->bits, reading->skip_bad, reading->unlabelled};
+    add_text(h, reading->format);
+    add_text(h, reading->label);
+    add_text(h, reading->weight);
+    rbt_hasher_add(h, numbers, sizeof numbers);
+    uint64_t value = rbt_hasher_value(h);
+    rbt_hasher_destroy(h);
+    return !regular ? 0 : value != 0 ? value : 1;
+}
+
+/* The number of the source that a cache was made from; 0 when it has none or is no cache. *cache: it is one. */
+static uint64_t source_in(const char *path, bool *cache)
+{
+    unsigned char head[RBT_CACHE_HEADER_BYTES] = {0}, end[RBT_CACHE_ALIGNMENT] = {0};
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *cache = false;
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= (off_t)(sizeof head + sizeof end) &&
+        pread(fd, head, sizeof head, 0) == sizeof head &&
+        pread(fd, end, sizeof end, status.st_size - (off_t)sizeof end) == sizeof end)
+        *cache = rbt_cache_recognise(head, sizeof head);
+    (void)close(fd);
+    return *cache ? rbt_cache_source(head, end) : 0;
+}
+
+/* ----------------------------------------------------------------------------------------------------- the place */
+
+static char *joined(const char *a, const char *b, const char *c)
+{
+    size_t room = strlen(a) + strlen(b) + strlen(c) + 1;
+    char *text = rbt_alloc(room, 1);
+    (void)snprintf(text, room, "%s%s%s", a, b, c);
+    return text;
+}
+
+/* $XDG_CACHE_HOME/rubato or ~/.cache/rubato, made if need be; NULL when there is none that can be written to. */
+static char *user_folder(void)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    bool has_cache = cache != NULL && cache[0] == '/';
+    if (!has_cache && (home == NULL || home[0] != '/'))
+        return NULL;
+    char *above = has_cache ? rbt_strdup(cache) : joined(home, "/.cache", ""), *folder = joined(above, "/rubato", "");
+    (void)mkdir(above, 0700);
+    (void)mkdir(folder, 0700);
+    rbt_free(above);
+    if (access(folder, W_OK | X_OK) == 0)
+        return folder;
+    rbt_free(folder);
+    return NULL;
+}
+
+/* The folder of a path: "" or ending with a slash. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = rbt_strdup(path);
+    folder[slash != NULL ? slash - path + 1 : 0] = '\0';
+    return folder;
+}
+
+/* Where the cache of these files goes. A temporary one has the process's number in its name. */
+static char *path_of(const char *path, const rbt_paths *paths, uint64_t source, bool keep)
+{
+    char *folder = folder_of(paths->at[0]), name[NAME_ROOM], *result = NULL;
+    bool pattern = rbt_data_is_pattern(path);
+    (void)snprintf(name, sizeof name, "rubato-%016llx%s", (unsigned long long)rbt_hash(path, strlen(path), 0),
+                   RBT_CACHE_ENDING);
+    if (!keep)
+        (void)snprintf(name, sizeof name, "rubato-%016llx-%ld%s", (unsigned long long)source, (long)getpid(),
+                       RBT_CACHE_ENDING);
+    if (source != 0 && access(folder[0] != '\0' ? folder : ".", W_OK | X_OK) == 0) {
+        result = keep && !pattern ? joined(path, RBT_CACHE_ENDING, "") : joined(folder, name, "");
+    } else {
+        /* Many folders' caches meet here: the name is that of the real first file. */
+        char *real = realpath(paths->at[0], NULL), *user = user_folder();
+        uint64_t hash = real != NULL ? rbt_hash(real, strlen(real), rbt_hash(path, strlen(path), 0)) : 0;
+        if (keep)
+            (void)snprintf(name, sizeof name, "%016llx%s", (unsigned long long)hash, RBT_CACHE_ENDING);
+        result = user != NULL ? joined(user, "/", name) : NULL;
+        rbt_free(user);
+        free(real);
+    }
+    rbt_free(folder);
+    return result;
+}
+
+static rbt_err find_place(const char *path, const rbt_storing *storing, place *found, rbt_error *error)
+{
+    rbt_paths paths;
+    rbt_err err = rbt_paths_list(path, &paths, error);
+    if (err != RBT_OK)
+        return err;
+    *found = (place){.source = source_of(&paths, storing->reading)};
+    if (found->source != 0 && paths.count == 1)
+        (void)source_in(paths.at[0], &found->cache);
+    found->path = path_of(path, &paths, found->source, storing->keep || storing->level == RBT_STORE_BOTH);
+    rbt_paths_free(&paths);
+    return RBT_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------- reading */
+
+static void note(const rbt_storing *storing, const char *what, const char *path, const rbt_error *error)
+{
+    if (storing->log != NULL)
+        rbt_log_event(storing->log, RBT_LOG_INFO, "store", "cache %s: %s%s%s", path, what, error != NULL ? ": " : "",
+                      error != NULL ? error->text : "");
+}
+
+/* Data that was read as a whole is in memory, unless it may be streamed. */
+static rbt_err open_cache(const char *path, rbt_store_level level, rbt_data *data, rbt_error *error)
+{
+    if (level == RBT_STORE_DISK)
+        return rbt_cache_read_streamed(path, data, error);
+    rbt_err err = rbt_data_read(path, data, error);
+    if (err == RBT_OK && level == RBT_STORE_BOTH) {
+        err = rbt_data_own(data, error);
+        if (err != RBT_OK)
+            rbt_data_deinit(data);
+    }
+    return err;
+}
+
+/* The kept cache, if it stands for the source as it is now; false: it has to be made. */
+static bool use_kept(const place *p, const rbt_storing *storing, rbt_data *data)
+{
+    rbt_error error;
+    bool cache;
+    if (access(p->path, F_OK) != 0)
+        return false;
+    if (source_in(p->path, &cache) != p->source) {
+        note(storing, "its source has changed, it is made again", p->path, NULL);
+        return false;
+    }
+    if (open_cache(p->path, storing->level, data, &error) == RBT_OK)
+        return true;
+    note(storing, "cannot be used, it is made again", p->path, &error);
+    return false;
+}
+
+/* The source to a cache, block by block. */
+static rbt_err convert(const char *path, const place *p, const rbt_reading *reading, rbt_error *error)
+{
+    rbt_cache_builder *builder = NULL;
+    rbt_rowstream *stream = NULL;
+    const rbt_data *block = NULL;
+    rbt_err err = rbt_rowstream_open(path, reading, true, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
+    if (err != RBT_OK)
+        return err;
+    err = rbt_cache_builder_create(p->path, &builder, error);
+    if (err != RBT_OK)
+        goto close_stream;
+    do {
+        err = rbt_rowstream_next(stream, &block, error);
+        if (err == RBT_OK && block != NULL)
+            err = rbt_cache_builder_add(builder, block, error);
+    } while (err == RBT_OK && block != NULL);
+    if (err == RBT_OK)
+        err = rbt_cache_builder_finish(builder, rbt_rowstream_low(stream), p->source, error);
+    rbt_cache_builder_destroy(builder);
+close_stream:
+    rbt_rowstream_close(stream);
+    return err;
+}
+
+static rbt_err read_to_disk(const char *path, const place *p, const rbt_storing *storing, rbt_data *data,
+                            rbt_error *error)
+{
+    if (p->path == NULL)
+        return rbt_fail(error, RBT_E_IO,
+                        "%s: --store disk needs a folder for its cache, and neither the data's folder nor "
+                        "$XDG_CACHE_HOME/rubato nor ~/.cache/rubato can be written to; set XDG_CACHE_HOME",
+                        path);
+    rbt_err err = convert(path, p, storing->reading, error);
+    if (err == RBT_OK && storing->keep)
+        note(storing, "made for the next start", p->path, NULL);
+    if (err == RBT_OK)
+        err = rbt_cache_read_streamed(p->path, data, error);
+    if (!storing->keep)
+        (void)unlink(p->path); /* the mapping stays */
+    return err;
+}
+
+static rbt_err read_to_memory(const char *path, const place *p, const rbt_storing *storing, rbt_data *data,
+                              rbt_error *error)
+{
+    rbt_error reason;
+    rbt_err err = rbt_data_read_as(path, storing->reading, data, error);
+    if (err != RBT_OK)
+        return err;
+    if (p->path == NULL)
+        note(storing, "not kept: no folder can be written to", path, NULL);
+    else if (rbt_cache_write_of(data, p->source, p->path, &reason) == RBT_OK)
+        note(storing, "made for the next start", p->path, NULL);
+    else
+        note(storing, "not kept", p->path, &reason);
+    return RBT_OK;
+}
+
+rbt_err rbt_store_read(const char *path, const rbt_storing *storing, rbt_data *data, rbt_error *error)
+{
+    bool keep = storing->keep || storing->level == RBT_STORE_BOTH;
+    place p;
+    if (storing->level == RBT_STORE_MEMORY && !keep)
+        return rbt_data_read_as(path, storing->reading, data, error);
+    rbt_err err = find_place(path, storing, &p, error);
+    if (err != RBT_OK)
+        return err;
+    if (p.cache)
+        err = open_cache(path, storing->level, data, error);
+    else if (keep && p.source == 0)
+        err =
+            rbt_fail(error, RBT_E_USAGE,
+                     "%s: is no plain file, whose cache could be found again; save it to a file, or leave out --cache "
+                     "auto and --store both",
+                     path);
+    else if (keep && p.path != NULL && use_kept(&p, storing, data))
+        err = RBT_OK;
+    else
+        err = storing->level == RBT_STORE_DISK ? read_to_disk(path, &p, storing, data, error)
+                                               : read_to_memory(path, &p, storing, data, error);
+    rbt_free(p.path);
+    return err;
+}

@@ -1,0 +1,364 @@
+/* Data in blocks of rows. Contract in stream.h; proved by tests/unit/test_stream.c. */
+#include "data/stream.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "data/cache.h"
+#include "data/data.h"
+#include "data/libsvm.h"
+#include "data/parallel.h"
+#include "data/paths.h"
+#include "data/read.h"
+#include "data/vw.h"
+#include "data/feed.h"
+
+#define CHUNK_BYTES (size_t)(256 * 1024) /* of a piece, by one thread */
+
+struct rbt_rowstream {
+    const char *path;
+    rbt_paths paths;
+    size_t next; /* file to open */
+    bool late;
+    rbt_reading reading; /* skip_bad: of what is to come */
+    rbt_kind kind;       /* RBT_KIND_AUTO: not known yet */
+    bool given;          /* it was asked for */
+    rbt_read_report report;
+    size_t rows, features; /* handed out so far */
+
+    rbt_feed *feed; /* the file being read; NULL: none */
+    char *buffer;
+    size_t room, used;
+    size_t line;     /* of the buffer's first byte */
+    bool ended;      /* all of the file is in the buffer */
+    bool begun;      /* something of the file has been looked at */
+    bool zero_based; /* an index 0 has been seen */
+    size_t low;      /* features handed out before that */
+
+    rbt_data cache;   /* or what else was read whole */
+    size_t cache_row; /* next to hand out */
+    size_t *start;    /* of a block of the cache */
+
+    rbt_data block;
+};
+
+/* A block of a cache is a view of it. */
+static void forget_block(rbt_rowstream *s)
+{
+    if (s->cache.rows == 0)
+        rbt_data_deinit(&s->block);
+    s->block = (rbt_data){0};
+}
+
+static rbt_err grow(rbt_rowstream *s, const char *what, rbt_error *error)
+{
+    size_t room = s->room > 0 ? s->room : RBT_ROWSTREAM_PIECE_BYTES / 2;
+    char *larger = room > SIZE_MAX / 2 ? NULL : rbt_try_alloc_raw(room * 2, 1);
+    if (larger == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "%s:%zu: not enough memory for %s of more than %zu bytes",
+                        rbt_feed_name(s->feed), s->line, what, s->used);
+    if (s->used > 0)
+        memcpy(larger, s->buffer, s->used);
+    rbt_free(s->buffer);
+    s->buffer = larger;
+    s->room = room * 2;
+    return RBT_OK;
+}
+
+rbt_err rbt_rowstream_open(const char *path, const rbt_reading *reading, bool late, size_t piece_bytes,
+                           rbt_rowstream **out, rbt_error *error)
+{
+    rbt_rowstream *s = rbt_alloc(1, sizeof *s);
+    s->path = path;
+    s->late = late;
+    s->reading = *reading;
+    s->room = piece_bytes;
+    s->buffer = rbt_try_alloc_raw(piece_bytes, 1);
+    rbt_err err = rbt_reading_kind(reading, &s->kind, error);
+    s->given = s->kind != RBT_KIND_AUTO;
+    if (err == RBT_OK && s->buffer == NULL)
+        err = rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory to read it", path);
+    if (err == RBT_OK)
+        err = rbt_paths_list(path, &s->paths, error);
+    if (err == RBT_OK)
+        *out = s;
+    else
+        rbt_rowstream_close(s);
+    return err;
+}
+
+void rbt_rowstream_close(rbt_rowstream *stream)
+{
+    rbt_feed_close(stream->feed);
+    forget_block(stream);
+    rbt_data_deinit(&stream->cache);
+    rbt_paths_free(&stream->paths);
+    rbt_free(stream->start);
+    rbt_free(stream->buffer);
+    rbt_free(stream);
+}
+
+size_t rbt_rowstream_low(const rbt_rowstream *stream)
+{
+    return stream->zero_based ? stream->low : 0;
+}
+
+bool rbt_rowstream_is_live(const rbt_rowstream *stream)
+{
+    return stream->feed != NULL && !rbt_feed_is_file(stream->feed);
+}
+
+/* ------------------------------------------------------------------------------------------------------ caches */
+
+/* The rest of a cache that cannot be mapped: behind what is in the buffer. */
+static rbt_err read_whole(rbt_rowstream *s, rbt_error *error)
+{
+    size_t got = 1;
+    rbt_err err = RBT_OK;
+    while (err == RBT_OK && got > 0) {
+        if (s->used == s->room)
+            err = grow(s, "what has to be read whole,", error);
+        if (err == RBT_OK)
+            err = rbt_feed_read(s->feed, s->buffer + s->used, s->room - s->used, &got, error);
+        s->used += got;
+    }
+    return err;
+}
+
+/* The cache or whole data is there: blocks come from it. */
+static rbt_err begin_blocks(rbt_rowstream *s, rbt_err err)
+{
+    rbt_feed_close(s->feed);
+    s->feed = NULL;
+    s->used = 0;
+    s->cache_row = 0;
+    rbt_free(s->start);
+    s->start = rbt_alloc(err == RBT_OK ? rbt_data_block_rows(&s->cache) + 1 : 1, sizeof *s->start);
+    return err;
+}
+
+/* What cannot be taken piece by piece: all that the path stands for, or the rest of a pipe. */
+static rbt_err take_whole(rbt_rowstream *s, rbt_error *error)
+{
+    rbt_err err;
+    if (s->kind != RBT_KIND_CACHE && rbt_feed_is_file(s->feed) && strcmp(s->path, "-") != 0) {
+        s->next = s->paths.count;
+        return begin_blocks(s, rbt_data_read_as(s->path, &s->reading, &s->cache, error));
+    }
+    err = read_whole(s, error);
+    if (err == RBT_OK) {
+        rbt_input input = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = s->used};
+        s->buffer = NULL; /* moved */
+        s->room = 0;
+        err = rbt_data_take(&input, &s->reading, &s->cache, error);
+    }
+    return begin_blocks(s, err);
+}
+
+/* The next rows of the open cache as data of their own. */
+static const rbt_data *cache_block(rbt_rowstream *s)
+{
+    const rbt_data *c = &s->cache;
+    size_t first = s->cache_row, rows = rbt_data_block_rows(c), left = c->rows - first;
+    if (first > 0) {
+        size_t before = first < rows ? first : rows;
+        rbt_data_release_rows(c, first - before, before);
+    }
+    if (left == 0)
+        return NULL;
+    rows = left < rows ? left : rows;
+    for (size_t r = 0; r <= rows; r++)
+        s->start[r] = c->start[first + r] - c->start[first];
+    s->block = (rbt_data){.rows = rows,
+                          .cols = c->cols,
+                          .nnz = s->start[rows],
+                          .start = s->start,
+                          .index = c->index + c->start[first],
+                          .value = c->value + c->start[first],
+                          .label = c->label + first,
+                          .weight = c->weight != NULL ? c->weight + first : NULL,
+                          .label_names = c->label_names,
+                          .label_count = c->label_count};
+    s->cache_row += rows;
+    return &s->block;
+}
+
+/* -------------------------------------------------------------------------------------------------------- text */
+
+/* Where the last whole line in the buffer ends; all of it when the file has ended. `from`: no line ends before. */
+static size_t whole_lines(const rbt_rowstream *s, size_t from)
+{
+    if (s->ended)
+        return s->used;
+    const char *newline = memrchr(s->buffer + from, '\n', s->used - from);
+    return newline == NULL ? 0 : (size_t)(newline - s->buffer) + 1;
+}
+
+/* A cache's first bytes hold a line end: might these become one? */
+static bool is_undecided(const rbt_rowstream *s)
+{
+    return !s->begun && s->used < RBT_CACHE_HEADER_BYTES && s->buffer[0] == '\x89';
+}
+
+/* Reads until the buffer is full, or holds all that is there for now; `lines` bytes of it are whole lines. */
+static rbt_err fill(rbt_rowstream *s, size_t *lines, rbt_error *error)
+{
+    *lines = 0;
+    while (!s->ended && (*lines == 0 || is_undecided(s) || (s->used < s->room && rbt_feed_ready(s->feed)))) {
+        size_t got = 0, before = s->used;
+        rbt_err err = s->used == s->room ? grow(s, "a line", error) : RBT_OK;
+        if (err == RBT_OK)
+            err = rbt_feed_read(s->feed, s->buffer + s->used, s->room - s->used, &got, error);
+        if (err != RBT_OK)
+            return err;
+        s->used += got;
+        s->ended = got == 0;
+        size_t end = whole_lines(s, before);
+        *lines = end > 0 ? end : *lines;
+    }
+    if (s->ended)
+        *lines = s->used;
+    return RBT_OK;
+}
+
+static size_t count_lines(const char *text, size_t n)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < n; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
+/* Parses the first `bytes` of the buffer to the stream's block. */
+static rbt_err parse_piece(rbt_rowstream *s, size_t bytes, rbt_error *error)
+{
+    const rbt_text text = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = bytes};
+    const rbt_source source = {&text, 1, text.name, {.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()}};
+    rbt_read_report report = {.skipped = 0};
+    rbt_reading reading = s->reading;
+    reading.report = &report;
+    rbt_err err = s->kind == RBT_KIND_VW
+                      ? rbt_vw_parse_piece(&source, s->line, &reading, &s->block, error)
+                      : rbt_libsvm_parse_piece(&source, s->line, &reading, &s->zero_based, &s->block, error);
+    if (err != RBT_OK)
+        return err;
+    s->reading.skip_bad -= report.skipped;
+    if (s->report.skipped == 0)
+        s->report.first = report.first;
+    s->report.skipped += report.skipped;
+    s->report.unlabelled += report.unlabelled;
+    if (s->reading.report != NULL)
+        *s->reading.report = s->report;
+    return RBT_OK;
+}
+
+/* The same, and takes them out. */
+static rbt_err parse_lines(rbt_rowstream *s, size_t bytes, rbt_error *error)
+{
+    bool before = s->zero_based;
+    size_t first = s->line;
+    rbt_err err = parse_piece(s, bytes, error);
+    if (err != RBT_OK)
+        return err;
+    s->line += count_lines(s->buffer, bytes);
+    s->used -= bytes;
+    memmove(s->buffer, s->buffer + bytes, s->used);
+    if (s->zero_based && !before && s->features > 0 && !s->late)
+        return rbt_fail(error, RBT_E_DATA,
+                        "%s:%zu: an index 0 in this line or one of the next, after %zu rows without any, which were "
+                        "taken to count from 1; put 0:0 into the first row, or make a cache with rubato convert",
+                        rbt_feed_name(s->feed), first, s->rows);
+    if (!s->zero_based)
+        s->low += s->block.nnz;
+    return RBT_OK;
+}
+
+/* The file has been opened: what is it, and do all files agree? */
+static rbt_err look_at_file(rbt_rowstream *s, rbt_error *error)
+{
+    const char *path = s->paths.at[s->next - 1];
+    bool cache = rbt_cache_recognise(s->buffer, s->used);
+    rbt_err err = RBT_OK;
+    s->begun = true;
+    if (s->kind == RBT_KIND_AUTO && s->used > 0)
+        s->kind = rbt_kind_of(&(rbt_input){.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = s->used});
+    err = rbt_reading_fits(&s->reading, s->kind, rbt_feed_name(s->feed), error);
+    if (err != RBT_OK || s->used == 0)
+        return err;
+    if (!s->given && cache != (s->kind == RBT_KIND_CACHE))
+        return rbt_fail(
+            error, RBT_E_DATA,
+            "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", s->path,
+            cache ? path : s->paths.at[0], cache ? s->paths.at[0] : path);
+    if (s->kind == RBT_KIND_CACHE && rbt_feed_is_file(s->feed) && rbt_feed_is_plain(s->feed) && strcmp(path, "-") != 0)
+        return begin_blocks(s, rbt_cache_read_streamed(path, &s->cache, error));
+    return s->kind == RBT_KIND_LIBSVM || s->kind == RBT_KIND_VW ? RBT_OK : take_whole(s, error);
+}
+
+static rbt_err open_next(rbt_rowstream *s, rbt_error *error)
+{
+    s->used = 0;
+    s->line = 1;
+    s->ended = s->begun = false;
+    return rbt_feed_open(s->paths.at[s->next++], &s->feed, error);
+}
+
+/* Some step forward; *found when there is a block. */
+static rbt_err step(rbt_rowstream *s, const rbt_data **found, rbt_error *error)
+{
+    size_t lines = 0;
+    if (s->cache.rows > 0) {
+        *found = cache_block(s);
+        if (*found == NULL)
+            rbt_data_deinit(&s->cache);
+        return RBT_OK;
+    }
+    if (s->feed == NULL)
+        return open_next(s, error);
+    rbt_err err = fill(s, &lines, error);
+    if (err == RBT_OK && !s->begun) {
+        err = look_at_file(s, error);
+        if (err != RBT_OK || s->feed == NULL)
+            return err;
+    }
+    if (err == RBT_OK && lines > 0)
+        err = parse_lines(s, lines, error);
+    if (err == RBT_OK && s->block.rows > 0)
+        *found = &s->block;
+    if (err == RBT_OK && s->ended && s->used == 0 && *found == NULL) {
+        rbt_feed_close(s->feed);
+        s->feed = NULL;
+    }
+    return err;
+}
+
+/* As who reads the whole refuses it. */
+static rbt_err refuse_empty(const rbt_rowstream *s, rbt_error *error)
+{
+    rbt_source none = {.name = strcmp(s->path, "-") == 0 ? "standard input" : s->path, .cut = rbt_cut_default()};
+    rbt_data data;
+    return s->kind == RBT_KIND_VW ? rbt_vw_parse(&none, &s->reading, &data, error)
+                                  : rbt_libsvm_parse(&none, &s->reading, &data, error);
+}
+
+rbt_err rbt_rowstream_next(rbt_rowstream *stream, const rbt_data **block, rbt_error *error)
+{
+    const rbt_data *found = NULL;
+    while (found == NULL) {
+        forget_block(stream);
+        bool more = stream->cache.rows > 0 || stream->feed != NULL || stream->next < stream->paths.count;
+        if (!more && stream->rows == 0)
+            return refuse_empty(stream, error);
+        if (!more)
+            break;
+        rbt_err err = step(stream, &found, error);
+        if (err != RBT_OK)
+            return err;
+    }
+    stream->rows += found != NULL ? found->rows : 0;
+    stream->features += found != NULL ? found->nnz : 0;
+    *block = found;
+    return RBT_OK;
+}

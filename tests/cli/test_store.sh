@@ -1,0 +1,74 @@
+#!/bin/sh
+# --cache and --store: the same data whatever they say; data larger than a limit on memory is trained on within it.
+# RUBATO_TEST_DATA_MIB is the size of that data (as text); the limit is a fifth of it, 50 MiB at least. [1024]
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+bounded=$OLDPWD/$(dirname "$0")/bounded.py
+case $0 in
+/*) bounded=$(dirname "$0")/bounded.py ;;
+esac
+train() { # OPTIONS...: the hash of what is trained; output in $out
+    "$RUBATO" train lr --workers 2 --sync bsp --clocks 3 "$@" >"$out" 2>"$err" || fail "train $*: $(cat "$err")"
+    sed -n 's/.*hash //p' "$out"
+}
+
+small_data
+whole=$(train --data data.svm)
+[ "$(train --data data.svm --cache auto)" = "$whole" ] || fail 'making a cache changes the parameters'
+prints 'cache data.svm.rbt-cache: made for the next start'
+[ "$(train --data data.svm --cache auto)" = "$whole" ] || fail 'a kept cache gives other parameters'
+grep -q 'cache data' "$out" && fail 'a cache that fits is made again'
+[ "$(train --data data.svm --store both)" = "$whole" ] || fail '--store both gives other parameters'
+touch -d '2001-02-03' data.svm
+[ "$(train --data data.svm --cache auto)" = "$whole" ] || fail 'a cache made again gives other parameters'
+prints 'its source has changed, it is made again'
+head -c 1000 data.svm.rbt-cache >short && mv short data.svm.rbt-cache
+[ "$(train --data data.svm --cache auto)" = "$whole" ] || fail 'a damaged cache is used'
+prints 'it is made again'
+
+# several jobs at once make the same cache
+rm data.svm.rbt-cache
+for i in 1 2 3 4; do
+    "$RUBATO" train lr --data data.svm --cache auto --workers 1 --clocks 1 --quiet >"log.$i" 2>&1 || : >"failed.$i" &
+done
+wait
+ls failed.* >/dev/null 2>&1 && fail 'jobs at the same time trip over each other'
+[ "$(train --data data.svm --cache auto)" = "$whole" ] || fail 'the cache of several jobs is not right'
+[ "$(find . -name 'data.svm*' | wc -l)" -eq 2 ] || fail 'something is left besides data.svm and its cache'
+
+# disk: another order, the same from text, from the kept cache and from standard input; nothing is left
+rm data.svm.rbt-cache
+streamed=$(train --data data.svm --store disk)
+[ -n "$streamed" ] || fail 'no hash was printed'
+[ ! -e data.svm.rbt-cache ] || fail '--store disk keeps a cache that was not asked for'
+[ "$(train --data data.svm --store disk --cache auto)" = "$streamed" ] || fail 'disk, kept: other parameters'
+[ "$(train --data data.svm --store disk --cache auto)" = "$streamed" ] || fail 'disk, from the kept cache: other parameters'
+[ "$(XDG_CACHE_HOME=$work train --data - --store disk <data.svm)" = "$streamed" ] || fail 'disk, from a pipe: other parameters'
+[ -z "$(ls rubato)" ] || fail '--store disk leaves a file behind'
+[ "$(find . -name '*rbt-cache*' | wc -l)" -eq 1 ] || fail '--store disk leaves a file behind'
+expect 0 train lr --data data.svm --valid data.svm --store disk --clocks 3 --quiet --json lines
+check lines 'all(sum(w["labels"]) == w["rows"] and len(w["labels"]) == 2 for w in last["workers"])'
+expect 2 train lr --data - --cache auto
+says '--cache auto makes no sense with the standard input'
+expect 2 train lr --data - --store both
+says '--store both makes no sense with the standard input'
+
+# bounded memory: not under a sanitizer, which has memory of its own
+[ "$RUBATO_SANITIZED" -eq 0 ] || exit 0
+size=${RUBATO_TEST_DATA_MIB:-1024}
+limit=$((size / 5 > 50 ? size / 5 : 50))
+mkdir big
+"$RUBATO" gen lr --out big/part-0.svm --rows 25000 --cols 20000 --nnz 40
+one=$(wc -c <big/part-0.svm)
+i=1
+while [ $((i * one)) -lt $((size * 1024 * 1024)) ]; do
+    ln big/part-0.svm "big/part-$i.svm"
+    i=$((i + 1))
+done
+for try in 'from text' 'from the cache'; do
+    python3 "$bounded" "$limit" "$RUBATO" train lr --data 'big/part-*.svm' --store disk --cache auto --workers 2 --epochs 2 \
+        --quiet --json lines 2>"$err" || fail "$try: more than $limit MiB for $size MiB of data"
+    echo "store disk, $size MiB, $try: $(cat "$err")"
+    check lines "last['loss'] < 0.6931 and sum(w['rows'] for w in last['workers']) == $i * 25000"
+done

@@ -1,0 +1,352 @@
+/* Proves src/data/store and cache_build: a cache is kept, used, and made again when it no longer fits; made in blocks it is
+ * the same, byte for byte; streamed data is the data. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "unit/files.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "data/cache.h"
+#include "data/cache_build.h"
+#include "data/data.h"
+#include "data/generate.h"
+#include "data/store.h"
+
+static int leave_folder(void **state)
+{
+    static const char *const names[] = {"a", "b", "a.rbt-cache", "part-1", "part-2"};
+
+    return remove_folder(state, names, sizeof names / sizeof names[0]);
+}
+
+static rbt_data made(size_t rows, size_t nnz)
+{
+    rbt_generate_options options = rbt_generate_defaults();
+    rbt_data d;
+    options.rows = rows;
+    options.nnz = nnz;
+    assert_int_equal(rbt_generate_lr(&options, &d, NULL), RBT_OK);
+    return d;
+}
+
+/* The notes of a read, as one text. */
+static void take_note(void *context, rbt_log_level level, const char *source, const char *sentence)
+{
+    char *notes = context;
+    (void)level;
+    (void)source;
+    (void)snprintf(notes + strlen(notes), 2000 - strlen(notes), "%s\n", sentence);
+}
+
+static char notes[2000];
+
+static rbt_data stored(const char *path, rbt_store_level level, bool keep, const rbt_reading *reading)
+{
+    rbt_log log = {.write = take_note, .context = notes, .least = RBT_LOG_INFO};
+    const rbt_reading usual = {0};
+    rbt_storing storing = {.level = level, .keep = keep, .reading = reading != NULL ? reading : &usual, .log = &log};
+    rbt_data d;
+    rbt_error error;
+    notes[0] = '\0';
+    if (rbt_store_read(path, &storing, &d, &error) != RBT_OK)
+        fail_msg("%s", error.text);
+    return d;
+}
+
+static void same_files(const char *a, const char *b)
+{
+    rbt_input x, y;
+    assert_int_equal(rbt_input_open(a, &x, NULL), RBT_OK);
+    assert_int_equal(rbt_input_open(b, &y, NULL), RBT_OK);
+    assert_int_equal(x.n, y.n);
+    assert_memory_equal(x.bytes, y.bytes, x.n);
+    rbt_input_close(&x);
+    rbt_input_close(&y);
+}
+
+/* ----------------------------------------------------------------------------------------------------- building */
+
+static void a_cache_made_of_blocks_is_the_one_made_at_once(void **state)
+{
+    (void)state;
+    rbt_data d = made(30000, 20), first = d;
+    rbt_cache_builder *builder = NULL;
+    first.rows = 10000;
+    first.nnz = d.start[10000];
+    rbt_data rest = {.rows = 20000, .cols = d.cols, .nnz = d.nnz - first.nnz};
+    rest.start = rbt_alloc(rest.rows + 1, sizeof *rest.start);
+    for (size_t r = 0; r <= rest.rows; r++)
+        rest.start[r] = d.start[10000 + r] - first.nnz;
+    rest.index = d.index + first.nnz;
+    rest.value = d.value + first.nnz;
+    rest.label = d.label + first.rows;
+    assert_int_equal(rbt_cache_write(&d, "a", NULL), RBT_OK);
+    assert_int_equal(rbt_cache_builder_create("b", &builder, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_builder_add(builder, &first, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_builder_add(builder, &rest, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_builder_finish(builder, 0, 0, NULL), RBT_OK);
+    rbt_cache_builder_destroy(builder);
+    same_files("a", "b");
+    rbt_free(rest.start);
+    rbt_data_deinit(&d);
+}
+
+static void a_build_that_is_given_up_or_empty_leaves_nothing(void **state)
+{
+    (void)state;
+    rbt_data d = made(100, 5);
+    rbt_error error;
+    rbt_cache_builder *builder = NULL;
+    assert_int_equal(rbt_cache_builder_create("a", &builder, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_builder_finish(builder, 0, 0, &error), RBT_E_USAGE);
+    assert_int_equal(rbt_cache_builder_add(builder, &d, NULL), RBT_OK);
+    rbt_cache_builder_destroy(builder);
+    assert_int_not_equal(access("a", F_OK), 0);
+    assert_int_equal(rbt_cache_builder_create("no/such/folder", &builder, &error), RBT_E_IO);
+    assert_non_null(strstr(error.text, "no/such/folder: cannot be created"));
+    rbt_data_deinit(&d);
+}
+
+/* Features before the first index 0 are counted up when the cache is put together. */
+static void an_index_0_at_the_end_counts_for_the_beginning(void **state)
+{
+    (void)state;
+    FILE *f = fopen("a", "w");
+    assert_non_null(f);
+    for (int i = 0; i < 700000; i++) /* more than one piece of a stream */
+        (void)fprintf(f, "%d 1:1 %d:2\n", i % 2, 2 + i % 50);
+    (void)fprintf(f, "1 0:3 7:1\n");
+    assert_int_equal(fclose(f), 0);
+    rbt_data whole, d = stored("a", RBT_STORE_DISK, false, NULL);
+    assert_int_equal(rbt_data_read("a", &whole, NULL), RBT_OK);
+    same_data(&d, &whole);
+    rbt_data_deinit(&whole);
+    rbt_data_deinit(&d);
+}
+
+/* ------------------------------------------------------------------------------------------------------ keeping */
+
+static void a_kept_cache_is_used_until_the_source_changes(void **state)
+{
+    (void)state;
+    put_file("a", "1 1:1\n-1 2:2\n");
+    rbt_data d = stored("a", RBT_STORE_MEMORY, true, NULL);
+    assert_null(d.mapping);
+    assert_string_equal(notes, "cache a.rbt-cache: made for the next start\n");
+    rbt_data_deinit(&d);
+    d = stored("./a", RBT_STORE_MEMORY, true, NULL);
+    assert_non_null(d.mapping);
+    assert_string_equal(notes, "");
+    assert_int_equal(d.nnz, 2);
+    rbt_data_deinit(&d);
+
+    put_file("a", "1 1:1\n-1 2:2 3:3\n"); /* another size */
+    d = stored("a", RBT_STORE_MEMORY, true, NULL);
+    assert_int_equal(d.nnz, 3);
+    assert_non_null(strstr(notes, "its source has changed, it is made again"));
+    rbt_data_deinit(&d);
+
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000, .tv_nsec = 7}};
+    assert_int_equal(utimensat(AT_FDCWD, "a", times, 0), 0);
+    d = stored("a", RBT_STORE_MEMORY, true, NULL);
+    assert_non_null(strstr(notes, "its source has changed"));
+    rbt_data_deinit(&d);
+    times[1].tv_nsec = 8; /* a nanosecond later */
+    assert_int_equal(utimensat(AT_FDCWD, "a", times, 0), 0);
+    d = stored("a", RBT_STORE_MEMORY, true, NULL);
+    assert_non_null(strstr(notes, "its source has changed"));
+    rbt_data_deinit(&d);
+
+    d = stored("a", RBT_STORE_MEMORY, true, &(rbt_reading){.bits = 20}); /* read in another way */
+    assert_non_null(strstr(notes, "its source has changed"));
+    rbt_data_deinit(&d);
+    d = stored("a", RBT_STORE_MEMORY, true, &(rbt_reading){.bits = 20});
+    assert_string_equal(notes, "");
+    rbt_data_deinit(&d);
+}
+
+static void a_damaged_cache_is_made_again(void **state)
+{
+    (void)state;
+    static const rbt_store_level levels[] = {RBT_STORE_MEMORY, RBT_STORE_DISK, RBT_STORE_BOTH};
+    put_file("a", "1 1:1\n-1 2:2\n");
+    for (size_t i = 0; i < 3; i++) {
+        rbt_data d = stored("a", levels[i], true, NULL);
+        rbt_data_deinit(&d);
+        int fd = open("a.rbt-cache", O_WRONLY);
+        assert_int_equal(pwrite(fd, "x", 1, 130), 1);
+        close(fd);
+        d = stored("a", levels[i], true, NULL);
+        assert_non_null(strstr(notes, "cannot be used, it is made again: a.rbt-cache: the cache is damaged"));
+        assert_int_equal(d.nnz, 2);
+        rbt_data_deinit(&d);
+        d = stored("a", levels[i], true, NULL);
+        assert_string_equal(notes, "");
+        rbt_data_deinit(&d);
+        put_file("a.rbt-cache", "short");
+        d = stored("a", levels[i], true, NULL);
+        assert_non_null(strstr(notes, "made again"));
+        rbt_data_deinit(&d);
+    }
+}
+
+static void what_cannot_be_kept_costs_a_note(void **state)
+{
+    (void)state;
+    put_file("a", "1 1:1\n-1 2:2\n");
+    assert_int_equal(mkdir("a.rbt-cache", 0700), 0);
+    rbt_data d = stored("a", RBT_STORE_MEMORY, true, NULL);
+    assert_int_equal(d.rows, 2);
+    assert_non_null(strstr(notes, "cache a.rbt-cache: not kept: "));
+    rbt_data_deinit(&d);
+    assert_int_equal(rmdir("a.rbt-cache"), 0);
+}
+
+static void all_levels_have_the_same_rows(void **state)
+{
+    (void)state;
+    rbt_data d = made(20000, 30), whole;
+    assert_int_equal(rbt_data_write_libsvm(&d, "a", NULL), RBT_OK);
+    assert_int_equal(rbt_data_read("a", &whole, NULL), RBT_OK);
+    for (int keep = 0; keep < 2; keep++) {
+        for (int again = 0; again < 2; again++) {
+            rbt_data disk = stored("a", RBT_STORE_DISK, keep, NULL);
+            assert_true(disk.streamed);
+            for (size_t row = 0; row < disk.rows; row += 1000)
+                rbt_data_release_rows(&disk, row, 1000);
+            same_data(&disk, &whole);
+            rbt_data_deinit(&disk);
+            rbt_data both = stored("a", RBT_STORE_BOTH, keep, NULL);
+            assert_null(both.mapping);
+            same_data(&both, &whole);
+            rbt_data_deinit(&both);
+        }
+    }
+    /* a cache as the source is used as it is */
+    assert_int_equal(rbt_cache_write(&d, "b", NULL), RBT_OK);
+    rbt_data disk = stored("b", RBT_STORE_DISK, true, NULL);
+    assert_true(disk.streamed);
+    same_data(&disk, &whole);
+    assert_int_equal(rbt_data_own(&disk, NULL), RBT_E_UNSUPPORTED);
+    rbt_data_deinit(&disk);
+    rbt_data_deinit(&whole);
+    rbt_data_deinit(&d);
+}
+
+static void weights_and_words_are_kept(void **state)
+{
+    (void)state;
+    const rbt_reading reading = {.format = "csv", .weight = "w"};
+    rbt_data whole;
+    put_file("a", "label,w,f\nyes,1,2\nno,3,4\nmaybe,2,6\n");
+    assert_int_equal(rbt_data_read_as("a", &reading, &whole, NULL), RBT_OK);
+    for (int i = 0; i < 4; i++) {
+        rbt_data d = stored("a", i < 2 ? RBT_STORE_DISK : RBT_STORE_MEMORY, i % 2 == 1, &reading);
+        same_data(&d, &whole);
+        assert_int_equal(d.label_count, 3);
+        assert_string_equal(d.label_names[0], "maybe");
+        assert_memory_equal(d.weight, whole.weight, 3 * sizeof *d.weight);
+        rbt_data_deinit(&d);
+    }
+    rbt_data_deinit(&whole);
+    put_file("a", "1 |a x\n-1 2.5 |a y\n"); /* weights that begin with a later row */
+    rbt_data d = stored("a", RBT_STORE_DISK, false, NULL);
+    assert_true(d.weight[0] == 1 && d.weight[1] == 2.5F);
+    rbt_data_deinit(&d);
+}
+
+static void the_cache_of_a_pattern_is_not_part_of_it(void **state)
+{
+    (void)state;
+    char now[100] = "";
+    put_file("part-1", "1 1:1\n");
+    put_file("part-2", "-1 2:2\n");
+    for (int i = 0; i < 3; i++) {
+        rbt_data d = stored("part-*", i == 2 ? RBT_STORE_DISK : RBT_STORE_MEMORY, true, NULL);
+        assert_int_equal(d.rows, 2);
+        if (i == 0) { /* its name is in the note */
+            assert_int_equal(sscanf(notes, "cache %99[^:]", now), 1);
+            assert_int_equal(access(now, F_OK), 0);
+        }
+        assert_true(i == 0 || d.mapping != NULL);
+        rbt_data_deinit(&d);
+    }
+    rbt_data d = stored("*", RBT_STORE_MEMORY, false, NULL);
+    assert_int_equal(d.rows, 2);
+    rbt_data_deinit(&d);
+    assert_int_equal(unlink(now), 0);
+}
+
+static void a_folder_that_cannot_be_written_to_has_its_caches_elsewhere(void **state)
+{
+    (void)state;
+    if (geteuid() == 0)
+        skip(); /* may write everywhere */
+    put_file("a", "1 1:1\n-1 2:2\n");
+    char *here = realpath(".", NULL);
+    assert_int_equal(setenv("XDG_CACHE_HOME", here, 1), 0);
+    assert_int_equal(mkdir("rubato", 0700), 0);
+    assert_int_equal(chmod(".", 0500), 0);
+    for (int i = 0; i < 2; i++) {
+        rbt_data d = stored("a", RBT_STORE_MEMORY, true, NULL);
+        assert_true((d.mapping != NULL) == (i == 1));
+        rbt_data_deinit(&d);
+    }
+    assert_int_equal(chmod(".", 0700), 0);
+    assert_int_equal(system("rm -r rubato"), 0);
+    free(here);
+}
+
+static void a_pipe_can_be_streamed_but_not_kept(void **state)
+{
+    (void)state;
+    int ends[2];
+    char path[64];
+    rbt_error error;
+    rbt_data d;
+    char *here = realpath(".", NULL);
+    assert_int_equal(setenv("XDG_CACHE_HOME", here, 1), 0);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "1 1:1\n-1 2:2\n", 13), 13);
+    close(ends[1]);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    assert_int_equal(rbt_store_read(path, &(rbt_storing){.keep = true, .reading = &(rbt_reading){0}}, &d, &error),
+                     RBT_E_USAGE);
+    assert_non_null(strstr(error.text, "is no plain file"));
+    d = stored(path, RBT_STORE_DISK, false, NULL);
+    assert_true(d.streamed);
+    assert_int_equal(d.rows, 2);
+    rbt_data_deinit(&d);
+    close(ends[0]);
+    assert_int_equal(rmdir("rubato"), 0); /* empty: what was there had no name */
+    free(here);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(a_cache_made_of_blocks_is_the_one_made_at_once),
+        IN_FOLDER(a_build_that_is_given_up_or_empty_leaves_nothing),
+        IN_FOLDER(an_index_0_at_the_end_counts_for_the_beginning),
+        IN_FOLDER(a_kept_cache_is_used_until_the_source_changes),
+        IN_FOLDER(a_damaged_cache_is_made_again),
+        IN_FOLDER(what_cannot_be_kept_costs_a_note),
+        IN_FOLDER(all_levels_have_the_same_rows),
+        IN_FOLDER(weights_and_words_are_kept),
+        IN_FOLDER(the_cache_of_a_pattern_is_not_part_of_it),
+        IN_FOLDER(a_folder_that_cannot_be_written_to_has_its_caches_elsewhere),
+        IN_FOLDER(a_pipe_can_be_streamed_but_not_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,388 @@
+/* Proves src/data/stream and feed: blocks of rows are the rows of the whole, from wherever they come, whatever the pieces;
+ * refusals have their line; a pipe is answered before it ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "unit/files.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef RBT_HAVE_ZLIB
+#include <zlib.h>
+#endif
+#ifdef RBT_HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+#include "base/mem.h"
+#include "data/cache.h"
+#include "data/data.h"
+#include "data/generate.h"
+#include "data/stream.h"
+
+static int leave_folder(void **state)
+{
+    static const char *const names[] = {"a", "b", "part-1", "part-2", "part-3", "part-x.rbt-cache"};
+
+    return remove_folder(state, names, sizeof names / sizeof names[0]);
+}
+
+/* All blocks of a path joined; the path is refused when `error` has a code afterwards. */
+static rbt_data streamed(const char *path, size_t piece_bytes, size_t *blocks, rbt_error *error)
+{
+    rbt_rowstream *stream = NULL;
+    const rbt_data *block = NULL;
+    rbt_data sum = {0}, copy;
+    size_t count = 0;
+    *error = (rbt_error){0};
+    if (rbt_rowstream_open(path, &(rbt_reading){0}, false, piece_bytes, &stream, error) != RBT_OK)
+        return sum;
+    while (rbt_rowstream_next(stream, &block, error) == RBT_OK && block != NULL) {
+        assert_true(block->rows > 0);
+        assert_int_equal(block->start[0], 0);
+        assert_int_equal(block->start[block->rows], block->nnz);
+        rbt_data both[] = {sum, *block};
+        assert_int_equal(rbt_data_join(both + (count == 0), count == 0 ? 1 : 2, &copy, NULL), RBT_OK);
+        rbt_data_deinit(&sum);
+        sum = copy;
+        count++;
+    }
+    if (blocks != NULL)
+        *blocks = count;
+    rbt_rowstream_close(stream);
+    return sum;
+}
+
+static void check_same(const char *path, size_t piece_bytes, const rbt_data *whole)
+{
+    rbt_error error;
+    size_t blocks = 0;
+    rbt_data d = streamed(path, piece_bytes, &blocks, &error);
+    if (error.code != RBT_OK)
+        fail_msg("%s", error.text);
+    same_data(&d, whole);
+    rbt_data_deinit(&d);
+}
+
+static const char text[] =
+    "\xef\xbb\xbf# a comment\n+1 1:0.5 3:-2\n\n-1\n3.5 2:1e-30 4:7 9:1\r\n# more\n#\n-2 1:1 # x\n7 5:5";
+
+static void every_cut_of_the_text_gives_the_same_rows(void **state)
+{
+    (void)state;
+    rbt_data whole;
+    put_bytes("a", text, sizeof text - 1);
+    assert_int_equal(rbt_data_read("a", &whole, NULL), RBT_OK);
+    for (size_t piece = 1; piece < sizeof text + 2; piece++)
+        check_same("a", piece, &whole);
+    rbt_data_deinit(&whole);
+}
+
+static void a_refusal_has_the_line_whatever_the_cut(void **state)
+{
+    (void)state;
+    rbt_error error, of_whole;
+    rbt_data none;
+    put_file("a", "1 1:1\n\n# comment\n2 2:2\n3 3:x\n4 4:4\n5 y\n");
+    assert_int_equal(rbt_data_read("a", &none, &of_whole), RBT_E_DATA);
+    assert_non_null(strstr(of_whole.text, "a:5:"));
+    for (size_t piece = 1; piece < 60; piece++) {
+        rbt_data d = streamed("a", piece, NULL, &error);
+        assert_int_equal(error.code, RBT_E_DATA);
+        assert_string_equal(error.text, of_whole.text);
+        rbt_data_deinit(&d);
+    }
+}
+
+static void what_has_no_rows_is_refused_like_the_whole(void **state)
+{
+    (void)state;
+    rbt_error error, of_whole;
+    rbt_data none;
+    put_file("a", "# nothing\n\n");
+    assert_int_equal(rbt_data_read("a", &none, &of_whole), RBT_E_DATA);
+    (void)streamed("a", 4, NULL, &error);
+    assert_string_equal(error.text, of_whole.text);
+    put_file("a", "");
+    (void)streamed("a", 4, NULL, &error);
+    assert_int_equal(error.code, RBT_E_DATA);
+    (void)streamed("no-such-file", 4, NULL, &error);
+    assert_int_equal(error.code, RBT_E_IO);
+    (void)streamed("no-such-*", 4, NULL, &error);
+    assert_non_null(strstr(error.text, "no file matches"));
+}
+
+static void files_of_a_pattern_follow_each_other_without_kept_caches(void **state)
+{
+    (void)state;
+    rbt_data whole;
+    rbt_error error;
+    put_file("part-1", "1 1:1\n2 2:2");
+    put_file("part-2", "# no rows\n");
+    put_file("part-3", "3 3:3\n");
+    put_file("part-x.rbt-cache", "not data");
+    assert_int_equal(rbt_data_read("part-*", &whole, NULL), RBT_OK);
+    assert_int_equal(whole.rows, 3);
+    check_same("part-*", 5, &whole);
+    put_file("part-3", "3 3:3\nx\n");
+    rbt_data d = streamed("part-*", 5, NULL, &error);
+    assert_non_null(strstr(error.text, "part-3:2: 'x'"));
+    rbt_data_deinit(&d);
+    rbt_data_deinit(&whole);
+}
+
+static void other_formats_give_the_same_rows(void **state)
+{
+    (void)state;
+    rbt_data whole;
+    put_file("a", "1 2.5 |a x y:2\n-1 |b x x\n\n1 |a z\n"); /* Vowpal Wabbit: a weight here and there */
+    assert_int_equal(rbt_data_read("a", &whole, NULL), RBT_OK);
+    assert_non_null(whole.weight);
+    for (size_t piece = 1; piece < 40; piece++)
+        check_same("a", piece, &whole);
+    rbt_data_deinit(&whole);
+    put_file("a", "label,f,g\nyes,1,2\nno,\"3\n\",4\nyes,5,6\n"); /* CSV: known as a whole only */
+    assert_int_equal(rbt_data_read("a", &whole, NULL), RBT_OK);
+    for (size_t piece = 1; piece < 40; piece++)
+        check_same("a", piece, &whole);
+    rbt_data_deinit(&whole);
+}
+
+static void bad_rows_are_left_out_over_all_pieces(void **state)
+{
+    (void)state;
+    put_file("a", "1 1:1\nx\n2 2:2\ny\n3 3:3\nz\n4 4:4\n");
+    for (size_t piece = 1; piece < 40; piece++) {
+        for (uint64_t allowed = 2; allowed < 4; allowed++) {
+            rbt_read_report report = {0};
+            rbt_rowstream *stream = NULL;
+            const rbt_data *block = NULL;
+            size_t rows = 0;
+            rbt_reading reading = {.skip_bad = allowed, .report = &report};
+            rbt_err err = rbt_rowstream_open("a", &reading, false, piece, &stream, NULL);
+            do {
+                err = rbt_rowstream_next(stream, &block, NULL);
+                rows += err == RBT_OK && block != NULL ? block->rows : 0;
+            } while (err == RBT_OK && block != NULL);
+            assert_int_equal(err, allowed == 2 ? RBT_E_DATA : RBT_OK);
+            if (err == RBT_OK) {
+                assert_int_equal(rows, 4);
+                assert_int_equal(report.skipped, 3);
+                assert_non_null(strstr(report.first.text, "a:2: 'x'"));
+            }
+            rbt_rowstream_close(stream);
+        }
+    }
+}
+
+static void an_index_0_after_rows_without_is_told_or_refused(void **state)
+{
+    (void)state;
+    rbt_error error;
+    rbt_rowstream *stream = NULL;
+    const rbt_data *block = NULL;
+    put_file("a", "1 1:1 5:1\n2 2:2\n3 0:3 5:1\n4 1:4\n");
+    rbt_data d = streamed("a", 10, NULL, &error);
+    assert_int_equal(error.code, RBT_E_DATA);
+    assert_non_null(strstr(error.text, "a:3: an index 0"));
+    rbt_data_deinit(&d);
+    d = streamed("a", 1000, NULL, &error); /* one piece: known in time */
+    assert_int_equal(error.code, RBT_OK);
+    assert_int_equal(d.cols, 6);
+    assert_int_equal(d.index[0], 1);
+    rbt_data_deinit(&d);
+
+    size_t features = 0;
+    assert_int_equal(rbt_rowstream_open("a", &(rbt_reading){0}, true, 10, &stream, NULL), RBT_OK);
+    while (rbt_rowstream_next(stream, &block, &error) == RBT_OK && block != NULL) {
+        assert_int_equal(rbt_rowstream_low(stream), features < 3 ? 0 : 3);
+        features += block->nnz;
+    }
+    assert_int_equal(features, 6);
+    rbt_rowstream_close(stream);
+}
+
+#if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
+/* A packed file, whole, twice in a row, cut, damaged and with something behind it. */
+static void check_packed(const char *bytes, size_t n, const rbt_data *whole)
+{
+    rbt_error error;
+    char *more = rbt_alloc(2 * n + 5, 1);
+    put_bytes("b", bytes, n);
+    check_same("b", 1000, whole);
+    check_same("b", RBT_ROWSTREAM_PIECE_BYTES, whole);
+
+    rbt_data both[] = {*whole, *whole}, two, d;
+    memcpy(more, bytes, n);
+    memcpy(more + n, bytes, n);
+    put_bytes("b", more, 2 * n);
+    assert_int_equal(rbt_data_join(both, 2, &two, NULL), RBT_OK);
+    check_same("b", 1000, &two);
+    rbt_data_deinit(&two);
+
+    put_bytes("b", bytes, n - 9);
+    d = streamed("b", 1000, NULL, &error);
+    assert_non_null(strstr(error.text, "cut short"));
+    rbt_data_deinit(&d);
+    memcpy(more + n, "hello", 5);
+    put_bytes("b", more, n + 5);
+    d = streamed("b", 1000, NULL, &error);
+    assert_non_null(strstr(error.text, "is damaged near byte"));
+    rbt_data_deinit(&d);
+    more[n / 2] ^= 64;
+    put_bytes("b", more, n);
+    d = streamed("b", 1000, NULL, &error);
+    assert_int_equal(error.code, RBT_E_DATA);
+    rbt_data_deinit(&d);
+    rbt_free(more);
+}
+
+/* A few hundred rows as text. */
+static size_t made_text(rbt_data *whole, char *out, size_t room)
+{
+    rbt_generate_options options = rbt_generate_defaults();
+    options.rows = 300;
+    rbt_data made;
+    rbt_input input;
+    assert_int_equal(rbt_generate_lr(&options, &made, NULL), RBT_OK);
+    assert_int_equal(rbt_data_write_libsvm(&made, "a", NULL), RBT_OK);
+    rbt_data_deinit(&made);
+    assert_int_equal(rbt_data_read("a", whole, NULL), RBT_OK);
+    assert_int_equal(rbt_input_open("a", &input, NULL), RBT_OK);
+    size_t n = input.n;
+    assert_true(n <= room);
+    memcpy(out, input.bytes, n);
+    rbt_input_close(&input);
+    return n;
+}
+
+static void packed_files_are_unpacked_on_the_way(void **state)
+{
+    (void)state;
+    enum { ROOM = 400000 };
+    static char plain[ROOM], packed[ROOM];
+    rbt_data whole;
+    size_t n = made_text(&whole, plain, sizeof plain);
+#ifdef RBT_HAVE_ZLIB
+    z_stream z = {0};
+    assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    z.next_in = (Bytef *)plain;
+    z.avail_in = (uInt)n;
+    z.next_out = (Bytef *)packed;
+    z.avail_out = sizeof packed;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    check_packed(packed, z.total_out, &whole);
+    (void)deflateEnd(&z);
+#endif
+#ifdef RBT_HAVE_ZSTD
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    (void)ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+    check_packed(packed, ZSTD_compress2(context, packed, sizeof packed, plain, n), &whole);
+    (void)ZSTD_freeCCtx(context);
+#endif
+    rbt_data_deinit(&whole);
+}
+#endif
+
+static void a_cache_comes_in_blocks(void **state)
+{
+    (void)state;
+    rbt_generate_options options = rbt_generate_defaults();
+    options.rows = 20000;
+    options.nnz = 60;
+    rbt_data d, two;
+    rbt_error error;
+    size_t blocks = 0;
+    assert_int_equal(rbt_generate_lr(&options, &d, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_write(&d, "part-1", NULL), RBT_OK);
+    rbt_data back = streamed("part-1", 100, &blocks, &error);
+    assert_int_equal(error.code, RBT_OK);
+    assert_true(blocks > 2);
+    same_data(&d, &back);
+    rbt_data_deinit(&back);
+
+    assert_int_equal(rbt_cache_write(&d, "part-2", NULL), RBT_OK);
+    rbt_data both[] = {d, d};
+    assert_int_equal(rbt_data_join(both, 2, &two, NULL), RBT_OK);
+    check_same("part-*", 100, &two);
+    rbt_data_deinit(&two);
+    put_file("part-2", "1 1:1\n");
+    back = streamed("part-*", 100, NULL, &error);
+    assert_non_null(strstr(error.text, "part-*: matches part-1, which is a cache, and part-2, which is not"));
+    rbt_data_deinit(&back);
+    rbt_data_deinit(&d);
+}
+
+static void who_types_a_row_gets_it_back_at_once(void **state)
+{
+    (void)state;
+    int ends[2];
+    char path[64];
+    rbt_rowstream *stream = NULL;
+    const rbt_data *block = NULL;
+    assert_int_equal(pipe(ends), 0);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    assert_int_equal(write(ends[1], "1 1:1\n2 2", 9), 9);
+    assert_int_equal(rbt_rowstream_open(path, &(rbt_reading){0}, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, NULL),
+                     RBT_OK);
+    assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK); /* would wait forever otherwise */
+    assert_int_equal(block->rows, 1);
+    assert_true(rbt_rowstream_is_live(stream));
+    assert_int_equal(write(ends[1], ":2\n3 3:3\n4 ", 11), 11);
+    assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK);
+    assert_int_equal(block->rows, 2);
+    assert_int_equal(block->index[1], 2);
+    close(ends[1]);
+    assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK);
+    assert_int_equal(block->rows, 1);
+    assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK);
+    assert_null(block);
+    rbt_rowstream_close(stream);
+    close(ends[0]);
+}
+
+static void a_cache_through_a_pipe_is_read_whole(void **state)
+{
+    (void)state;
+    rbt_data d;
+    rbt_input input;
+    int ends[2];
+    char path[64];
+    assert_int_equal(rbt_data_parse_libsvm("1 1:1\n2 2:2\n", 12, "mem", &d, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_write(&d, "a", NULL), RBT_OK);
+    assert_int_equal(rbt_input_open("a", &input, NULL), RBT_OK);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], input.bytes, input.n), input.n);
+    rbt_input_close(&input);
+    close(ends[1]);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    check_same(path, 16, &d);
+    close(ends[0]);
+    rbt_data_deinit(&d);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(every_cut_of_the_text_gives_the_same_rows),
+        IN_FOLDER(a_refusal_has_the_line_whatever_the_cut),
+        IN_FOLDER(what_has_no_rows_is_refused_like_the_whole),
+        IN_FOLDER(files_of_a_pattern_follow_each_other_without_kept_caches),
+        IN_FOLDER(other_formats_give_the_same_rows),
+        IN_FOLDER(bad_rows_are_left_out_over_all_pieces),
+        IN_FOLDER(an_index_0_after_rows_without_is_told_or_refused),
+#if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
+        IN_FOLDER(packed_files_are_unpacked_on_the_way),
+#endif
+        IN_FOLDER(a_cache_comes_in_blocks),
+        IN_FOLDER(who_types_a_row_gets_it_back_at_once),
+        IN_FOLDER(a_cache_through_a_pipe_is_read_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
