@@ -121,7 +121,7 @@ rbt_err rbt_shared_job_run(rbt_model_run *run, rbt_error *error)
         .rate_context = options,
         .seed = options->seed,
         .clocks = options->clocks > 0 ? options->clocks : (uint64_t)ceil(options->epochs - 1e-9),
-        .close = 10 * options->tolerance,
+        .close = 10 * options->tolerance, /* the least the watch is content with */
         .eval_every = options->eval_every,
         .slow = slow,
         .slow_context = &run->setup.stragglers,

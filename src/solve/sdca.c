@@ -11,10 +11,12 @@
 #include "model/link.h"
 #include "model/model.h"
 
-#define BIAS_STEPS    2   /* of Newton's method, after each pass; the next pass goes on from there */
-#define BISECTIONS    24  /* the hinge has no second derivative to follow */
-#define BIAS_REACH    8   /* times the step that is always safe */
-#define HINGE_FIRST   4   /* passes whose biases are the best for the weights */
+#define BIAS_STEPS    2  /* of Newton's method, after each pass; the next pass goes on from there */
+#define BISECTIONS    24 /* the hinge has no second derivative to follow */
+#define BIAS_REACH    8  /* times the step that is always safe */
+#define HINGE_LONGER  1.1
+#define HINGE_SHORTER 0.6
+#define HINGE_FIRST   2   /* passes whose biases are the best for the weights */
 #define SOFTMAX_STEPS 4   /* inner steps towards a row's optimal dual variables */
 #define SOFTMAX_STEEP 0.5 /* no eigenvalue of softmax's second derivative is larger */
 
@@ -190,10 +192,11 @@ void rbt_sdca_parameters(const rbt_sdca *sdca, const float *w, float *parameters
 typedef struct settling {
     rbt_sdca *sdca;
     const float *parameters;
-    double *bias;   /* per output */
-    double *slope;  /* per output: the sum over the rows at these biases ... */
-    double *bend;   /* ... and of the second derivatives */
-    double *blocks; /* the same by block of rows: slopes, then bends */
+    double *bias;    /* per output */
+    double *slope;   /* per output: the sum over the rows at these biases ... */
+    double *bend;    /* ... and of the second derivatives */
+    double bias_gap; /* how far the biases may still be from the optimum, in the objective */
+    double *blocks;  /* the same by block of rows: slopes, then bends */
 } settling;
 
 static double fill_scores(void *context, size_t first, size_t n)
@@ -319,34 +322,35 @@ static void bisect_bias(settling *s, rbt_team *team)
     }
 }
 
-/* The hinge's corners: with the weights given, many biases far from the common optimum are each the best. The dual
- * variables tell better, as at that optimum they add up to 0: steps in the direction of their sum, longer while it keeps
- * its sign and shorter when it turns. */
+/* The hinge has corners: a bias that is the best for the weights, and weights that are the best for the bias, need not be
+ * the best together. The dual variables tell, as at the common optimum they add up to 0: steps along their sum, as a share
+ * of what they could add up to, longer while it keeps its sign and shorter when it turns. */
 static void step_bias(settling *s)
 {
     rbt_sdca *sdca = s->sdca;
     const rbt_problem *p = sdca->problem;
-    double sum = 0;
-    for (size_t r = 0; r < p->data->rows; r++)
+    double sum = 0, size = 0;
+    for (size_t r = 0; r < p->data->rows; r++) {
         sum += weight_of(p->data, r) * (double)sdca->dual[r];
+        size += weight_of(p->data, r) * fabs((double)sdca->dual[r]);
+    }
     if (sum == 0)
         return;
-    sdca->bias_step *= (sum > 0) == sdca->bias_rose ? 1.3 : 0.5;
+    if (sdca->settled > HINGE_FIRST)
+        sdca->bias_step *= (sum > 0) == sdca->bias_rose ? HINGE_LONGER : HINGE_SHORTER;
     sdca->bias_rose = sum > 0;
-    *s->bias += sum > 0 ? sdca->bias_step : -sdca->bias_step;
+    *s->bias += sdca->bias_step * sum / size;
 }
 
 static void settle_hinge(settling *s, rbt_team *team)
 {
     rbt_sdca *sdca = s->sdca;
-    double before = *s->bias;
-    if (sdca->settled++ >= HINGE_FIRST) {
+    if (++sdca->settled >= HINGE_FIRST) {
         step_bias(s);
         return;
     }
     bisect_bias(s, team);
-    sdca->bias_step = fabs(*s->bias - before);
-    sdca->bias_rose = *s->bias > before;
+    sdca->bias_step = 1;
 }
 
 /* Newton's method where rows bend; where hardly any does (all are far from their labels' side), steps are as long as the
@@ -372,8 +376,16 @@ static void settle_biases(settling *s, float *w, rbt_team *team)
         settle_hinge(s, team);
     else
         newton_biases(s, team);
-    for (size_t c = 0; c < p->outputs; c++)
+    s->bias_gap = 0;
+    for (size_t c = 0; c < p->outputs; c++) {
+        double before = (double)w[p->weights + c], sum = 0;
         s->bias[c] = (double)(w[p->weights + c] = (float)s->bias[c]);
+        /* With the best weights for each bias, the objective falls along the bias by the mean of the dual variables. How
+         * far it is to go is not known: about as far as the last step went, or a tenth of the way so far. */
+        for (size_t r = 0; r < p->data->rows; r++)
+            sum += weight_of(p->data, r) * (double)s->sdca->dual[r * p->outputs + c];
+        s->bias_gap += fabs(sum) / (double)p->data->rows * fmax(fabs(s->bias[c]) / 10, fabs(s->bias[c] - before));
+    }
 }
 
 double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team, double *gap)
@@ -394,7 +406,7 @@ double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team, double *gap)
     if (p->shape->bias)
         settle_biases(&s, w, team);
     loss = rbt_team_sum(team, p->data->rows, block_loss, &s) / rows;
-    *gap = 0;
+    *gap = s.bias_gap;
     for (size_t block = 0; block * RBT_BLOCK_ROWS < p->data->rows; block++)
         *gap += s.blocks[block * 2 * k] / rows;
     double objective = loss + rbt_problem_penalty(p, parameters);

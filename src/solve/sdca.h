@@ -4,8 +4,8 @@
  *
  * With l1 the vector kept is the one before soft-thresholding by l1/l2. The biases, which are not regularised and so
  * have no place in the dual, are set to their optimum after each pass (the hinge's: moved towards it). Threads without
- * locks may lose an addition: after the last pass, and whenever rbt_sdca_restore is called, the vector is put together
- * anew from the dual variables. Called by shared.c. Proved by tests/unit/test_sdca.c.
+ * locks lose additions, and the vector drifts away from what the dual variables say: rbt_sdca_restore puts it together
+ * anew. Called by shared.c. Proved by tests/unit/test_sdca.c.
  */
 #ifndef RBT_SOLVE_SDCA_H
 #define RBT_SOLVE_SDCA_H

@@ -11,6 +11,8 @@
 #include "solve/newton.h"
 #include "solve/sdca.h"
 
+#define WRONG 1.5 /* times the objective of the pass before: additions were lost that mattered */
+
 /* One worker: its rows in the order of this pass, and its place in the walk. */
 typedef struct worker {
     uint32_t *order;
@@ -38,6 +40,7 @@ typedef struct training {
     float *mean;      /* asgd, psgd: the parameters looked at; sdca with l1: after thresholding */
     uint64_t clock;
     double rate; /* of this pass */
+    bool alone;  /* the workers go one after the other from now on */
 } training;
 
 static uint64_t now_ns(void)
@@ -186,7 +189,11 @@ static void pass(training *t)
         t->rate = t->options->rate(t->options->rate_context, t->clock);
         rbt_sgd_begin(&t->sgd, t->rate);
     }
-    rbt_team_run(t->team, work, t);
+    if (t->alone)
+        for (uint32_t m = 0; m < t->workers; m++)
+            work(t, m);
+    else
+        rbt_team_run(t->team, work, t);
     uint64_t took = now_ns() - began;
     for (uint32_t m = 0; m < t->workers; m++) {
         t->reports[m].compute_ns += t->worker[m].pass_ns;
@@ -215,19 +222,36 @@ static const float *parameters(training *t)
     return t->mean;
 }
 
-/* Threads without locks may have lost an addition: when the objective rises, when the gap looks small, and at the end, the
- * vector is put together anew. */
-static double settle_dual(training *t, bool last, double *gap)
+/* Threads without locks lose additions: the parameters are then not quite what the dual variables say, and good as they
+ * may be, the gap does not tell. When it looks small enough to end, or when things go wrong, the parameters are put
+ * together anew; if that makes a difference, the rest of the way is gone without company. */
+static void check_drift(training *t, double *objective, double *gap)
 {
-    bool may_lose = t->options->access == RBT_ACCESS_HOGWILD && t->workers > 1;
-    if (last && may_lose)
-        rbt_sdca_restore(&t->sdca, t->w, t->team);
-    double objective = rbt_sdca_settle(&t->sdca, t->w, t->team, gap);
-    bool rises = t->clock > 1 && !(objective < t->objective);
-    if (!last && may_lose && (rises || *gap <= t->options->close * fabs(objective))) {
-        rbt_sdca_restore(&t->sdca, t->w, t->team);
-        objective = rbt_sdca_settle(&t->sdca, t->w, t->team, gap);
+    const rbt_problem *p = t->problem;
+    bool wrong = t->clock > 1 && !(*objective < WRONG * t->objective);
+    if (t->options->access != RBT_ACCESS_HOGWILD || t->workers == 1 || t->alone ||
+        (!wrong && *gap > t->options->close * fabs(*objective)))
+        return;
+    float *drifted = rbt_alloc(p->n, sizeof *drifted);
+    double drift = 0;
+    memcpy(drifted, t->w, p->n * sizeof *drifted);
+    rbt_sdca_restore(&t->sdca, t->w, t->team);
+    for (size_t i = 0; i < p->weights; i++)
+        drift += p->l2 / 2 * ((double)t->w[i] - (double)drifted[i]) * ((double)t->w[i] - (double)drifted[i]);
+    t->alone = wrong || *gap + drift > t->options->close * fabs(*objective);
+    if (t->alone) {
+        *objective = rbt_sdca_settle(&t->sdca, t->w, t->team, gap);
+    } else {
+        memcpy(t->w, drifted, p->n * sizeof *drifted);
+        *gap += drift;
     }
+    rbt_free(drifted);
+}
+
+static double settle_dual(training *t, double *gap)
+{
+    double objective = rbt_sdca_settle(&t->sdca, t->w, t->team, gap);
+    check_drift(t, &objective, gap);
     return t->objective = objective;
 }
 
@@ -237,11 +261,11 @@ static bool is_looked_at(const training *t)
     return t->clock == o->clocks || (o->eval_every > 0 && t->clock % o->eval_every == 0);
 }
 
-static bool look(training *t, bool last, bool looked_at, rbt_shared_listener *listener, void *context)
+static bool look(training *t, bool looked_at, rbt_shared_listener *listener, void *context)
 {
     rbt_shared_pass state = {.clock = t->clock, .gap = NAN};
     if (is_dual(t) && (looked_at || t->problem->shape->bias)) /* the next pass needs the biases */
-        state.objective = settle_dual(t, last, &state.gap);
+        state.objective = settle_dual(t, &state.gap);
     if (looked_at) {
         state.w = parameters(t);
         if (is_newton(t))
@@ -262,10 +286,10 @@ rbt_err rbt_shared_train(const rbt_problem *problem, const rbt_shared_options *o
         bool more = true;
         while (more && t.clock < options->clocks) {
             pass(&t);
-            more = look(&t, t.clock == options->clocks, is_looked_at(&t), listener, context);
+            more = look(&t, is_looked_at(&t), listener, context);
         }
         if (t.clock > 0 && !is_looked_at(&t)) /* ended from outside: what there is shall be known */
-            (void)look(&t, true, true, listener, context);
+            (void)look(&t, true, listener, context);
         if (t.mean != NULL) /* what was looked at last */
             memcpy(w, t.mean, problem->n * sizeof *w);
     }
