@@ -1,7 +1,7 @@
 /* Shards: which rows belong to which worker. Contract in shard.h; proved by tests/unit/test_shard.c.
  *
  * The rows are shuffled once (Fisher-Yates), or the blocks and then the rows of each, and the list is cut: the first
- * rows % workers shards get one row more.
+ * rows % workers shards get one row more. Dealt rows ascend within a shard: their order is made for each pass.
  */
 #include "data/shard.h"
 
@@ -12,6 +12,9 @@
 #include "base/rng.h"
 #include "data/data.h"
 
+#define PIECE_ROWS        64 /* rows that are neighbours in memory and follow each other in a dealt order ... */
+#define PIECES_TOGETHER   16 /* ... with a row of each of so many others between */
+#define PIECES_LEAST      64 /* fewer than that are simply shuffled: they are near each other anyway */
 #define BLOCKS_PER_WORKER 16 /* so that a worker's rows come from many places of a small file, too */
 
 static rbt_err check(const rbt_data *data, uint32_t workers, rbt_error *error)
@@ -96,6 +99,45 @@ rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed,
     return RBT_OK;
 }
 
+rbt_err rbt_shards_deal(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error)
+{
+    if (data->streamed)
+        return rbt_shards_create(data, workers, seed, out, error);
+    rbt_err err = check(data, workers, error);
+    if (err != RBT_OK)
+        return err;
+    rbt_shards s = {.workers = workers,
+                    .shard = rbt_try_alloc(workers, sizeof *s.shard),
+                    .order = rbt_try_alloc_raw(data->rows, sizeof *s.order),
+                    .dealt = true};
+    uint32_t *hand = rbt_try_alloc(workers, sizeof *hand), *next = s.order;
+    if (s.shard == NULL || s.order == NULL || hand == NULL) {
+        rbt_shards_destroy(&s);
+        rbt_free(hand);
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory to deal %zu rows to %u workers; use fewer rows",
+                        data->rows, workers);
+    }
+    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_SHUFFLE, 0);
+    for (uint32_t w = 0; w < workers; w++) {
+        s.shard[w].rows = next;
+        next += data->rows / workers + (w < data->rows % workers);
+        hand[w] = w;
+    }
+    for (size_t first = 0; first < data->rows; first += workers) {
+        size_t n = data->rows - first < workers ? data->rows - first : workers;
+        if (n == workers) /* the last, short round goes to the first workers */
+            rbt_rng_shuffle_u32(&rng, hand, workers);
+        for (size_t i = 0; i < n; i++) {
+            rbt_shard *shard = &s.shard[n == workers ? hand[i] : i];
+            shard->rows[shard->n++] = (uint32_t)(first + i);
+            shard->nnz += data->start[first + i + 1] - data->start[first + i];
+        }
+    }
+    rbt_free(hand);
+    *out = s;
+    return RBT_OK;
+}
+
 size_t rbt_shards_together(const rbt_shards *shards, const uint32_t *rows, size_t n)
 {
     size_t size = shards->block_rows, i = 1;
@@ -117,10 +159,34 @@ void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, const ui
     }
 }
 
+/* Pieces of PIECE_ROWS rows in random order; of each PIECES_TOGETHER of them one row in turn. */
+static void interleave(const rbt_shard *shard, rbt_rng *rng, uint32_t *order)
+{
+    size_t pieces = (shard->n + PIECE_ROWS - 1) / PIECE_ROWS;
+    uint32_t *piece = rbt_alloc(pieces, sizeof *piece);
+    for (size_t i = 0; i < pieces; i++)
+        piece[i] = (uint32_t)i;
+    rbt_rng_shuffle_u32(rng, piece, pieces);
+    for (size_t first = 0; first < pieces; first += PIECES_TOGETHER) {
+        size_t together = pieces - first < PIECES_TOGETHER ? pieces - first : PIECES_TOGETHER;
+        for (size_t i = 0; i < PIECE_ROWS; i++)
+            for (size_t k = 0; k < together; k++) {
+                size_t at = (size_t)piece[first + k] * PIECE_ROWS + i;
+                if (at < shard->n)
+                    *order++ = shard->rows[at];
+            }
+    }
+    rbt_free(piece);
+}
+
 void rbt_shards_shuffle(const rbt_shards *shards, uint32_t worker, rbt_rng *rng, uint32_t *order)
 {
     const rbt_shard *shard = &shards->shard[worker];
     RBT_ARRAY(uint32_t) runs = {0}; /* where each block begins among the worker's rows */
+    if (shards->dealt && shard->n >= PIECES_LEAST * PIECE_ROWS) {
+        interleave(shard, rng, order);
+        return;
+    }
     if (shards->block_rows == 0) {
         rbt_rng_shuffle_u32(rng, order, shard->n);
         return;

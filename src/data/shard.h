@@ -6,6 +6,10 @@
  *
  * Streamed data (data.h) is dealt in blocks of consecutive rows instead: the blocks in random order, the rows in random
  * order within their block. A worker then reads the file block after block, and gives each back when it is through.
+ *
+ * Workers that share memory get their rows dealt like cards (rbt_shards_deal), in the order of the file, and visit them in
+ * an order that is random for the mathematics and not for the memory: pieces of consecutive rows in random order, several
+ * at a time, one row of each in turn.
  */
 #ifndef RBT_DATA_SHARD_H
 #define RBT_DATA_SHARD_H
@@ -24,10 +28,15 @@ typedef struct rbt_shards {
     rbt_shard *shard;  /* one per worker */
     uint32_t *order;   /* all rows, shard after shard */
     size_t block_rows; /* rows of a block; 0: not in blocks */
+    bool dealt;        /* a shard's rows ascend */
 } rbt_shards;
 
 /* Deals the rows out. More workers than rows is RBT_E_USAGE, more than 2^32 - 1 rows is RBT_E_LIMIT. */
 rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error);
+
+/* Deals the rows out one by one: of each `workers` rows every worker gets one, at random. Streamed data is dealt in blocks
+ * as above. */
+rbt_err rbt_shards_deal(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error);
 
 /* A new random order of a worker's rows: `order` holds the last one. */
 void rbt_shards_shuffle(const rbt_shards *shards, uint32_t worker, rbt_rng *rng, uint32_t *order);

@@ -38,6 +38,7 @@ rbt_err rbt_scratch_init(rbt_scratch *scratch, const rbt_training *training, rbt
         return err;
     }
     rbt_sgd_attach(&scratch->sgd, &scratch->walk);
+    scratch->walk.want_loss = true;
     rbt_walker_init(&scratch->walker, &scratch->walk, scratch->w, 0);
     return RBT_OK;
 }

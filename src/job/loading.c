@@ -238,8 +238,11 @@ rbt_err rbt_loaded_prepare(rbt_loaded *loaded, rbt_options *options, rbt_error *
     err = settle(loaded, options, error);
     if (options->workers_auto && options->workers > loaded->data.rows)
         options->workers = (uint32_t)loaded->data.rows;
-    return err == RBT_OK ? rbt_shards_create(&loaded->data, options->workers, options->seed, &loaded->shards, error)
-                         : err;
+    if (err != RBT_OK)
+        return err;
+    return rbt_options_shared(options)
+               ? rbt_shards_deal(&loaded->data, options->workers, options->seed, &loaded->shards, error)
+               : rbt_shards_create(&loaded->data, options->workers, options->seed, &loaded->shards, error);
 }
 
 rbt_err rbt_loaded_fold(rbt_loaded *loaded, const rbt_loaded *whole, const rbt_options *options, uint32_t fold,

@@ -47,14 +47,23 @@ static inline void rbt_row_prefetch(const rbt_data *data, size_t row)
 
 static inline float rbt_row_dot(rbt_row row, const float *w)
 {
-    float lane[4] = {0, 0, 0, 0};
+    const uint32_t *index = row.index;
+    const float *value = row.value;
+    float a = 0, b = 0, c = 0, d = 0; /* element i goes to lane i % 4; an array of lanes would live in memory */
     size_t i = 0;
-    for (; i + 4 <= row.n; i += 4)
-        for (size_t k = 0; k < 4; k++)
-            lane[k] += row.value[i + k] * rbt_load(w + row.index[i + k]);
-    for (size_t k = 0; i < row.n; i++, k++)
-        lane[k] += row.value[i] * rbt_load(w + row.index[i]);
-    return (lane[0] + lane[1]) + (lane[2] + lane[3]);
+    for (; i + 4 <= row.n; i += 4) {
+        a += value[i] * rbt_load(w + index[i]);
+        b += value[i + 1] * rbt_load(w + index[i + 1]);
+        c += value[i + 2] * rbt_load(w + index[i + 2]);
+        d += value[i + 3] * rbt_load(w + index[i + 3]);
+    }
+    if (i < row.n)
+        a += value[i] * rbt_load(w + index[i]);
+    if (i + 1 < row.n)
+        b += value[i + 1] * rbt_load(w + index[i + 1]);
+    if (i + 2 < row.n)
+        c += value[i + 2] * rbt_load(w + index[i + 2]);
+    return (a + b) + (c + d);
 }
 
 static inline void rbt_row_add(rbt_row row, float scale, float *w)

@@ -76,7 +76,8 @@ static bool dual_step(rbt_walker *walker, size_t row, double *z)
     double weight = weight_of(p->data, row), y = rbt_link_target(p->shape, p->data, row), a = (double)sdca->dual[row];
     double next = p->model->link->dual(a, *z, y, (double)sdca->q[row] * weight, p->shape->delta);
     float kept = (float)next;
-    walker->loss += weight * p->model->link->loss(*z, y, p->shape->delta);
+    if (walker->walk->want_loss)
+        walker->loss += weight * p->model->link->loss(*z, y, p->shape->delta);
     *z = ((double)kept - a) * weight / (p->l2 * (double)p->data->rows);
     sdca->dual[row] = kept;
     return *z != 0;

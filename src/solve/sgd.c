@@ -80,7 +80,8 @@ static bool slopes(rbt_walker *walker, size_t row, double *z)
     double weight = p->data->weight != NULL ? (double)p->data->weight[row] : 1;
     if (p->model->link != NULL) {
         double y = rbt_link_target(p->shape, p->data, row), at = *z;
-        walker->loss += weight * p->model->link->loss(at, y, p->shape->delta);
+        if (walker->walk->want_loss)
+            walker->loss += weight * p->model->link->loss(at, y, p->shape->delta);
         *z = weight * p->model->link->slope(at, y, p->shape->delta);
     } else {
         size_t label = (size_t)p->data->label[row];
@@ -111,9 +112,11 @@ static void apply_one(rbt_walker *walker, rbt_row row, const double *slope)
     if (sgd->shrink == NULL) {
         rbt_row_add(row, -step, walker->w);
     } else {
+        const float *shrink = sgd->shrink; /* the compiler cannot know that no store changes these two */
+        float *w = walker->w;
         for (size_t i = 0; i < row.n; i++) {
-            float *at = walker->w + row.index[i];
-            rbt_store(at, (rbt_load(at) - step * row.value[i]) * sgd->shrink[row.index[i]]);
+            float *at = w + row.index[i];
+            rbt_store(at, (rbt_load(at) - step * row.value[i]) * shrink[row.index[i]]);
         }
     }
     if (walker->walk->problem->shape->bias)

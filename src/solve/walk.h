@@ -29,6 +29,7 @@ typedef struct rbt_walk {
     uint32_t threads;
     atomic_uchar *locks; /* aig: one per feature, and one for the biases */
     atomic_size_t turn;  /* round-robin: how many updates have been applied */
+    bool want_loss;      /* add up the rows' losses as they are met */
     float threshold;     /* decision values are of parameters shrunk towards zero by this much */
 
     /* The stepper. `coefficients` adds the row's loss, and replaces its decision values in z by what `apply` multiplies
