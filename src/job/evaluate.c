@@ -113,12 +113,15 @@ rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap,
     return err;
 }
 
-void rbt_evaluation_finish(rbt_evaluation *evaluation)
+rbt_err rbt_evaluation_finish(rbt_evaluation *evaluation, rbt_error *error)
 {
-    if (evaluation->watch.best == NULL || evaluation->evaluations == 0)
-        return;
+    double valid;
+
+    if (evaluation->watch.best == NULL || evaluation->evaluations == 0 || evaluation->watch.worse == 0)
+        return RBT_OK;
     memcpy(evaluation->w, evaluation->watch.best, evaluation->training->n * sizeof *evaluation->w);
     evaluation->loss = evaluation->watch.best_objective;
+    return evaluate_valid(evaluation, &evaluation->last, &valid, error);
 }
 
 /* With --verify: the sum over the probe is the number of clocks all workers have finished, not one more or less. */

@@ -39,8 +39,8 @@ void rbt_evaluation_deinit(rbt_evaluation *evaluation);
 rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap, rbt_progress *progress,
                             rbt_error *error);
 
-/* After the last one: with patience, goes back to the best parameters. */
-void rbt_evaluation_finish(rbt_evaluation *evaluation);
+/* After the last one: with patience, goes back to the best parameters, and evaluates these once more for whoever listens. */
+rbt_err rbt_evaluation_finish(rbt_evaluation *evaluation, rbt_error *error);
 
 /* The program; `argument` is an rbt_evaluation. */
 rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *error);

@@ -118,10 +118,10 @@ static inline void truncate(double l1, double rate, size_t i, rbt_scratch *s)
 static void apply_stateful(const rbt_training *training, size_t n, double rate, rbt_scratch *s)
 {
     const rbt_problem *p = &training->problem;
-    float mean = (float)(1 / (double)n), l2 = (float)p->l2, left;
+    float mean = (float)(1 / (double)n), l2 = (float)p->l2, warm;
 
     s->steps++;
-    left = s->steps < 100000 ? 1 - powf(RBT_ADAM_SECOND, (float)s->steps) : 1;
+    warm = rbt_adam_warmth(s->steps);
     for (size_t i = 0; i < training->n; i++) {
         float g = s->g[i] * mean + (i < p->weights ? l2 * s->w[i] : 0), *first = &s->sgd.first[i], step = (float)rate;
         float reach = 1; /* how many times the rate a gradient moves the parameter by in the end */
@@ -138,7 +138,7 @@ static void apply_stateful(const rbt_training *training, size_t n, double rate, 
 
             *first = RBT_ADAM_FIRST * *first + (1 - RBT_ADAM_FIRST) * g;
             *second = RBT_ADAM_SECOND * *second + (1 - RBT_ADAM_SECOND) * g * g;
-            reach = 1 / (sqrtf(*second / left) + RBT_ADAM_FLOOR);
+            reach = 1 / (sqrtf(*second / warm) + RBT_ADAM_FLOOR);
             step *= *first * reach;
         }
         s->w[i] -= step;

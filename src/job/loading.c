@@ -220,7 +220,8 @@ static rbt_err settle(rbt_loaded *loaded, rbt_options *options, rbt_error *error
 
 rbt_err rbt_loaded_prepare(rbt_loaded *loaded, rbt_options *options, rbt_error *error)
 {
-    rbt_err err = loaded->model->prepare(&loaded->data, &loaded->shape, error);
+    rbt_err err = loaded->shape.cols > 0 ? RBT_OK /* a fold: the classes are those of all rows */
+                                         : loaded->model->prepare(&loaded->data, &loaded->shape, error);
     loaded->shape.bias = !options->no_bias;
     loaded->shape.delta = options->delta;
     loaded->shape.unit_rows = options->normalize == RBT_NORMALIZE_UNIT;
@@ -266,7 +267,9 @@ rbt_err rbt_loaded_fold(rbt_loaded *loaded, const rbt_loaded *whole, const rbt_o
             kept[in++] = order[i];
     loaded->model = whole->model;
     loaded->has_valid = true;
-    err = rbt_data_select(&whole->data, kept, in, &loaded->data, error);
+    err = whole->model->prepare(&whole->data, &loaded->shape, error);
+    if (err == RBT_OK)
+        err = rbt_data_select(&whole->data, kept, in, &loaded->data, error);
     if (err == RBT_OK)
         err = rbt_data_select(&whole->data, left, out, &loaded->valid, error);
     rbt_free(order);

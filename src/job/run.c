@@ -199,7 +199,6 @@ static void fill_result(rbt_model_run *r, double load_seconds)
     result->samples_per_second = result->seconds > 0 ? (double)last->samples / result->seconds : 0;
     result->parameter_bytes = r->training.n * sizeof(float);
     rbt_evaluation_spread(&r->evaluation, &result->minobj, &result->varobj);
-    result->param_hash = rbt_hash(r->evaluation.w, r->training.n * sizeof(float), 0);
     result->has_table_sum = job->options.verify;
     result->table_sum = r->evaluation.table_sum;
     for (size_t m = 0; m < result->workers; m++) {
@@ -216,6 +215,7 @@ static void keep_model(rbt_model_run *r)
 
     if (r->loaded.scaling.cols > 0)
         rbt_scaling_fold(&r->loaded.scaling, r->training.problem.outputs, r->evaluation.w);
+    job->result.param_hash = rbt_hash(r->evaluation.w, r->training.n * sizeof(float), 0);
     rbt_trained_deinit(&job->trained);
     job->trained =
         (rbt_trained){.model = r->training.model, .shape = r->loaded.shape, .n = r->training.n, .w = r->evaluation.w};
@@ -261,8 +261,7 @@ static rbt_err train(rbt_model_run *r, rbt_error *error)
         return err;
     if (!rbt_options_shared(options))
         rbt_job_count(r->job, &r->setup);
-    rbt_evaluation_finish(&r->evaluation);
-    return RBT_OK;
+    return rbt_evaluation_finish(&r->evaluation, error);
 }
 
 /* A note on rows that were left out. */

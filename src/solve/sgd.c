@@ -6,9 +6,11 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "math/functions.h"
 #include "model/link.h"
 #include "model/model.h"
 
+#define LOG_ADAM_SECOND  -0.0010005003335835335 /* the logarithm of RBT_ADAM_SECOND */
 #define VALUES_LOOKED_AT 65536
 
 /* The mean square of the values that are not zero, from a sample; at most 1. */
@@ -140,8 +142,9 @@ static void apply_plain(rbt_walker *walker, rbt_row row, const double *slope)
         walker->bias[c] -= walker->rate * sgd->bias * slope[c];
 }
 
-/* One parameter's step with state; `share` is 0 for a bias. */
-static inline float stepped(const rbt_walker *walker, const rbt_sgd *sgd, size_t at, float w, float slope, float share)
+/* One parameter's step with state; `share` is 0 for a bias, `warm` is what rbt_adam_warmth says. */
+static inline float stepped(const rbt_walker *walker, const rbt_sgd *sgd, size_t at, float w, float slope, float share,
+                            float warm)
 {
     const rbt_problem *p = sgd->problem;
     float rate = (float)walker->rate, l1 = (float)p->l1 * share, l2 = (float)p->l2 * share;
@@ -160,13 +163,11 @@ static inline float stepped(const rbt_walker *walker, const rbt_sgd *sgd, size_t
         return penalised(w - rate * slope, rate * l1, rate * l2);
     case RBT_OPTIMIZER_ADAM: {
         float second = rbt_load(sgd->second + at), g = slope + l2 * w;
-        float steps = (float)walker->step / (float)walker->walk->threads + 1;
-        float left = steps < 1e5F ? 1 - powf(RBT_ADAM_SECOND, steps) : 1;
         first = RBT_ADAM_FIRST * first + (1 - RBT_ADAM_FIRST) * g;
         second = RBT_ADAM_SECOND * second + (1 - RBT_ADAM_SECOND) * g * g;
         rbt_store(sgd->first + at, first);
         rbt_store(sgd->second + at, second);
-        rate /= sqrtf(second / left) + RBT_ADAM_FLOOR;
+        rate /= sqrtf(second / warm) + RBT_ADAM_FLOOR;
         return penalised(w - rate * first, rate * l1, 0);
     }
     case RBT_OPTIMIZER_ASGD: { /* first: the sum of the changes, each times the number of its step */
@@ -184,17 +185,18 @@ static void apply_stepped(rbt_walker *walker, rbt_row row, const double *slope)
     const rbt_problem *p = walker->walk->problem;
     const rbt_sgd *sgd = walker->walk->stepper;
     size_t k = p->outputs;
+    float warm = rbt_adam_warmth(walker->step / walker->walk->threads + 1);
     for (size_t i = 0; i < row.n; i++) {
         size_t first = (size_t)row.index[i] * k;
         float x = row.value[i], share = sgd->share != NULL ? sgd->share[row.index[i]] : 0;
         for (size_t c = 0; c < k; c++) {
             float *at = walker->w + first + c;
-            rbt_store(at, stepped(walker, sgd, first + c, rbt_load(at), (float)slope[c] * x, share));
+            rbt_store(at, stepped(walker, sgd, first + c, rbt_load(at), (float)slope[c] * x, share, warm));
         }
     }
     for (size_t c = 0; p->shape->bias && c < k; c++)
         walker->bias[c] =
-            (double)stepped(walker, sgd, p->weights + c, (float)walker->bias[c], (float)(sgd->bias * slope[c]), 0);
+            (double)stepped(walker, sgd, p->weights + c, (float)walker->bias[c], (float)(sgd->bias * slope[c]), 0, warm);
 }
 
 void rbt_sgd_attach(rbt_sgd *sgd, rbt_walk *walk)
@@ -204,6 +206,11 @@ void rbt_sgd_attach(rbt_sgd *sgd, rbt_walk *walk)
                   : sgd->problem->outputs == 1 && sgd->problem->l1 == 0 ? apply_one
                                                                         : apply_plain;
     walk->stepper = sgd;
+}
+
+float rbt_adam_warmth(uint64_t steps)
+{
+    return steps < 100000 ? (float)(1 - rbt_exp((double)steps * LOG_ADAM_SECOND)) : 1;
 }
 
 void rbt_sgd_begin(rbt_sgd *sgd, double rate)

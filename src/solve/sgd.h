@@ -50,6 +50,9 @@ void rbt_sgd_reset(rbt_sgd *sgd);
 /* Makes the walk take these steps. */
 void rbt_sgd_attach(rbt_sgd *sgd, rbt_walk *walk);
 
+/* Adam: how much of a second moment has been seen after so many steps; the same bits on every machine. */
+float rbt_adam_warmth(uint64_t steps);
+
 /* Before a pass: its step size, which its walkers must have too. By one thread while no other walks. */
 void rbt_sgd_begin(rbt_sgd *sgd, double rate);
 
