@@ -20,6 +20,8 @@
 #define FLAGS_AT       40
 #define CHECKSUM_AT    56
 #define ROWS_AT_A_TIME 4096 /* rows checked by a thread before it takes the next */
+#define INDEX_SECTION  1
+#define VALUE_SECTION  2
 #define SECTIONS       7
 #define FLAG_WEIGHTS   1U
 #define FLAG_SOURCE    2U /* the last array is the source's number */
@@ -87,7 +89,32 @@ typedef struct hashing {
     section sections[SECTIONS];
     size_t first[SECTIONS + 1]; /* the number of each section's first block */
     uint64_t *hashes;
+    atomic_size_t falls; /* how often an index is not larger than the one before it, whatever row they are in */
+    atomic_bool wrong;   /* a value is zero or not finite */
 } hashing;
+
+/* Not zero and finite, without a branch: a magnitude above 0 and below infinity's. */
+static inline uint32_t is_bad_value(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (bits & 0x7fffffff) - 1 >= 0x7f800000 - 1;
+}
+
+/* While a block is at hand: what can be said about its features without knowing rows. */
+static void look_at_block(hashing *h, size_t s, size_t from, size_t bytes)
+{
+    const rbt_data *d = h->data;
+    size_t first = from / sizeof(uint32_t), end = first + bytes / sizeof(uint32_t), falls = 0;
+    uint32_t bad = 0;
+    for (size_t i = first; s == INDEX_SECTION && i < end && i + 1 < d->nnz; i++)
+        falls += d->index[i] >= d->index[i + 1];
+    for (size_t i = first; s == VALUE_SECTION && i < end; i++)
+        bad |= is_bad_value(d->value[i]);
+    atomic_fetch_add_explicit(&h->falls, falls, memory_order_relaxed);
+    if (bad != 0)
+        atomic_store_explicit(&h->wrong, true, memory_order_relaxed);
+}
 
 static void hash_block(void *context, size_t item)
 {
@@ -98,6 +125,7 @@ static void hash_block(void *context, size_t item)
     size_t from = (item - h->first[s]) * RBT_CACHE_BLOCK_BYTES, left = h->sections[s].bytes - from;
     size_t bytes = left < RBT_CACHE_BLOCK_BYTES ? left : RBT_CACHE_BLOCK_BYTES;
     h->hashes[item] = rbt_hash(h->sections[s].at + from, bytes, 0);
+    look_at_block(h, s, from, bytes);
     if (h->data->streamed)
         rbt_mapping_release(h->data->mapping, h->data->mapping_bytes, h->sections[s].at + from, bytes);
 }
@@ -108,20 +136,27 @@ uint64_t rbt_cache_checksum_of(const unsigned char header[RBT_CACHE_HEADER_BYTES
     return rbt_hash(hashes, n * sizeof *hashes, rbt_hash(header, CHECKSUM_AT, 0));
 }
 
+/* Goes over all arrays once. */
+static uint64_t scan(const unsigned char header[RBT_CACHE_HEADER_BYTES], hashing *h, rbt_cache_names names,
+                     const uint64_t *source)
+{
+    sections_of(h->data, names, source, h->sections);
+    for (size_t s = 0; s < SECTIONS; s++)
+        h->first[s + 1] = h->first[s] + (h->sections[s].bytes + RBT_CACHE_BLOCK_BYTES - 1) / RBT_CACHE_BLOCK_BYTES;
+    size_t blocks = h->first[SECTIONS];
+    h->hashes = rbt_alloc(blocks, sizeof *h->hashes);
+    /* As many blocks as there are arrays are hashed before a second thread has begun. */
+    rbt_parallel_for(blocks, blocks > SECTIONS ? rbt_parallel_threads() : 1, hash_block, h);
+    uint64_t sum = rbt_cache_checksum_of(header, h->hashes, blocks);
+    rbt_free(h->hashes);
+    return sum;
+}
+
 uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data,
                             rbt_cache_names names, const uint64_t *source)
 {
     hashing h = {.data = data};
-    sections_of(data, names, source, h.sections);
-    for (size_t s = 0; s < SECTIONS; s++)
-        h.first[s + 1] = h.first[s] + (h.sections[s].bytes + RBT_CACHE_BLOCK_BYTES - 1) / RBT_CACHE_BLOCK_BYTES;
-    size_t blocks = h.first[SECTIONS];
-    h.hashes = rbt_alloc(blocks, sizeof *h.hashes);
-    /* As many blocks as there are arrays are hashed before a second thread has begun. */
-    rbt_parallel_for(blocks, blocks > SECTIONS ? rbt_parallel_threads() : 1, hash_block, &h);
-    uint64_t sum = rbt_cache_checksum_of(header, h.hashes, blocks);
-    rbt_free(h.hashes);
-    return sum;
+    return scan(header, &h, names, source);
 }
 
 /* ----------------------------------------------------------------------------------------------------- reading */
@@ -245,17 +280,10 @@ static bool names_fit(rbt_cache_names names, size_t count)
 
 typedef struct checking {
     const rbt_data *data;
-    size_t rows; /* checked at a time */
+    size_t rows;         /* checked at a time */
+    atomic_size_t falls; /* ends of rows where the next index is not larger */
     atomic_bool wrong;
 } checking;
-
-/* Not zero and finite, without a branch: a magnitude above 0 and below infinity's. */
-static inline uint32_t is_bad_value(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (bits & 0x7fffffff) - 1 >= 0x7f800000 - 1;
-}
 
 /* Is it the number of one of so many names? */
 static inline bool is_label(float label, size_t count)
@@ -263,53 +291,44 @@ static inline bool is_label(float label, size_t count)
     return label >= 0 && label < (float)count && label == floorf(label);
 }
 
-/* Do the indices ascend within each of these rows, whose starts are right? Counted over all of them at once, which a
- * processor does many at a time: wherever an index does not grow, a row must end. */
-static bool indices_ascend(const rbt_data *d, size_t first, size_t end)
-{
-    size_t from = d->start[first], to = d->start[end], falls = 0, at_ends = 0;
-    for (size_t i = from; i + 1 < to; i++)
-        falls += d->index[i] >= d->index[i + 1];
-    for (size_t row = first, at = from; row < end; row++) {
-        if (d->start[row + 1] > at && d->start[row + 1] < to) { /* a row with features ends, and others follow */
-            at = d->start[row + 1];
-            at_ends += d->index[at - 1] >= d->index[at];
-        }
-    }
-    return falls == at_ends;
-}
-
 /* What a correct checksum does not vouch for: the promises of data.h, for some rows. */
 static void check_rows(void *context, size_t item)
 {
     checking *c = context;
     const rbt_data *d = c->data;
-    size_t first = item * c->rows, end = d->rows - first > c->rows ? first + c->rows : d->rows;
+    size_t first = item * c->rows, end = d->rows - first > c->rows ? first + c->rows : d->rows, falls = 0;
     uint32_t bad = 0;
     for (size_t row = first; row < end && bad == 0; row++) {
         size_t from = d->start[row], to = d->start[row + 1];
         bad |= from > to || to > d->nnz || !isfinite(d->label[row]);
         bad |= d->weight != NULL && !(d->weight[row] > 0 && isfinite(d->weight[row]));
         bad |= d->label_count > 0 && !is_label(d->label[row], d->label_count);
-        bad |= bad == 0 && from < to && d->index[to - 1] >= d->cols; /* the last is the largest when they ascend */
+        if (bad != 0 || from == to)
+            continue;
+        bad |= d->index[to - 1] >= d->cols; /* the last is the largest when they ascend */
+        falls += to < d->nnz && d->index[to - 1] >= d->index[to];
     }
-    for (size_t i = bad == 0 ? d->start[first] : 0, to = bad == 0 ? d->start[end] : 0; i < to; i++)
-        bad |= is_bad_value(d->value[i]);
-    if (bad != 0 || !indices_ascend(d, first, end))
+    atomic_fetch_add_explicit(&c->falls, falls, memory_order_relaxed);
+    if (bad != 0)
         atomic_store_explicit(&c->wrong, true, memory_order_relaxed);
     else
         rbt_data_release_rows(d, first, end - first);
 }
 
-static bool rows_are_right(const rbt_data *data)
+/* The indices ascend within every row when all the places where they do not, as a scan has counted them, are ends of
+ * rows. */
+static bool rows_are_right(const rbt_data *data, const hashing *scanned)
 {
     checking c = {.data = data, .rows = ROWS_AT_A_TIME};
-    if (data->start[0] != 0 || data->start[data->rows] != data->nnz)
+    if (data->start[0] != 0 || data->start[data->rows] != data->nnz ||
+        atomic_load_explicit(&scanned->wrong, memory_order_relaxed))
         return false;
     if (data->streamed && rbt_data_block_rows(data) < c.rows)
         c.rows = rbt_data_block_rows(data);
     rbt_parallel_for((data->rows + c.rows - 1) / c.rows, rbt_parallel_threads(), check_rows, &c);
-    return !atomic_load_explicit(&c.wrong, memory_order_relaxed);
+    return !atomic_load_explicit(&c.wrong, memory_order_relaxed) &&
+           atomic_load_explicit(&c.falls, memory_order_relaxed) ==
+               atomic_load_explicit(&scanned->falls, memory_order_relaxed);
 }
 
 /* Checks everything; the bytes of streamed data leave memory again as they have been looked at. */
@@ -325,11 +344,12 @@ static rbt_err decode(const void *bytes, size_t n, const char *name, reading *r,
         return err;
     if (!lay_out(at, r))
         return refuse(name, "padding between its arrays should be zero", error);
-    if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum(at, &r->data, r->names, r->source))
+    hashing scanned = {.data = &r->data};
+    if (get_u64(at + CHECKSUM_AT) != scan(at, &scanned, r->names, r->source))
         return refuse(name, "its checksum does not match", error);
     if (!names_fit(r->names, r->data.label_count))
         return refuse(name, "the names of its labels are not as many as it says, or do not ascend", error);
-    if (!rows_are_right(&r->data))
+    if (!rows_are_right(&r->data, &scanned))
         return refuse(name, "a row in it breaks the rules for rows", error);
     return RBT_OK;
 }
@@ -455,9 +475,10 @@ static rbt_err gather_names(const rbt_data *data, const char *path, char **all, 
     return RBT_OK;
 }
 
-static rbt_err check_data(const rbt_data *data, rbt_cache_names names, const char *path, rbt_error *error)
+static rbt_err check_data(const rbt_data *data, rbt_cache_names names, const hashing *scanned, const char *path,
+                          rbt_error *error)
 {
-    if (!names_fit(names, data->label_count) || !rows_are_right(data))
+    if (!names_fit(names, data->label_count) || !rows_are_right(data, scanned))
         return rbt_fail(
             error, RBT_E_DATA,
             "%s: not written: a row's indices do not ascend below %zu, or a value is zero or not finite, or a "
@@ -495,13 +516,17 @@ static rbt_err write_file(const rbt_data *data, rbt_cache_names names, uint64_t 
 {
     unsigned char header[RBT_CACHE_HEADER_BYTES];
     const uint64_t *number = source != 0 ? &source : NULL;
+    hashing scanned = {.data = data};
     rbt_output output;
     rbt_err err = rbt_cache_header(data, names.bytes, source, path, header, error);
+    if (err != RBT_OK)
+        return err;
+    rbt_cache_seal(header, scan(header, &scanned, names, number));
+    err = check_data(data, names, &scanned, path, error);
     if (err == RBT_OK)
         err = rbt_output_open(path, &output, error);
     if (err != RBT_OK)
         return err;
-    rbt_cache_seal(header, rbt_cache_checksum(header, data, names, number));
     err = rbt_output_put(&output, header, sizeof header, error);
     if (err == RBT_OK)
         err = put_sections(data, names, number, &output, error);
@@ -518,8 +543,6 @@ rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *pa
     if (data->rows == 0)
         return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
     rbt_err err = gather_names(data, path, &all, &names, error);
-    if (err == RBT_OK)
-        err = check_data(data, names, path, error);
     if (err == RBT_OK)
         err = write_file(data, names, source, path, error);
     rbt_free(all);

@@ -59,14 +59,15 @@ static void insert(found *f, size_t at, double label, size_t row)
 /* Collects different labels until there are `enough`. */
 static void collect(const rbt_data *data, size_t enough, found *f)
 {
-    double last = NAN;
+    double last = NAN, other = NAN; /* two, because there are often no more */
     for (size_t r = 0; r < data->rows && f->value.count < enough; r++) {
         double label = (double)data->label[r];
-        if (label == last)
+        if ((label == last) | (label == other))
             continue;
         size_t at = place_of(f->value.at, f->value.count, label);
         if (at == f->value.count || (f->value.at != NULL && f->value.at[at] != label))
             insert(f, at, label, r + 1);
+        other = last;
         last = label;
     }
 }
@@ -177,17 +178,20 @@ static rbt_err refuse_label(const rbt_shape *shape, const rbt_data *data, size_t
 
 static rbt_err number_labels(const rbt_shape *shape, rbt_data *data, rbt_error *error)
 {
-    double last = NAN;
-    size_t class = 0;
+    double last[2] = {NAN, NAN}; /* the labels looked up last, and their classes: often there are no more than two */
+    size_t class[2] = {0, 0};
     for (size_t r = 0; r < data->rows; r++) {
         double label = (double)data->label[r];
-        if (label != last) {
-            class = class_of(shape, data, label);
-            if (class == shape->classes)
+        size_t which = label == last[1];
+        if (!((label == last[0]) | (label == last[1]))) {
+            last[1] = last[0];
+            class[1] = class[0];
+            last[0] = label;
+            class[0] = class_of(shape, data, label);
+            if (class[0] == shape->classes)
                 return refuse_label(shape, data, r, error);
-            last = label;
         }
-        data->label[r] = (float)class;
+        data->label[r] = (float)class[which];
     }
     return RBT_OK;
 }

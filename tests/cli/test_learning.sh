@@ -118,8 +118,8 @@ done
 # --patience: ends after so many looks without a better one, and saves the best
 expect 0 train lr --data two.svm --valid valid.svm --optimizer sgd --lr 2 --decay none --epochs 500 --l2 0 --patience 4 --json run.json \
     --out best.rbt
-check run.json 'last["clocks"] < 500 and len(events("eval")) == last["clocks"]'
-check run.json 'min(e["loss"] for e in events("eval")) == events("eval")[-5]["loss"]'
+check run.json 'last["clocks"] < 500 and len(events("eval")) == last["clocks"] + 1' # and the best once more
+check run.json 'min(e["loss"] for e in events("eval")) == events("eval")[-6]["loss"] == events("eval")[-1]["loss"]'
 check run.json 'abs(last["loss"] - events("clock")[-5]["loss"]) < 1e-9'
 expect 0 eval --model best.rbt --data valid.svm --metric loss --json eval.json
 best=$(python3 -c 'import json; print(json.load(open("eval.json"))["loss"])')

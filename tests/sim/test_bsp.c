@@ -161,6 +161,7 @@ static void big_batches(uint32_t workers, size_t batch, uint64_t clocks, float *
     free(g);
     rbt_shards_destroy(&shards);
     rbt_data_deinit(&data);
+    rbt_shape_deinit(&shape);
 }
 
 static void workers_averaged_on_batches_equal_one_worker_with_their_union(void **state)
