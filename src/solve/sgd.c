@@ -195,8 +195,8 @@ static void apply_stepped(rbt_walker *walker, rbt_row row, const double *slope)
         }
     }
     for (size_t c = 0; p->shape->bias && c < k; c++)
-        walker->bias[c] =
-            (double)stepped(walker, sgd, p->weights + c, (float)walker->bias[c], (float)(sgd->bias * slope[c]), 0, warm);
+        walker->bias[c] = (double)stepped(walker, sgd, p->weights + c, (float)walker->bias[c],
+                                          (float)(sgd->bias * slope[c]), 0, warm);
 }
 
 void rbt_sgd_attach(rbt_sgd *sgd, rbt_walk *walk)
