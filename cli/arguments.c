@@ -1,6 +1,8 @@
 /* Arguments of a sub-command; the contract stands in cli.h. */
 #include "cli/cli.h"
 
+#include <sys/stat.h>
+
 #include <string.h>
 
 #include "base/error.h"
@@ -164,4 +166,15 @@ rbt_err cli_require(const char *name, const char *value, const char *syntax, rbt
     if (value == NULL)
         return rbt_fail(error, RBT_E_USAGE, "--%s is missing; give --%s %s", name, name, syntax);
     return RBT_OK;
+}
+
+rbt_err cli_keep_apart(const char *in, const char *out, rbt_error *error)
+{
+    struct stat a, b;
+
+    if (in == NULL || out == NULL || stat(in, &a) != 0 || stat(out, &b) != 0 || !S_ISREG(a.st_mode) ||
+        a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE, "%s is read, and would be written over; choose another file for the output",
+                    out);
 }

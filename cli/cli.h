@@ -77,6 +77,9 @@ void cli_help(const cli_command *command, const cli_arguments *arguments);
 /* The value of an own option, or an error that says that the command needs it. */
 rbt_err cli_require(const char *name, const char *value, const char *syntax, rbt_error *error);
 
+/* Refuses to write over what is being read. Either may be NULL, and a path that names no file is none. */
+rbt_err cli_keep_apart(const char *in, const char *out, rbt_error *error);
+
 /* ------------------------------------------------------------------------------------------------ reading */
 
 /* How data is to be read, as given on the command line (jobs have the same options in their table). */

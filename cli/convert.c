@@ -28,6 +28,8 @@ int cli_convert(const cli_command *command, int argc, char **argv)
         err = cli_require("data", path, "PATH", &error);
     if (err == RBT_OK)
         err = cli_require("out", out, "FILE", &error);
+    if (err == RBT_OK)
+        err = cli_keep_apart(path, out, &error);
     rbt_format format = RBT_FORMAT_CACHE;
     if (err == RBT_OK && to != NULL)
         err = rbt_format_find(to, &format, &error);

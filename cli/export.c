@@ -182,6 +182,8 @@ int cli_export(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_require("out", out, "FILE", &error);
     if (err == RBT_OK)
+        err = cli_keep_apart(model, out, &error);
+    if (err == RBT_OK)
         err = format_of(name, &format, &error);
     if (err == RBT_OK)
         err = export_model(model, format, vocab, out, &error);
@@ -211,6 +213,8 @@ int cli_import(const cli_command *command, int argc, char **argv)
         err = cli_require("model", model, "FILE", &error);
     if (err == RBT_OK)
         err = cli_require("out", out, "FILE", &error);
+    if (err == RBT_OK)
+        err = cli_keep_apart(model, out, &error);
     if (err == RBT_OK && name != NULL && strcmp(name, "liblinear") != 0)
         err = rbt_fail(&error, RBT_E_USAGE, "--format '%s' cannot be imported; only liblinear can", name);
     if (err == RBT_OK)

@@ -85,6 +85,13 @@ rbt_err cli_job_check(const rbt_options *options, rbt_error *error)
         err = check_output("json", options->json, error);
     if (err == RBT_OK)
         err = check_output("report", options->report, error);
+    const char *const outputs[] = {options->out, options->json, options->report};
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+        if (err == RBT_OK)
+            err = cli_keep_apart(options->data, outputs[i], error);
+        if (err == RBT_OK)
+            err = cli_keep_apart(options->valid, outputs[i], error);
+    }
     return err;
 }
 

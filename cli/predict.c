@@ -201,6 +201,10 @@ int cli_predict(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_require("data", data, "PATH", &error);
     if (err == RBT_OK)
+        err = cli_keep_apart(data, out, &error);
+    if (err == RBT_OK)
+        err = cli_keep_apart(model, out, &error);
+    if (err == RBT_OK)
         err = answer_of(as_text, &as, &error);
     if (err == RBT_OK)
         err = cli_reading_settle(&given, &report, &reading, &error);

@@ -82,7 +82,8 @@ static int train(const cli_command *command, const rbt_options *options)
     if (cli_job_create(options, &job, &error) != RBT_OK)
         goto close_lines;
     (void)cli_job_run(job, &listener, &error);
-    if (error.code == RBT_OK || error.code == RBT_E_TARGET || error.code == RBT_E_INTERRUPTED)
+    if (rbt_job_result(job) != NULL &&
+        (error.code == RBT_OK || error.code == RBT_E_TARGET || error.code == RBT_E_INTERRUPTED))
         finish(options, job, &recorder, text, &error);
     keep(cli_flush(&late), &late, &error);
     rbt_job_destroy(job);

@@ -305,6 +305,7 @@ typedef struct rbt_result {
     bool has_target;
     bool reached;
     bool interrupted;
+    const char *ended;   /* why training ended before its last clock, as a sentence; NULL: it did not */
     uint64_t param_hash; /* xxHash of the final parameters */
     int64_t table_sum;   /* of integer tables */
     bool has_table_sum;

@@ -15,7 +15,8 @@
 #include "solve/newton.h"
 #include "solve/rate.h"
 
-#define FEW_PARAMETERS 2000
+#define FEW_PARAMETERS    2000
+#define CLASS_WEIGHT_MOST 1e9
 
 static rbt_err find_model(const char *name, const rbt_model **model, rbt_error *error)
 {
@@ -91,9 +92,9 @@ static rbt_err parse_class_weights(const char *spec, const rbt_shape *shape, dou
         err = rbt_text_to_real("--class-weight", equals + 1, &value, error);
         if (err == RBT_OK && class == shape->classes)
             err = rbt_fail(error, RBT_E_USAGE, "--class-weight: the data has no label '%.60s'", part);
-        else if (err == RBT_OK && !(value > 0))
-            err = rbt_fail(error, RBT_E_USAGE, "--class-weight %.60s=%g is out of range; give a number above 0", part,
-                           value);
+        else if (err == RBT_OK && !(value > 1 / CLASS_WEIGHT_MOST && value < CLASS_WEIGHT_MOST))
+            err = rbt_fail(error, RBT_E_USAGE, "--class-weight %.60s=%g is out of range; give a number from %g to %g",
+                           part, value, 1 / CLASS_WEIGHT_MOST, CLASS_WEIGHT_MOST);
         else if (err == RBT_OK)
             weight[class] = value;
     }
@@ -170,12 +171,15 @@ static bool has_few_parameters(const rbt_problem *problem)
     size_t limit = FEW_PARAMETERS / problem->outputs, used = 0, bytes = problem->shape->cols / 8 + 1;
     unsigned char *seen = rbt_alloc(bytes, 1);
 
-    for (size_t i = 0; i < data->nnz && used <= limit; i++) {
-        uint32_t j = data->index[i];
-        if (j < problem->shape->cols && (seen[j / 8] >> (j % 8) & 1) == 0) {
-            seen[j / 8] |= (unsigned char)(1 << (j % 8));
-            used++;
+    for (size_t row = 0; row < data->rows && used <= limit; row++) {
+        for (size_t i = data->start[row]; i < data->start[row + 1]; i++) {
+            uint32_t j = data->index[i];
+            if (j < problem->shape->cols && (seen[j / 8] >> (j % 8) & 1) == 0) {
+                seen[j / 8] |= (unsigned char)(1 << (j % 8));
+                used++;
+            }
         }
+        rbt_data_release_passed(data, row, 1);
     }
     rbt_free(seen);
     return used <= limit;

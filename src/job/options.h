@@ -65,7 +65,7 @@ typedef struct rbt_options {
                          no partition-sync */
     uint64_t clocks;  /* --clocks N; 0 = as epochs demand */
     double epochs;    /* --epochs N; 0 = 10 when no clocks are given */
-    double batch;     /* --batch N|F%: rows, or percent of the worker's rows; 0 = 10 %, one row in shared memory */
+    double batch;     /* --batch N|F%: rows, or percent of the worker's rows; 0 = one row when lr is found, else 10 % */
     bool batch_percent;
     uint64_t batches_per_clock; /* --batches-per-clock N; 0 = one pass */
     uint64_t seed;              /* --seed N, default 1 */

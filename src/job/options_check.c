@@ -148,6 +148,8 @@ static rbt_err check_learning(const rbt_options *o, rbt_error *error)
                         o->lr > 0 ? "lr" : "decay", name);
     if (o->optimizer == RBT_OPTIMIZER_NEWTON && o->l1 > 0)
         return rbt_fail(error, RBT_E_USAGE, "--optimizer newton needs a smooth objective; leave out --l1, or use sdca");
+    if (o->data != NULL && o->valid != NULL && strcmp(o->data, "-") == 0 && strcmp(o->valid, "-") == 0)
+        return rbt_fail(error, RBT_E_USAGE, "--data and --valid cannot both be the standard input, which is read once");
     if (o->patience > 0 && o->valid == NULL)
         return rbt_fail(error, RBT_E_USAGE, "--patience watches the loss on --valid; give --valid PATH");
     if (o->folds > 0 && o->valid != NULL)
@@ -271,9 +273,10 @@ static void settle(rbt_options *o)
     }
     if (o->servers == 0)
         o->servers = 1;
-    if (o->batch == 0) {
-        o->batch = 10;
-        o->batch_percent = true;
+    if (o->batch == 0) { /* a step size found by trying rows is one for rows */
+        bool by_row = o->lr == 0 && o->rule != RBT_RULE_ADAGRAD && o->optimizer == RBT_OPTIMIZER_SGD;
+        o->batch = by_row ? 1 : 10;
+        o->batch_percent = !by_row;
     }
     if (o->decay == RBT_DECAY_AUTO)
         o->decay = RBT_DECAY_NONE;

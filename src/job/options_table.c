@@ -62,7 +62,7 @@ static const rbt_option TABLE[] = {
     {"epochs", "Job", RBT_OPTION_REAL, AT(epochs), "auto", "N|auto", .help = "Passes over the data; auto = 10.",
      .zero = "auto"},
     {"batch", "Job", RBT_OPTION_BATCH, 0, "auto", "N|F%|auto",
-     .help = "Rows of a mini-batch, or percent of the worker's rows; auto = 10%, in shared memory 1."},
+     .help = "Rows of a mini-batch, or percent of the worker's rows; auto = 1 when --lr is auto, else 10%."},
     {"batches-per-clock", "Job", RBT_OPTION_U64, AT(batches_per_clock), "pass", "N|pass",
      .help = "Mini-batches of a clock; pass = once over the data.", .zero = "pass", .min = 1, .max = UINT64_MAX},
     {"seed", "Job", RBT_OPTION_U64, AT(seed), "1", "N", .help = "Seed of every random choice.", .max = UINT64_MAX},

@@ -180,6 +180,21 @@ static void count_labels(const rbt_loaded *loaded, const rbt_shard *shard, rbt_w
 }
 
 /* What a model's job reports beyond that; up to where it was ended, if it was. */
+static void note_limit(rbt_model_run *r)
+{
+    const rbt_options *options = &r->job->options;
+    char text[256];
+
+    if (!(options->tolerance > 0) || r->evaluation.watch.why != NULL || r->job->result.interrupted)
+        return;
+    snprintf(
+        text, sizeof text,
+        "training ended after %llu clocks without coming within %g of the optimum, as far as can be told; give more "
+        "--epochs, or --normalize standard if features differ much in size",
+        (unsigned long long)r->job->result.clocks, options->tolerance);
+    rbt_job_emit(r->job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = r->job, .note = text});
+}
+
 static void fill_result(rbt_model_run *r, double load_seconds)
 {
     rbt_job *job = r->job;
@@ -190,6 +205,7 @@ static void fill_result(rbt_model_run *r, double load_seconds)
     result->load_seconds = load_seconds;
     result->has_target = job->options.has_target;
     result->reached = r->evaluation.watch.reached;
+    result->ended = r->evaluation.watch.why;
     if (r->evaluation.watch.why != NULL) {
         result->seconds = last->seconds;
         result->updates = last->updates;
@@ -242,8 +258,9 @@ static rbt_err judge(const rbt_job *job, rbt_error *error)
     if (result->has_target && !result->reached)
         return rbt_fail(error, RBT_E_TARGET,
                         "the target %g was not reached: the objective is %g after %llu updates; give more --clocks or "
-                        "--epochs, or another --lr",
-                        job->options.target_loss, result->loss, (unsigned long long)result->updates);
+                        "--epochs%s",
+                        job->options.target_loss, result->loss, (unsigned long long)result->updates,
+                        job->options.optimizer >= RBT_OPTIMIZER_SDCA ? ", or a higher target" : ", or another --lr");
     return RBT_OK;
 }
 
@@ -290,6 +307,7 @@ static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
     }
     if (err == RBT_OK) {
         fill_result(r, load_seconds);
+        note_limit(r);
         keep_model(r);
     }
     return err;

@@ -49,7 +49,7 @@ bool rbt_watch_look(rbt_watch *watch, double objective, double gap, double valid
     } else if (o->patience > 0 && watch->worse >= o->patience) {
         watch->why = "the loss on the validation data did not get better any more";
     } else if (is_close(watch, objective, gap)) {
-        watch->why = "the objective is as near to the optimum as --tolerance asks";
+        watch->why = "the objective is about as near to the optimum as --tolerance asks";
     }
     watch->last = objective;
     watch->has_last = true;

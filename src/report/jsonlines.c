@@ -150,6 +150,8 @@ void rbt_jsonlines_result(rbt_json *json, const rbt_recorder *run)
     else
         rbt_json_null(json, "reached");
     rbt_json_bool(json, "interrupted", r->interrupted);
+    if (r->ended != NULL)
+        rbt_json_text(json, "ended", r->ended);
     if (r->folds > 0) {
         rbt_json_count(json, "folds", r->folds);
         rbt_json_real(json, "fold_loss", r->fold_loss);

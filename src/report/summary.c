@@ -64,8 +64,8 @@ static void length_text(const rbt_recorder *run, char *text, size_t room)
            clocks != NULL ? "clock" : "epoch");
     if (in_shared_memory(run)) {
         bool ends = strcmp(tolerance, "0") != 0;
-        snprintf(text, room, "%s%s%s%s", ends ? "until within " : "", ends ? tolerance : "",
-                 ends ? " of the optimum, at most " : "", length);
+        snprintf(text, room, "%s%s%s%s", ends ? "until about " : "", ends ? tolerance : "",
+                 ends ? " from the optimum, at most " : "", length);
         return;
     }
     snprintf(batch, sizeof batch, "%.40s%s", size, strchr(size, '%') != NULL ? " of the" : "");
@@ -387,6 +387,8 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file)
         fputs("\n", file);
     else
         fprintf(file, " (and %s to load)\n", rbt_show_seconds(b, r->load_seconds));
+    if (r->ended != NULL)
+        fprintf(file, "  ended      because %s\n", r->ended);
     fprintf(file, "  updates    %" PRIu64 ", %s each, %s rows/s\n", r->updates,
             rbt_show_seconds(a, r->seconds_per_update), rbt_show_count(b, r->samples_per_second));
     if (!in_shared_memory(run))

@@ -16,7 +16,8 @@
 #define BIAS_REACH    8  /* times the step that is always safe */
 #define HINGE_LONGER  1.1
 #define HINGE_SHORTER 0.6
-#define HINGE_FIRST   2   /* passes whose biases are the best for the weights */
+#define HINGE_FIRST                                                                                                    \
+    2 /* the pass from which on the bias follows the dual variables; before, it is the best for the weights */
 #define SOFTMAX_STEPS 4   /* inner steps towards a row's optimal dual variables */
 #define SOFTMAX_STEEP 0.5 /* no eigenvalue of softmax's second derivative is larger */
 

@@ -36,11 +36,16 @@ for tool in gzip zstd; do
     says 'cut.packed: the compressed file is cut short at byte 500'
 done
 
-# the cache, also over itself, compressed and through a pipe
+# the cache, also compressed and through a pipe; what is read is never written over
 expect 0 convert --data data.svm --out data.cache
 [ "$(train data.cache)" = "$whole" ] || fail 'the cache gives other parameters than the text'
 [ "$(train - <data.cache)" = "$whole" ] || fail 'the cache through a pipe gives other parameters than the text'
-expect 0 convert --data data.cache --out data.cache
+expect 2 convert --data data.cache --out data.cache
+says 'would be written over'
+cp data.svm same.svm
+expect 2 train lr --data same.svm --out same.svm
+expect 2 train lr --data data.svm --valid same.svm --json same.svm
+cmp -s same.svm data.svm || fail 'data was written over'
 expect 0 convert --data data.cache --to libsvm --out back.svm
 cmp -s back.svm data.svm || fail 'text, cache, text: not the same bytes'
 if command -v gzip >/dev/null; then

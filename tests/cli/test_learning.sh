@@ -147,3 +147,13 @@ says "no label '7'"
 awk '{ $1 = 0; print }' two.svm >late.svm
 awk '{ $1 = NR % 3; print }' two.svm >>late.svm
 expect 0 train linear --data late.svm --quiet
+
+# why it ended is told, and so is that the end was not reached
+expect 0 train lr --data two.svm --json run.json
+check run.json '"--tolerance" in last["ended"]'
+expect 0 train lr --data two.svm --optimizer sdca --tolerance 1e-12 --epochs 2 --json run.json
+check run.json '"ended" not in last and any("without coming within" in e["note"] for e in events("note"))'
+
+# the standard input is read once
+expect 2 train lr --data - --valid -
+says 'read once'

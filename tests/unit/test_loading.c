@@ -118,8 +118,8 @@ static void class_weights_without_sense_are_refused(void **state)
     (void)state;
     refuses("lr", FOUR, PAIRS("class-weight", "7=2"), "the data has no label '7'");
     refuses("lr", FOUR, PAIRS("class-weight", "3"), "is not of the form LABEL=W");
-    refuses("lr", FOUR, PAIRS("class-weight", "3=0"), "a number above 0");
-    refuses("lr", FOUR, PAIRS("class-weight", "3=-1"), "a number above 0");
+    refuses("lr", FOUR, PAIRS("class-weight", "3=0"), "out of range");
+    refuses("lr", FOUR, PAIRS("class-weight", "3=-1"), "out of range");
     refuses("lr", FOUR, PAIRS("class-weight", "3=two"), "--class-weight");
     refuses("lr", FOUR, PAIRS("class-weight", "3=2,"), "is not of the form LABEL=W");
     refuses("linear", FOUR, PAIRS("class-weight", "balanced"), "predicts numbers");
