@@ -51,6 +51,12 @@ void rbt_data_release_passed(const rbt_data *data, size_t first, size_t n);
 /* How many rows at a time one works on so that little of a streamed data set is in memory: at least 1. */
 size_t rbt_data_block_rows(const rbt_data *data);
 
+/* How much a row counts. */
+static inline double rbt_data_weight(const rbt_data *data, size_t row)
+{
+    return data->weight != NULL ? (double)data->weight[row] : 1;
+}
+
 /* How many of a row's features, counted from its first, have an index below `cols`. A model made for `cols` features
  * looks at these only: data it is applied to may know more features than it was trained on. */
 static inline size_t rbt_data_row_fit(const rbt_data *data, size_t row, size_t cols)

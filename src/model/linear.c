@@ -46,11 +46,6 @@ static double score_row(const rbt_kernels *k, const rbt_shape *shape, const rbt_
     return shape->bias ? z + (double)w[shape->cols] : z;
 }
 
-static inline double weight_of(const rbt_data *data, size_t row)
-{
-    return data->weight != NULL ? (double)data->weight[row] : 1;
-}
-
 static double sum_gradients(const rbt_link *link, const rbt_shape *shape, const rbt_data *data, const uint32_t *rows,
                             size_t n, const float *w, float *gradient)
 {
@@ -58,7 +53,7 @@ static double sum_gradients(const rbt_link *link, const rbt_shape *shape, const 
     double loss = 0;
     for (size_t i = 0; i < n; i++) {
         size_t row = rows[i], first = data->start[row], features = rbt_data_row_fit(data, row, shape->cols);
-        double y = rbt_link_target(shape, data, row), weight = weight_of(data, row);
+        double y = rbt_link_target(shape, data, row), weight = rbt_data_weight(data, row);
         double z = score_row(k, shape, data, row, features, w);
         float slope = (float)(weight * link->slope(z, y, shape->delta));
         loss += weight * link->loss(z, y, shape->delta);
@@ -78,7 +73,7 @@ static double sum_losses(const rbt_link *link, const rbt_shape *shape, const rbt
     double loss = 0;
     for (size_t row = first; row < first + n; row++) {
         double z = score_row(k, shape, data, row, rbt_data_row_fit(data, row, shape->cols), w);
-        loss += weight_of(data, row) * link->loss(z, rbt_link_target(shape, data, row), shape->delta);
+        loss += rbt_data_weight(data, row) * link->loss(z, rbt_link_target(shape, data, row), shape->delta);
     }
     return loss;
 }

@@ -56,11 +56,6 @@ double rbt_softmax(double *z, size_t n, size_t label)
     return rbt_ln(sum) + top - wanted;
 }
 
-static inline double weight_of(const rbt_data *data, size_t row)
-{
-    return data->weight != NULL ? (double)data->weight[row] : 1;
-}
-
 static double softmax_gradient(const rbt_shape *shape, const rbt_data *data, const uint32_t *rows, size_t n,
                                const float *w, float *gradient)
 {
@@ -69,7 +64,7 @@ static double softmax_gradient(const rbt_shape *shape, const rbt_data *data, con
     for (size_t i = 0; i < n; i++) {
         size_t row = rows[i], first = data->start[row], end = first + rbt_data_row_fit(data, row, shape->cols);
         size_t label = (size_t)data->label[row];
-        double weight = weight_of(data, row);
+        double weight = rbt_data_weight(data, row);
         softmax_score(shape, data, row, w, z);
         loss += weight * rbt_softmax(z, classes, label);
         z[label] -= 1;
@@ -93,7 +88,7 @@ static double softmax_loss(const rbt_shape *shape, const rbt_data *data, size_t 
     double loss = 0, *z = rbt_alloc(shape->classes, sizeof *z);
     for (size_t row = first; row < first + n; row++) {
         softmax_score(shape, data, row, w, z);
-        loss += weight_of(data, row) * rbt_softmax(z, shape->classes, (size_t)data->label[row]);
+        loss += rbt_data_weight(data, row) * rbt_softmax(z, shape->classes, (size_t)data->label[row]);
     }
     rbt_free(z);
     return loss;

@@ -79,11 +79,6 @@ void rbt_newton_destroy(rbt_newton *newton)
 
 /* ------------------------------------------------------------------------------------------------------ passes */
 
-static double weight_of(const rbt_data *data, size_t row)
-{
-    return data->weight != NULL ? (double)data->weight[row] : 1;
-}
-
 /* The row's decision values under `vector`. */
 static void scores(const rbt_problem *p, rbt_row row, const double *vector, double *z)
 {
@@ -125,7 +120,7 @@ static void add_row(const rbt_problem *p, rbt_row row, const double *s, const do
  * probabilities. `d` receives the diagonal of the second derivative. */
 static void derive(const rbt_problem *p, size_t r, const double *z, double *bend, double *s, double *d)
 {
-    double weight = weight_of(p->data, r);
+    double weight = rbt_data_weight(p->data, r);
     if (p->model->link != NULL) {
         double y = rbt_link_target(p->shape, p->data, r);
         *s = weight * p->model->link->slope(*z, y, p->shape->delta);
@@ -145,7 +140,7 @@ static void derive(const rbt_problem *p, size_t r, const double *z, double *bend
 static void multiply(const rbt_problem *p, size_t r, const double *bend, double *u)
 {
     size_t k = p->outputs;
-    double weight = weight_of(p->data, r), mean = 0;
+    double weight = rbt_data_weight(p->data, r), mean = 0;
     if (p->model->link != NULL) {
         *u *= *bend;
         return;
@@ -222,7 +217,7 @@ static double losses_along(void *context, size_t first, size_t n)
         for (size_t c = 0; c < k; c++)
             z[c] = t->z[r * k + c] + a->step * t->zd[r * k + c];
         total +=
-            weight_of(p->data, r) *
+            rbt_data_weight(p->data, r) *
             (p->model->link != NULL ? p->model->link->loss(*z, rbt_link_target(p->shape, p->data, r), p->shape->delta)
                                     : rbt_softmax(z, k, (size_t)p->data->label[r]));
     }

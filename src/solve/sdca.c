@@ -21,11 +21,6 @@
 #define SOFTMAX_STEPS 4   /* inner steps towards a row's optimal dual variables */
 #define SOFTMAX_STEEP 0.5 /* no eigenvalue of softmax's second derivative is larger */
 
-static double weight_of(const rbt_data *data, size_t row)
-{
-    return data->weight != NULL ? (double)data->weight[row] : 1;
-}
-
 /* ---------------------------------------------------------------------------------------------------- starting */
 
 static double row_norms(void *context, size_t first, size_t n)
@@ -74,7 +69,8 @@ static bool dual_step(rbt_walker *walker, size_t row, double *z)
 {
     rbt_sdca *sdca = walker->walk->stepper;
     const rbt_problem *p = sdca->problem;
-    double weight = weight_of(p->data, row), y = rbt_link_target(p->shape, p->data, row), a = (double)sdca->dual[row];
+    double weight = rbt_data_weight(p->data, row), y = rbt_link_target(p->shape, p->data, row),
+           a = (double)sdca->dual[row];
     double next = p->model->link->dual(a, *z, y, (double)sdca->q[row] * weight, p->shape->delta);
     float kept = (float)next;
     if (walker->walk->want_loss)
@@ -91,7 +87,7 @@ static bool softmax_step(rbt_walker *walker, size_t row, double *z)
     rbt_sdca *sdca = walker->walk->stepper;
     const rbt_problem *p = sdca->problem;
     size_t k = p->outputs, label = (size_t)p->data->label[row];
-    double weight = weight_of(p->data, row), q = (double)sdca->q[row] * weight;
+    double weight = rbt_data_weight(p->data, row), q = (double)sdca->q[row] * weight;
     float *a = sdca->dual + row * k;
     double *score = walker->room, *next = walker->room + k;
     for (size_t c = 0; c < k; c++)
@@ -154,7 +150,7 @@ static void restore_part(void *context, uint32_t thread)
     for (size_t r = rows * thread / job->threads; r < rows * (thread + 1) / job->threads; r++) {
         rbt_row row = rbt_row_of(p->data, r, p->shape->cols);
         const float *a = job->sdca->dual + r * k;
-        double scale = weight_of(p->data, r) * unit;
+        double scale = rbt_data_weight(p->data, r) * unit;
         for (size_t c = 0; c < k; c++) {
             float by = (float)(scale * (double)a[c]);
             for (size_t i = 0; by != 0 && i < row.n; i++)
@@ -228,7 +224,7 @@ static void look_at_row(const settling *s, size_t r, double *z, double *slope, d
     const rbt_problem *p = s->sdca->problem;
     const rbt_link *link = p->model->link;
     size_t k = p->outputs, label = (size_t)p->data->label[r];
-    double weight = weight_of(p->data, r);
+    double weight = rbt_data_weight(p->data, r);
     if (link != NULL) {
         double y = rbt_link_target(p->shape, p->data, r), at = (double)s->sdca->z[r] + *s->bias;
         *slope += weight * link->slope(at, y, p->shape->delta);
@@ -297,7 +293,7 @@ static double block_loss(void *context, size_t first, size_t n)
     size_t k = p->outputs;
     double total = 0, gap = 0, *z = rbt_alloc(k, sizeof *z);
     for (size_t r = first; r < first + n; r++) {
-        double weight = weight_of(p->data, r);
+        double weight = rbt_data_weight(p->data, r);
         for (size_t c = 0; c < k; c++)
             z[c] = (double)s->sdca->z[r * k + c] + s->bias[c];
         double loss = link != NULL ? link->loss(*z, rbt_link_target(p->shape, p->data, r), p->shape->delta)
@@ -333,8 +329,8 @@ static void step_bias(settling *s)
     const rbt_problem *p = sdca->problem;
     double sum = 0, size = 0;
     for (size_t r = 0; r < p->data->rows; r++) {
-        sum += weight_of(p->data, r) * (double)sdca->dual[r];
-        size += weight_of(p->data, r) * fabs((double)sdca->dual[r]);
+        sum += rbt_data_weight(p->data, r) * (double)sdca->dual[r];
+        size += rbt_data_weight(p->data, r) * fabs((double)sdca->dual[r]);
     }
     if (sum == 0)
         return;
@@ -385,7 +381,7 @@ static void settle_biases(settling *s, float *w, rbt_team *team)
         /* With the best weights for each bias, the objective falls along the bias by the mean of the dual variables. How
          * far it is to go is not known: about as far as the last step went, or a tenth of the way so far. */
         for (size_t r = 0; r < p->data->rows; r++)
-            sum += weight_of(p->data, r) * (double)s->sdca->dual[r * p->outputs + c];
+            sum += rbt_data_weight(p->data, r) * (double)s->sdca->dual[r * p->outputs + c];
         s->bias_gap += fabs(sum) / (double)p->data->rows * fmax(fabs(s->bias[c]) / 10, fabs(s->bias[c] - before));
     }
 }

@@ -79,7 +79,7 @@ void rbt_sgd_reset(rbt_sgd *sgd)
 static bool slopes(rbt_walker *walker, size_t row, double *z)
 {
     const rbt_problem *p = walker->walk->problem;
-    double weight = p->data->weight != NULL ? (double)p->data->weight[row] : 1;
+    double weight = rbt_data_weight(p->data, row);
     if (p->model->link != NULL) {
         double y = rbt_link_target(p->shape, p->data, row), at = *z;
         if (walker->walk->want_loss)
