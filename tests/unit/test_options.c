@@ -66,7 +66,7 @@ static void defaults_are_those_of_the_header(void **state)
     assert_int_equal(o.partition_sync, RBT_OFF);
     assert_int_equal(o.eager, RBT_ON);
     assert_true(o.epochs == 10 && o.clocks == 0);
-    assert_true(o.batch == 1 && !o.batch_percent); /* the step size is to be found */
+    assert_true(o.batch == 1 && !o.batch_percent);             /* the step size is to be found */
     assert_true(o.lr == 0 && isnan(o.l2) && o.filter == 1e-6); /* the data decides */
     assert_int_equal(o.seed, 1);
     assert_int_equal(o.eval_every, 1);
