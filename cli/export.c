@@ -83,7 +83,6 @@ static rbt_err export_json(const rbt_trained *t, const rbt_vocab *vocab, const c
     char *text = NULL;
     size_t length = 0;
     rbt_json json = {.file = open_memstream(&text, &length)};
-    rbt_output output;
     rbt_err err = RBT_OK;
 
     if (json.file != NULL)
@@ -92,14 +91,7 @@ static rbt_err export_json(const rbt_trained *t, const rbt_vocab *vocab, const c
         err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu parameters as text; use --format npy", t->n);
         goto free_text;
     }
-    err = rbt_output_open(path, &output, error);
-    if (err != RBT_OK)
-        goto free_text;
-    err = rbt_output_put(&output, text, length, error);
-    if (err != RBT_OK)
-        rbt_output_abandon(&output);
-    else
-        err = rbt_output_finish(&output, true, error);
+    err = rbt_output_whole(path, text, length, true, error);
 free_text:
     free(text);
     return err;

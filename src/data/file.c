@@ -251,3 +251,16 @@ void rbt_output_abandon(rbt_output *output)
     rbt_free(output->buffer);
     *output = (rbt_output){.fd = -1};
 }
+
+rbt_err rbt_output_whole(const char *path, const void *bytes, size_t n, bool durable, rbt_error *error)
+{
+    rbt_output output;
+    rbt_err err = rbt_output_open(path, &output, error);
+    if (err != RBT_OK)
+        return err;
+    err = rbt_output_put(&output, bytes, n, error);
+    if (err == RBT_OK)
+        return rbt_output_finish(&output, durable, error);
+    rbt_output_abandon(&output);
+    return err;
+}

@@ -58,6 +58,9 @@ rbt_err rbt_output_patch(rbt_output *output, size_t at, const void *bytes, size_
  * left behind. Either way the output is gone afterwards. */
 rbt_err rbt_output_finish(rbt_output *output, bool durable, rbt_error *error);
 
+/* A file of these bytes, all at once. */
+rbt_err rbt_output_whole(const char *path, const void *bytes, size_t n, bool durable, rbt_error *error);
+
 /* Ends the file without putting it in place: for the caller who met a failure. */
 void rbt_output_abandon(rbt_output *output);
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/time.h"
 #include "data/generate.h"
 #include "job/gradient.h"
 #include "runtime/sim.h"
@@ -20,14 +21,6 @@ typedef struct bench {
     rbt_training training;
     rbt_topology topology;
 } bench;
-
-static double now_seconds(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void bench_deinit(bench *b)
 {
@@ -78,10 +71,10 @@ static int compare_doubles(const void *a, const void *b)
 static rbt_err time_plain(bench *b, double *seconds, rbt_error *error)
 {
     float *w = rbt_alloc(b->training.n, sizeof *w);
-    double started = now_seconds();
+    double started = rbt_now_seconds();
     rbt_err err = rbt_training_sequential(&b->training, w, error);
 
-    *seconds = now_seconds() - started;
+    *seconds = rbt_now_seconds() - started;
     rbt_free(w);
     return err;
 }
@@ -166,10 +159,10 @@ rbt_err rbt_bench_sim(void (*write)(void *context, const char *line), void *cont
 
         rbt_run_init(&run, &b.topology);
         run.program = (rbt_program){.name = "bench", .work = rbt_training_work, .argument = &b.training};
-        started = now_seconds();
+        started = rbt_now_seconds();
         err = rbt_sim_run(&run, &sim, error);
         snprintf(line, sizeof line, "sim, 100 workers, 4 servers, BSP, 21 parameters: %llu events, %.2f M per second",
-                 (unsigned long long)run.events, (double)run.events / (now_seconds() - started) / 1e6);
+                 (unsigned long long)run.events, (double)run.events / (rbt_now_seconds() - started) / 1e6);
         write(context, line);
         rbt_run_deinit(&run);
     }

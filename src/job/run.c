@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/time.h"
 #include "data/read.h"
 #include "model/metrics.h"
 #include "model/model.h"
@@ -240,14 +241,6 @@ static void keep_model(rbt_model_run *r)
     job->has_result = true;
 }
 
-static double now_seconds(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static rbt_err judge(const rbt_job *job, rbt_error *error)
 {
     const rbt_result *result = &job->result;
@@ -298,7 +291,7 @@ static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
     rbt_err err = set_up(r, error);
 
     load_seconds =
-        job->options.runtime == RBT_RUNTIME_SIM ? 0 : now_seconds() - started; /* sim: the same bytes each run */
+        job->options.runtime == RBT_RUNTIME_SIM ? 0 : rbt_now_seconds() - started; /* sim: the same bytes each run */
     if (err == RBT_OK) {
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
         tell_of_reading(job, &r->loaded.report);
@@ -344,7 +337,7 @@ static rbt_err run_fold(rbt_job *job, const rbt_loaded *whole, uint32_t fold, fo
     if (err == RBT_OK)
         err = rbt_loaded_fold(&r.loaded, whole, &job->options, fold, error);
     if (err == RBT_OK)
-        err = run_read(&r, now_seconds(), error);
+        err = run_read(&r, rbt_now_seconds(), error);
     atomic_store(&job->child, NULL);
     tear_down(&r);
     rbt_job_destroy(child);
@@ -398,7 +391,7 @@ static rbt_err cross_validate(rbt_job *job, const rbt_loaded *whole, rbt_result 
 
 rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt_error *error)
 {
-    double started = now_seconds();
+    double started = rbt_now_seconds();
     rbt_error discarded;
     rbt_model_run r = {.job = job};
     rbt_result folded = {0};
@@ -415,10 +408,10 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
     if (err == RBT_OK)
         err = rbt_loaded_read(&r.loaded, &job->options, &log, error);
     if (err == RBT_OK && job->options.folds > 0) {
-        double before = now_seconds();
+        double before = rbt_now_seconds();
 
         err = cross_validate(job, &r.loaded, &folded, error);
-        started += now_seconds() - before; /* folds are not loading */
+        started += rbt_now_seconds() - before; /* folds are not loading */
     }
     if (err == RBT_OK)
         err = run_read(&r, started, error);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/time.h"
 #include "job/run.h"
 #include "solve/shared.h"
 
@@ -19,20 +20,12 @@ typedef struct shared_job {
     uint64_t clock;
 } shared_job;
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
-
 static rbt_progress progress_of(const shared_job *s)
 {
     const rbt_options *options = &s->run->job->options;
     rbt_progress progress = {.clock_min = s->clock,
                              .clock_max = s->clock,
-                             .seconds = (double)(now_ns() - s->began_ns) / 1e9,
+                             .seconds = (double)(rbt_now_ns() - s->began_ns) / 1e9,
                              .updates = s->clock * options->workers};
     uint64_t wait = 0, total = 0;
 
@@ -141,14 +134,14 @@ rbt_err rbt_shared_job_run(rbt_model_run *run, rbt_error *error)
         run->evaluation.first = training->model->loss(&training->shape, training->data, 0, sample, w) / (double)sample;
         if (run->evaluation.first == 0) /* numbers to predict that are all zero there, but perhaps not elsewhere */
             run->evaluation.first = rbt_problem_objective(&training->problem, w, team);
-        s.began_ns = now_ns();
+        s.began_ns = rbt_now_ns();
         err =
             rbt_shared_train(&training->problem, &shared, training->shards, team, w, s.workers, after_pass, &s, error);
     }
     if (err == RBT_OK)
         err = s.err;
     if (err == RBT_OK)
-        count(run, &s, now_ns() - s.began_ns);
+        count(run, &s, rbt_now_ns() - s.began_ns);
     rbt_team_destroy(team);
     rbt_free(s.workers);
     rbt_free(w);

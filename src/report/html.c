@@ -371,7 +371,6 @@ rbt_err rbt_html_write(const char *path, const rbt_recorder *runs, size_t n, rbt
 {
     char *text = NULL;
     size_t length = 0;
-    rbt_output output;
     FILE *memory = open_memstream(&text, &length);
     rbt_err err = RBT_OK;
 
@@ -382,14 +381,7 @@ rbt_err rbt_html_write(const char *path, const rbt_recorder *runs, size_t n, rbt
         err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the report %s", path);
         goto free_text;
     }
-    err = rbt_output_open(path, &output, error);
-    if (err != RBT_OK)
-        goto free_text;
-    err = rbt_output_put(&output, text, length, error);
-    if (err != RBT_OK)
-        rbt_output_abandon(&output);
-    else
-        err = rbt_output_finish(&output, false, error);
+    err = rbt_output_whole(path, text, length, false, error);
 free_text:
     free(text);
     return err;

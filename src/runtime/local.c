@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/time.h"
 #include "runtime/handle.h"
 #include "runtime/transport.h"
 
@@ -46,14 +47,6 @@ typedef struct worker_thread {
     uint32_t id;
     uint64_t staleness_seen[RBT_STALENESS_BINS];
 } worker_thread;
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---------------------------------------------------------------------------------------------- delivering */
 
@@ -114,7 +107,7 @@ static void deliver(rbt_local *local, rbt_outbox *out)
             continue;
         }
         while ((message = rbt_outbox_take(&inbox)) != NULL) {
-            rbt_env env = {.now_ns = now_ns(), .log = &local->run->log};
+            rbt_env env = {.now_ns = rbt_now_ns(), .log = &local->run->log};
 
             rbt_nodes_handle(&local->nodes, place->node, message, &env);
             post_all(local, &env.out, &to_run);
@@ -196,7 +189,7 @@ static bool worker_receive(rbt_worker *worker, bool wait)
     inbox = mine->inbox;
     mine->inbox = (rbt_outbox){0};
     pthread_mutex_unlock(&mine->lock);
-    env.now_ns = now_ns();
+    env.now_ns = rbt_now_ns();
     while ((message = rbt_outbox_take(&inbox)) != NULL)
         rbt_client_handle(&worker->client, message, &env);
     if (env.out.first != NULL)
@@ -207,15 +200,15 @@ static bool worker_receive(rbt_worker *worker, bool wait)
 static uint64_t worker_now_ns(rbt_worker *worker)
 {
     (void)worker;
-    return now_ns();
+    return rbt_now_ns();
 }
 
 static void worker_sleep_ns(rbt_worker *worker, uint64_t ns)
 {
-    uint64_t until = now_ns() + ns;
+    uint64_t until = rbt_now_ns() + ns;
 
     /* In pieces, so that a job that was interrupted does not have to wait for its slowest straggler's sleep. */
-    for (uint64_t now = now_ns(); now < until; now = now_ns()) {
+    for (uint64_t now = rbt_now_ns(); now < until; now = rbt_now_ns()) {
         uint64_t piece = until - now < NAP_NS ? until - now : NAP_NS;
         struct timespec t = {.tv_sec = (time_t)(piece / 1000000000u), .tv_nsec = (long)(piece % 1000000000u)};
 
@@ -343,7 +336,7 @@ rbt_err rbt_local_run(rbt_run *run, rbt_error *error)
     rbt_nodes_init(&local.nodes, run);
     init_places(&local);
     init_process(&local);
-    run->started_ns = now_ns();
+    run->started_ns = rbt_now_ns();
     for (uint32_t m = 0; m < workers; m++) {
         threads[m].local = &local;
         threads[m].id = m;
@@ -357,7 +350,7 @@ rbt_err rbt_local_run(rbt_run *run, rbt_error *error)
     for (uint32_t m = 0; m < workers; m++)
         if (threads[m].local != NULL)
             pthread_join(threads[m].thread, NULL);
-    run->elapsed_ns = now_ns() - run->started_ns;
+    run->elapsed_ns = rbt_now_ns() - run->started_ns;
     for (uint32_t m = 0; m < workers; m++)
         for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
             run->staleness_histogram[i] += threads[m].staleness_seen[i];

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/time.h"
 #include "solve/newton.h"
 #include "solve/sdca.h"
 
@@ -42,13 +43,6 @@ typedef struct training {
     double rate; /* of this pass */
     bool alone;  /* the workers go one after the other from now on */
 } training;
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
 
 /* -------------------------------------------------------------------------------------------------- setting up */
 
@@ -145,7 +139,7 @@ static void work(void *context, uint32_t thread)
 {
     training *t = context;
     worker *me = &t->worker[thread];
-    uint64_t began = now_ns();
+    uint64_t began = rbt_now_ns();
     rbt_rng rng = rbt_rng_stream(t->options->seed, RBT_STREAM_BATCH, t->clock * t->workers + thread);
     rbt_shards_shuffle(t->shards, thread, &rng, me->order);
     me->walker.rate = t->rate;
@@ -158,7 +152,7 @@ static void work(void *context, uint32_t thread)
         rbt_walker_rows(&me->walker, me->order + at, n, at + n == me->n ? t->turns - at : n);
         rbt_shards_release(t->shards, t->problem->data, me->order, me->n, at, n);
     }
-    me->pass_ns = now_ns() - began;
+    me->pass_ns = rbt_now_ns() - began;
     uint64_t slowed = slow_down(t, thread, me->pass_ns);
     me->pass_ns += slowed;
     t->reports[thread].slowed_ns += slowed;
@@ -167,10 +161,10 @@ static void work(void *context, uint32_t thread)
 /* An iteration of Newton's method: the threads share its passes evenly. */
 static void iterate(training *t)
 {
-    uint64_t began = now_ns(), passes = 0;
+    uint64_t began = rbt_now_ns(), passes = 0;
     t->objective = rbt_newton_iterate(t->newton, t->w, &passes);
     for (uint32_t m = 0; m < t->workers; m++) {
-        t->reports[m].compute_ns += now_ns() - began;
+        t->reports[m].compute_ns += rbt_now_ns() - began;
         t->reports[m].samples += passes * t->worker[m].n;
     }
     t->clock++;
@@ -178,7 +172,7 @@ static void iterate(training *t)
 
 static void pass(training *t)
 {
-    uint64_t began = now_ns();
+    uint64_t began = rbt_now_ns();
     if (is_newton(t)) {
         iterate(t);
         return;
@@ -194,7 +188,7 @@ static void pass(training *t)
             work(t, m);
     else
         rbt_team_run(t->team, work, t);
-    uint64_t took = now_ns() - began;
+    uint64_t took = rbt_now_ns() - began;
     for (uint32_t m = 0; m < t->workers; m++) {
         t->reports[m].compute_ns += t->worker[m].pass_ns;
         t->reports[m].wait_ns += took > t->worker[m].pass_ns ? took - t->worker[m].pass_ns : 0;
