@@ -1,7 +1,7 @@
 /* The ring: a page with the counters, and the bytes behind it.
  *
- * Contract in ring.h. Always: a place in the data is a counter of our own modulo the size, and an amount is at most what
- * is left of the size, so that nothing the other side writes leads outside. Both counters have a cache line of their
+ * Contract in ring.h. Always: a place in the data is a counter of our own modulo the size, and an amount is at most
+ * what is left of the size, so that nothing the other side writes leads outside. Both counters have a cache line of their
  * own (and one between, because processors fetch lines in pairs).
  *
  * No wake-up is lost: the writer sets its wish and then looks at the reader's counter, the reader moves its counter and

@@ -2,9 +2,9 @@
  *
  * The memory is a sealed memfd, so that neither side can shrink it under the other. Both counters lie in it and only
  * grow; each side believes its own copy of its own counter and checks the other's: a counter that cannot be is a broken
- * promise (RBT_RING_BROKEN), never an access outside. Nobody waits here: who finds no room or no data is told so, and the
- * link says over its socket when there is something to do again. Proved by
- * tests/unit/test_ring_local.c, also under threads.
+ * promise (RBT_RING_BROKEN), never an access outside. Nobody waits here: who finds no room or no data is told so, and
+ * the link says over its socket when there is something to do again. Proved by tests/unit/test_ring_local.c, also under
+ * threads.
  */
 #ifndef RBT_RUNTIME_CLUSTER_RING_H
 #define RBT_RUNTIME_CLUSTER_RING_H
@@ -24,8 +24,8 @@ typedef struct rbt_ring {
     int fd;
 } rbt_ring;
 
-/* A new one, to be written to or read from by this process; its fd is for the other. `bytes` is a power of two from 64 to
- * 2^30. */
+/* A new one, to be written to or read from by this process; its fd is for the other. `bytes` is a power of two from 64
+ * to 2^30. */
 rbt_err rbt_ring_create(size_t bytes, rbt_ring *ring, rbt_error *error);
 
 /* The other side's; takes the fd, also when it fails. Its size and seals are checked first. */

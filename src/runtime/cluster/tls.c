@@ -93,7 +93,7 @@ static long socket_control(BIO *bio, int command, long number, void *pointer)
 
 /* --------------------------------------------------------------------------------------------------- the key */
 
-/* The key as OpenSSL wants it: a session that could have been agreed on before. One per connection: it is written to. */
+/* The key as OpenSSL wants it: a session that could have been agreed on before. One per connection: it changes. */
 static SSL_SESSION *key_session(SSL *ssl, const rbt_tls *tls)
 {
     static const unsigned char suite[] = {0x13, 0x01}; /* TLS_AES_128_GCM_SHA256 */
