@@ -1,8 +1,8 @@
 /* The ring: a page with the counters, and the bytes behind it.
  *
  * Contract in ring.h. Always: a place in the data is a counter of our own modulo the size, and an amount is at most
- * what is left of the size, so that nothing the other side writes leads outside. Both counters have a cache line of their
- * own (and one between, because processors fetch lines in pairs).
+ * what is left of the size, so that nothing the other side writes leads outside. Both counters have a cache line of
+ * their own (and one between, because processors fetch lines in pairs).
  *
  * No wake-up is lost: the writer sets its wish and then looks at the reader's counter, the reader moves its counter and
  * then looks at the wish. These four are sequentially consistent, so at least one of the two sees what the other did.

@@ -30,8 +30,8 @@ typedef enum rbt_tls_state {
 
 rbt_tls_state rbt_tls_handshake(rbt_tls_stream *stream, rbt_error *error);
 
-/* Both go on until n or until the socket gives or takes no more. After a write that did not take everything (*done below
- * n, RBT_TLS_WANT_WRITE included) the next must go on with the very bytes that were left, all of them and perhaps more
+/* Both go on until n or until the socket gives or takes no more. After a write that did not take everything (*done
+ * below n, RBT_TLS_WANT_WRITE included) the next must go on with the very bytes that were left, all of them and perhaps more
  * behind: some are encrypted already. They may lie elsewhere. */
 rbt_tls_state rbt_tls_read(rbt_tls_stream *stream, void *bytes, size_t n, size_t *done, rbt_error *error);
 rbt_tls_state rbt_tls_write(rbt_tls_stream *stream, const void *bytes, size_t n, size_t *done, rbt_error *error);
