@@ -26,6 +26,8 @@ static const cli_command COMMANDS[] = {
     {"info", "FILE [--vocab FILE]", "Tells what a model file or a data file holds.", cli_info},
     {"swarm", "--seeds N [--seed FIRST] [--replay SEED] [--verbose]",
      "Runs random jobs with faults in the simulator and checks every guarantee.", cli_swarm},
+    {"key", "new|show FILE", "Makes the key that the processes of a job share, or tells which one a file holds.",
+     cli_key},
     {"bench", "kernels|local|sim", "Measures this machine.", cli_bench},
 };
 
