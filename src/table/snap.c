@@ -13,7 +13,7 @@ size_t rbt_type_size(rbt_type type)
     return type == RBT_I64 ? sizeof(int64_t) : sizeof(int32_t);
 }
 
-static rbt_snap *snap_new(rbt_type type, rbt_form form, uint32_t length, uint32_t count)
+static rbt_snap *snap_empty(rbt_type type, rbt_form form, uint32_t length, uint32_t count)
 {
     rbt_snap *snap = rbt_alloc(1, sizeof *snap);
 
@@ -22,6 +22,13 @@ static rbt_snap *snap_new(rbt_type type, rbt_form form, uint32_t length, uint32_
     snap->form = form;
     snap->length = length;
     snap->count = count;
+    return snap;
+}
+
+static rbt_snap *snap_new(rbt_type type, rbt_form form, uint32_t length, uint32_t count)
+{
+    rbt_snap *snap = snap_empty(type, form, length, count);
+
     snap->value = rbt_alloc(count, rbt_type_size(type));
     snap->index = form == RBT_SPARSE ? rbt_alloc(count, sizeof *snap->index) : NULL;
     return snap;
@@ -35,6 +42,20 @@ rbt_snap *rbt_snap_create(rbt_type type, uint32_t length)
 rbt_snap *rbt_snap_create_sparse(rbt_type type, uint32_t length, uint32_t count)
 {
     return snap_new(type, RBT_SPARSE, length, count);
+}
+
+rbt_snap *rbt_snap_try_create(rbt_type type, rbt_form form, uint32_t length, uint32_t count)
+{
+    rbt_snap *snap = snap_empty(type, form, length, count);
+
+    snap->value = rbt_try_alloc_raw(count, rbt_type_size(type));
+    if (snap->value != NULL && form == RBT_SPARSE)
+        snap->index = rbt_try_alloc_raw(count, sizeof *snap->index);
+    if (snap->value == NULL || (form == RBT_SPARSE && snap->index == NULL)) {
+        rbt_snap_unref(snap);
+        return NULL;
+    }
+    return snap;
 }
 
 rbt_snap *rbt_snap_ref(rbt_snap *snap)

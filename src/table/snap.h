@@ -35,6 +35,10 @@ size_t rbt_type_size(rbt_type type);
 
 rbt_snap *rbt_snap_create(rbt_type type, uint32_t length);                        /* dense, zero */
 rbt_snap *rbt_snap_create_sparse(rbt_type type, uint32_t length, uint32_t count); /* caller fills index and value */
+
+/* With whatever values (and indices) are there, to be filled at once; NULL when there is no memory for it. */
+rbt_snap *rbt_snap_try_create(rbt_type type, rbt_form form, uint32_t length, uint32_t count);
+
 rbt_snap *rbt_snap_ref(rbt_snap *snap);
 void rbt_snap_unref(rbt_snap *snap); /* NULL is fine */
 

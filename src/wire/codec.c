@@ -1,7 +1,8 @@
 /* Encoding and decoding of messages; the contract is in codec.h.
  *
  * Layout: head (type, wire version, from, to, view), then the fields the type uses in the order of `fields` below, then
- * parts, members and applied clocks where the type has them. Little-endian throughout. */
+ * parts, members and applied clocks where the type has them; that is the head. The body is, part after part, the indices
+ * (sparse) and the values. Little-endian throughout. */
 #include "wire/codec.h"
 
 #include <string.h>
@@ -60,7 +61,7 @@ static const struct field {
 
 enum { FORM_ABSENT, FORM_DENSE, FORM_SPARSE };
 
-size_t rbt_wire_size(const rbt_message *message)
+size_t rbt_wire_head_size(const rbt_message *message)
 {
     unsigned has = type_fields[message->type];
     size_t bytes = HEAD_BYTES + (has & WORKER ? 8 : 0);
@@ -71,13 +72,29 @@ size_t rbt_wire_size(const rbt_message *message)
         bytes += 4 + message->parts.count * PART_BYTES;
         for (size_t i = 0; i < message->parts.count; i++)
             if (message->parts.at[i].snap != NULL)
-                bytes += SNAP_BYTES + rbt_snap_bytes(message->parts.at[i].snap);
+                bytes += SNAP_BYTES;
     }
     if (has & MEMBERS)
         bytes += 4 + message->members.count * 8;
     if (has & APPLIED)
         bytes += 4 + message->applied.count * 8;
     return bytes;
+}
+
+size_t rbt_wire_body_size(const rbt_message *message)
+{
+    size_t bytes = 0;
+
+    if (type_fields[message->type] & PARTS)
+        for (size_t i = 0; i < message->parts.count; i++)
+            if (message->parts.at[i].snap != NULL)
+                bytes += rbt_snap_bytes(message->parts.at[i].snap);
+    return bytes;
+}
+
+size_t rbt_wire_size(const rbt_message *message)
+{
+    return rbt_wire_head_size(message) + rbt_wire_body_size(message);
 }
 
 /* -------------------------------------------------------------------------------------------- writing */
@@ -114,13 +131,10 @@ static uint8_t *put_part(uint8_t *at, const rbt_part *part)
     if (snap == NULL)
         return at;
     at = put_u32(at, snap->length);
-    at = put_u32(at, snap->count);
-    if (snap->index != NULL)
-        at = put(at, snap->index, snap->count * sizeof *snap->index);
-    return put(at, snap->value, snap->count * rbt_type_size(snap->type));
+    return put_u32(at, snap->count);
 }
 
-void rbt_wire_encode(const rbt_message *message, uint8_t *bytes)
+void rbt_wire_encode_head(const rbt_message *message, uint8_t *bytes)
 {
     unsigned has = type_fields[message->type];
     uint8_t head[4] = {(uint8_t)message->type, RBT_WIRE_VERSION};
@@ -152,7 +166,34 @@ void rbt_wire_encode(const rbt_message *message, uint8_t *bytes)
         at = put_u32(at, (uint32_t)message->applied.count);
         at = put(at, message->applied.at, message->applied.count * sizeof *message->applied.at);
     }
-    RBT_ASSERT((size_t)(at - bytes) == rbt_wire_size(message));
+    RBT_ASSERT((size_t)(at - bytes) == rbt_wire_head_size(message));
+}
+
+void rbt_wire_body(const rbt_message *message, rbt_pieces *pieces)
+{
+    if (!(type_fields[message->type] & PARTS))
+        return;
+    for (size_t i = 0; i < message->parts.count; i++) {
+        const rbt_snap *snap = message->parts.at[i].snap;
+
+        if (snap == NULL || snap->count == 0)
+            continue;
+        if (snap->index != NULL)
+            rbt_array_push(pieces, ((rbt_piece){snap->index, snap->count * sizeof *snap->index}));
+        rbt_array_push(pieces, ((rbt_piece){snap->value, snap->count * rbt_type_size(snap->type)}));
+    }
+}
+
+void rbt_wire_encode(const rbt_message *message, uint8_t *bytes)
+{
+    rbt_pieces pieces = {0};
+
+    rbt_wire_encode_head(message, bytes);
+    bytes += rbt_wire_head_size(message);
+    rbt_wire_body(message, &pieces);
+    for (size_t i = 0; i < pieces.count; i++)
+        bytes = put(bytes, pieces.at[i].at, pieces.at[i].n);
+    rbt_array_free(&pieces);
 }
 
 /* -------------------------------------------------------------------------------------------- reading */
@@ -161,6 +202,8 @@ typedef struct reader {
     const uint8_t *start;
     const uint8_t *at;
     const uint8_t *end;
+    size_t body;      /* bytes of blocks announced so far ... */
+    size_t body_most; /* ... and how many there can be */
     rbt_error *error;
 } reader;
 
@@ -194,47 +237,32 @@ static rbt_err get_count(reader *r, uint32_t most, size_t size, uint32_t *count)
     return RBT_OK;
 }
 
-static rbt_err check_indices(const reader *r, const rbt_snap *snap)
-{
-    for (uint32_t k = 0; k < snap->count; k++)
-        if (snap->index[k] >= snap->length || (k > 0 && snap->index[k] <= snap->index[k - 1]))
-            return refuse(r, "the indices of a sparse block do not ascend or leave the block");
-    return RBT_OK;
-}
-
+/* A block's place in the body: room is made for it, once it is known that it can be there. */
 static rbt_err get_snap(reader *r, const uint8_t form[4], rbt_snap **out)
 {
     uint32_t length = 0, count = 0;
-    size_t size;
-    rbt_snap *snap;
+    size_t bytes;
     rbt_err err;
 
     if (form[0] > FORM_SPARSE || form[1] > RBT_I64 || form[2] != 0 || form[3] != 0)
         return refuse(r, "a block has an unknown form or type");
-    size = rbt_type_size((rbt_type)form[1]) + (form[0] == FORM_SPARSE ? sizeof(uint32_t) : 0);
     err = get(r, &length, sizeof length);
     if (err == RBT_OK)
-        err = get_count(r, RBT_WIRE_LENGTH_MAX, size, &count);
+        err = get(r, &count, sizeof count);
     if (err != RBT_OK)
         return err;
     if (length > RBT_WIRE_LENGTH_MAX || count > length)
         return refuse(r, "a block is longer than its limit");
     if (form[0] == FORM_DENSE && count != length)
         return refuse(r, "a dense block does not store all it stands for");
-    snap = form[0] == FORM_DENSE ? rbt_snap_create((rbt_type)form[1], length)
-                                 : rbt_snap_create_sparse((rbt_type)form[1], length, count);
-    if (snap->index != NULL) {
-        err = get(r, snap->index, count * sizeof *snap->index);
-        if (err == RBT_OK)
-            err = check_indices(r, snap);
-    }
-    if (err == RBT_OK)
-        err = get(r, snap->value, count * rbt_type_size(snap->type));
-    if (err == RBT_OK)
-        *out = snap;
-    else
-        rbt_snap_unref(snap);
-    return err;
+    bytes = count * (rbt_type_size((rbt_type)form[1]) + (form[0] == FORM_SPARSE ? sizeof(uint32_t) : 0));
+    if (bytes > r->body_most - r->body)
+        return refuse(r, "a count is larger than what follows");
+    r->body += bytes;
+    *out = rbt_snap_try_create((rbt_type)form[1], form[0] == FORM_DENSE ? RBT_DENSE : RBT_SPARSE, length, count);
+    if (*out == NULL)
+        return rbt_fail(r->error, RBT_E_MEMORY, "not enough memory for a block of %zu bytes that a peer sends", bytes);
+    return RBT_OK;
 }
 
 static rbt_err get_parts(reader *r, rbt_message *message)
@@ -258,7 +286,7 @@ static rbt_err get_parts(reader *r, rbt_message *message)
         else if (err == RBT_OK && (form[1] != 0 || form[2] != 0 || form[3] != 0))
             err = refuse(r, "a block that is only named has a type");
         if (err == RBT_OK)
-            rbt_array_push(&message->parts, part);
+            rbt_array_push(&message->parts, part); /* with its block: destroyed with the message */
     }
     return err;
 }
@@ -329,17 +357,63 @@ static rbt_err get_message(reader *r, rbt_message *message)
         err = get_members(r, message);
     if (err == RBT_OK && has & APPLIED)
         err = get_applied(r, message);
-    if (err == RBT_OK && r->at != r->end)
-        err = refuse(r, "it goes on after its end");
+    return err;
+}
+
+rbt_err rbt_wire_check_body(const rbt_message *message, rbt_error *error)
+{
+    for (size_t i = 0; i < message->parts.count; i++) {
+        const rbt_snap *snap = message->parts.at[i].snap;
+
+        for (uint32_t k = 0; snap != NULL && snap->index != NULL && k < snap->count; k++)
+            if (snap->index[k] >= snap->length || (k > 0 && snap->index[k] <= snap->index[k - 1]))
+                return rbt_fail(error, RBT_E_PROTOCOL,
+                                "message with %zu blocks: the indices of a sparse block do not ascend or leave the "
+                                "block; the peer is damaged or speaks another version",
+                                message->parts.count);
+    }
+    return RBT_OK;
+}
+
+/* Blocks whose content has not come hold whatever was in memory: nobody may see them. */
+rbt_err rbt_wire_decode_head(const uint8_t *bytes, size_t n, size_t body, rbt_message **out, rbt_error *error)
+{
+    reader r = {.start = bytes, .at = bytes, .end = bytes + n, .body_most = body, .error = error};
+    rbt_message *message = rbt_message_create(RBT_MSG_PUSH, 0, 0);
+    rbt_err err = get_message(&r, message);
+
+    if (err == RBT_OK && (r.at != r.end || r.body != body))
+        err = refuse(&r, "it goes on after its end");
+    if (err == RBT_OK)
+        *out = message;
+    else
+        rbt_message_destroy(message);
+    return err;
+}
+
+static rbt_err get_body(reader *r, const rbt_message *message)
+{
+    rbt_pieces pieces = {0};
+    rbt_err err = (size_t)(r->end - r->at) == r->body ? RBT_OK : refuse(r, "it goes on after its end");
+
+    if (err == RBT_OK)
+        rbt_wire_body(message, &pieces);
+    for (size_t i = 0; err == RBT_OK && i < pieces.count; i++)
+        err = get(r, pieces.at[i].at, pieces.at[i].n);
+    rbt_array_free(&pieces);
     return err;
 }
 
 rbt_err rbt_wire_decode(const uint8_t *bytes, size_t n, rbt_message **out, rbt_error *error)
 {
-    reader r = {.start = bytes, .at = bytes, .end = bytes + n, .error = error};
+    reader r = {.start = bytes, .at = bytes, .end = bytes + n, .body_most = n, .error = error};
     rbt_message *message = rbt_message_create(RBT_MSG_PUSH, 0, 0);
     rbt_err err = get_message(&r, message);
 
+    if (err == RBT_OK)
+        err = get_body(&r, message);
+    if (err == RBT_OK)
+        err = rbt_wire_check_body(message, error);
     if (err == RBT_OK)
         *out = message;
     else
