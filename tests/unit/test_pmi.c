@@ -81,15 +81,15 @@ static void all_ranks_learn_where_rank_0_is(void **state)
         child[r] = fork();
         assert_true(child[r] >= 0);
         if (child[r] == 0) {
-            rbt_place place = {.kind = "pmi", .rank = (uint32_t)r, .size = RANKS, .pmi_fd = pair[1]};
+            rbt_standing standing = {.kind = "pmi", .rank = (uint32_t)r, .size = RANKS, .pmi_fd = pair[1]};
             rbt_error error;
             int good;
 
-            good = rbt_pmi_meet(&place, r == 0 ? "vm0 10.0.0.1 fd00::1" : "other", &error) == RBT_OK &&
-                   place.leads == 3 && strcmp(place.lead[0], "vm0") == 0 && strcmp(place.lead[2], "fd00::1") == 0 &&
-                   strcmp(place.job, "pmi kvs_17_0_vm") == 0 && place.port >= RBT_PLACE_PORT_FIRST &&
-                   place.pmi_fd == -1;
-            rbt_place_deinit(&place);
+            good = rbt_pmi_meet(&standing, r == 0 ? "vm0 10.0.0.1 fd00::1" : "other", &error) == RBT_OK &&
+                   standing.leads == 3 && strcmp(standing.lead[0], "vm0") == 0 &&
+                   strcmp(standing.lead[2], "fd00::1") == 0 && strcmp(standing.job, "pmi kvs_17_0_vm") == 0 &&
+                   standing.port >= RBT_STANDING_PORT_FIRST && standing.pmi_fd == -1;
+            rbt_standing_deinit(&standing);
             _exit(good ? 0 : 1);
         }
         close(pair[1]);
@@ -108,16 +108,16 @@ static void all_ranks_learn_where_rank_0_is(void **state)
 /* Rank 1 hears these lines, whatever it says. */
 static rbt_err meet_with(const char *lines, rbt_error *error)
 {
-    rbt_place place = {.kind = "pmi", .rank = 1, .size = 2};
+    rbt_standing standing = {.kind = "pmi", .rank = 1, .size = 2};
     rbt_err err;
     int pair[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     answer(pair[0], lines);
     shutdown(pair[0], SHUT_WR);
-    place.pmi_fd = pair[1];
-    err = rbt_pmi_meet(&place, "b", error);
-    rbt_place_deinit(&place);
+    standing.pmi_fd = pair[1];
+    err = rbt_pmi_meet(&standing, "b", error);
+    rbt_standing_deinit(&standing);
     close(pair[0]);
     return err;
 }

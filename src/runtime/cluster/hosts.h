@@ -6,7 +6,7 @@
  * here because they go to ssh: none is empty, begins with '-' or has a character that no host name and no user@host
  * has. A text that makes more than RBT_HOSTS_MAX hosts is refused before it makes them.
  *
- * Called by place.c and the launcher. Proved by tests/unit/test_hosts.c.
+ * Called by standing.c and the launcher. Proved by tests/unit/test_hosts.c.
  */
 #ifndef RBT_RUNTIME_CLUSTER_HOSTS_H
 #define RBT_RUNTIME_CLUSTER_HOSTS_H

@@ -85,25 +85,25 @@ static rbt_err word(const talk *t, const char *key, char *out, size_t room)
 }
 
 /* The lead's hosts come with commas: values have no spaces. */
-static void add_leads(rbt_place *place, const char *hosts)
+static void add_leads(rbt_standing *standing, const char *hosts)
 {
     for (size_t n; *hosts; hosts += n + (hosts[n] != 0)) {
         n = strcspn(hosts, ",");
         if (n > 0)
-            rbt_place_add_lead(place, hosts, n);
+            rbt_standing_add_lead(standing, hosts, n);
     }
 }
 
-static rbt_err meet(talk *t, rbt_place *place, char value[RBT_PMI_VALUE_MAX])
+static rbt_err meet(talk *t, rbt_standing *standing, char value[RBT_PMI_VALUE_MAX])
 {
-    char space[RBT_PLACE_JOB_ROOM - 8];
+    char space[RBT_STANDING_JOB_ROOM - 8];
     char line[RBT_PMI_LINE_MAX];
     rbt_err err;
 
     if ((err = say(t, "cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init")) ||
         (err = say(t, "cmd=get_my_kvsname\n", "my_kvsname")) || (err = word(t, "kvsname", space, sizeof space)))
         return err;
-    if (place->rank == 0) {
+    if (standing->rank == 0) {
         snprintf(line, sizeof line, "cmd=put kvsname=%s key=" KEY " value=%s\n", space, value);
         if ((err = say(t, line, "put_result")))
             return err;
@@ -112,26 +112,26 @@ static rbt_err meet(talk *t, rbt_place *place, char value[RBT_PMI_VALUE_MAX])
     if ((err = say(t, "cmd=barrier_in\n", "barrier_out")) || (err = say(t, line, "get_result")) ||
         (err = word(t, "value", value, RBT_PMI_VALUE_MAX)) || (err = say(t, "cmd=finalize\n", "finalize_ack")))
         return err;
-    if (place->leads == 0 && !place->one_host)
-        add_leads(place, value);
-    rbt_place_name_job(place, "pmi %s", space);
+    if (standing->leads == 0 && !standing->one_host)
+        add_leads(standing, value);
+    rbt_standing_name_job(standing, "pmi %s", space);
     return RBT_OK;
 }
 
-rbt_err rbt_pmi_meet(rbt_place *place, const char *mine, rbt_error *error)
+rbt_err rbt_pmi_meet(rbt_standing *standing, const char *mine, rbt_error *error)
 {
-    talk t = {.fd = place->pmi_fd, .error = error};
+    talk t = {.fd = standing->pmi_fd, .error = error};
     char value[RBT_PMI_VALUE_MAX];
     rbt_err err;
 
-    RBT_ASSERT(place->pmi_fd >= 0 && strlen(mine) < sizeof value);
+    RBT_ASSERT(standing->pmi_fd >= 0 && strlen(mine) < sizeof value);
     snprintf(value, sizeof value, "%s", mine);
     for (char *c = value; *c; c++)
         if (*c == ' ')
             *c = ',';
-    err = meet(&t, place, value);
-    close(place->pmi_fd);
-    place->pmi_fd = -1;
+    err = meet(&t, standing, value);
+    close(standing->pmi_fd);
+    standing->pmi_fd = -1;
     return err;
 }
 

@@ -1,5 +1,5 @@
-/* Where this process stands: see place.h. */
-#include "runtime/cluster/place.h"
+/* Where this process stands: see standing.h. */
+#include "runtime/cluster/standing.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,15 +11,15 @@
 #include "base/mem.h"
 #include "runtime/cluster/hosts.h"
 
-/* What is asked while a place is found. */
+/* What is asked while a standing is found. */
 typedef struct asking {
-    rbt_place_getenv *get;
+    rbt_standing_getenv *get;
     void *context;
-    rbt_place *place;
+    rbt_standing *standing;
     rbt_error *error;
 } asking;
 
-const char *rbt_place_environment(void *context, const char *name)
+const char *rbt_standing_environment(void *context, const char *name)
 {
     (void)context;
     return getenv(name); // NOLINT(concurrency-mt-unsafe): nothing here changes the environment
@@ -65,36 +65,36 @@ static rbt_err ask_rank_and_size(const asking *a, const char *rank_name, const c
                         "%s is %llu, but %s is %llu: ranks go from 0 to %llu; a job of several parts is started as one",
                         rank_name, (unsigned long long)rank, size_name, (unsigned long long)size,
                         (unsigned long long)size - 1);
-    a->place->rank = (uint32_t)rank;
-    a->place->size = (uint32_t)size;
+    a->standing->rank = (uint32_t)rank;
+    a->standing->size = (uint32_t)size;
     return RBT_OK;
 }
 
-void rbt_place_add_lead(rbt_place *place, const char *host, size_t n)
+void rbt_standing_add_lead(rbt_standing *standing, const char *host, size_t n)
 {
     char *copy = rbt_alloc(n + 1, 1);
 
     memcpy(copy, host, n);
-    for (size_t i = 0; i < place->leads; i++)
-        if (strcmp(place->lead[i], copy) == 0) {
+    for (size_t i = 0; i < standing->leads; i++)
+        if (strcmp(standing->lead[i], copy) == 0) {
             rbt_free(copy);
             return;
         }
-    place->lead = rbt_realloc(place->lead, place->leads + 1, sizeof *place->lead);
-    place->lead[place->leads++] = copy;
+    standing->lead = rbt_realloc(standing->lead, standing->leads + 1, sizeof *standing->lead);
+    standing->lead[standing->leads++] = copy;
 }
 
-void rbt_place_name_job(rbt_place *place, const char *format, ...)
+void rbt_standing_name_job(rbt_standing *standing, const char *format, ...)
 {
     va_list arguments;
     uint64_t hash;
 
     va_start(arguments, format);
-    vsnprintf(place->job, sizeof place->job, format, arguments);
+    vsnprintf(standing->job, sizeof standing->job, format, arguments);
     va_end(arguments);
-    hash = rbt_hash(place->job, strlen(place->job), 0);
-    if (place->port == 0)
-        place->port = (uint16_t)(RBT_PLACE_PORT_FIRST + hash % RBT_PLACE_PORTS);
+    hash = rbt_hash(standing->job, strlen(standing->job), 0);
+    if (standing->port == 0)
+        standing->port = (uint16_t)(RBT_STANDING_PORT_FIRST + hash % RBT_STANDING_PORTS);
 }
 
 /* RUBATO_LEAD=HOST:PORT, which the user has set: it decides. */
@@ -117,8 +117,8 @@ static rbt_err find_given_lead(const asking *a)
         text++;
         end--;
     }
-    rbt_place_add_lead(a->place, text, (size_t)(end - text));
-    a->place->port = (uint16_t)port;
+    rbt_standing_add_lead(a->standing, text, (size_t)(end - text));
+    a->standing->port = (uint16_t)port;
     return RBT_OK;
 }
 
@@ -137,13 +137,13 @@ static void add_uri_hosts(const asking *a, const char *uri)
             all--;
         if (*at == '[') {
             n = strcspn(at + 1, "]");
-            rbt_place_add_lead(a->place, at + 1, n);
+            rbt_standing_add_lead(a->standing, at + 1, n);
             continue;
         }
         for (size_t i = 0; i + 1 < all; i += n + 1) {
             n = strcspn(at + i, ",:");
             if (n > 0)
-                rbt_place_add_lead(a->place, at + i, n);
+                rbt_standing_add_lead(a->standing, at + i, n);
         }
     }
 }
@@ -181,7 +181,7 @@ static rbt_err find_mpirun_lead(const asking *a)
     if (!apart)
         add_uri_hosts(a, uri);
     for (size_t i = apart; i < hosts.count; i++)
-        rbt_place_add_lead(a->place, hosts.at[i].name, strlen(hosts.at[i].name));
+        rbt_standing_add_lead(a->standing, hosts.at[i].name, strlen(hosts.at[i].name));
     rbt_hosts_deinit(&hosts);
     return RBT_OK;
 }
@@ -199,11 +199,11 @@ static rbt_err find_mpirun(const asking *a)
         return err;
     if (!job && (err = ask_text(a, "OMPI_MCA_ess_base_jobid", rank, &job)))
         return err;
-    a->place->kind = "mpirun";
-    a->place->one_host = local == a->place->size;
-    if (!a->place->one_host && a->place->leads == 0 && (err = find_mpirun_lead(a)))
+    a->standing->kind = "mpirun";
+    a->standing->one_host = local == a->standing->size;
+    if (!a->standing->one_host && a->standing->leads == 0 && (err = find_mpirun_lead(a)))
         return err;
-    rbt_place_name_job(a->place, "mpirun %s%s%s", job, random ? " " : "", random ? random : "");
+    rbt_standing_name_job(a->standing, "mpirun %s%s%s", job, random ? " " : "", random ? random : "");
     return RBT_OK;
 }
 
@@ -227,19 +227,19 @@ static rbt_err find_slurm(const asking *a)
         return err;
     if (tasks && (err = rbt_hosts_count("SLURM_STEP_TASKS_PER_NODE", tasks, &hosts, a->error)))
         goto hosts;
-    if (tasks && hosts.processes != a->place->size) {
+    if (tasks && hosts.processes != a->standing->size) {
         err = rbt_fail(a->error, RBT_E_USAGE,
                        "SLURM_STEP_TASKS_PER_NODE is \"%.80s\", which makes %u processes, but %s is %u", tasks,
-                       hosts.processes, size, a->place->size);
+                       hosts.processes, size, a->standing->size);
         goto hosts;
     }
-    a->place->kind = "slurm";
-    a->place->one_host = hosts.count == 1;
+    a->standing->kind = "slurm";
+    a->standing->one_host = hosts.count == 1;
     /* Slurm puts rank 0 on the first node, unless the user has said for each rank where it goes. */
-    if (!a->place->one_host && a->place->leads == 0)
+    if (!a->standing->one_host && a->standing->leads == 0)
         for (size_t i = 0; i < (anywhere ? hosts.count : 1); i++)
-            rbt_place_add_lead(a->place, hosts.at[i].name, strlen(hosts.at[i].name));
-    rbt_place_name_job(a->place, "slurm %s.%s", job, ask(a, step));
+            rbt_standing_add_lead(a->standing, hosts.at[i].name, strlen(hosts.at[i].name));
+    rbt_standing_name_job(a->standing, "slurm %s.%s", job, ask(a, step));
 hosts:
     rbt_hosts_deinit(&hosts);
     return err;
@@ -273,19 +273,19 @@ static rbt_err find_pmi(const asking *a)
         return err;
     if (local_text && (err = rbt_hosts_number("MPI_LOCALNRANKS", local_text, 1, RBT_PROCESSES_MAX, &local, a->error)))
         return err;
-    a->place->kind = "pmi";
-    a->place->one_host = local == a->place->size;
+    a->standing->kind = "pmi";
+    a->standing->one_host = local == a->standing->size;
     if (fd) {
         if ((err = rbt_hosts_number("PMI_FD", fd, 0, INT16_MAX, &number, a->error)))
             return err;
-        a->place->pmi_fd = (int)number;
+        a->standing->pmi_fd = (int)number;
         return RBT_OK;
     }
     if (!lead)
         return rbt_fail(a->error, RBT_E_USAGE,
                         "PMI_RANK is set but PMI_FD is not: this starter does not say where rank 0 is; set RUBATO_LEAD="
                         "HOST:PORT for all processes, with rank 0's host and a free port");
-    rbt_place_name_job(a->place, "pmi %.120s", lead);
+    rbt_standing_name_job(a->standing, "pmi %.120s", lead);
     return RBT_OK;
 }
 
@@ -302,16 +302,16 @@ static rbt_err find_kubernetes(const asking *a)
                         index, ask(a, "RUBATO_SIZE") ? "RUBATO_LEAD" : "RUBATO_SIZE");
     if ((err = ask_rank_and_size(a, index, "RUBATO_SIZE")) || (err = ask_text(a, "RUBATO_LEAD", index, &lead)))
         return err;
-    a->place->kind = "kubernetes";
-    a->place->one_host = a->place->size == 1;
-    rbt_place_name_job(a->place, "kubernetes %.120s", lead);
+    a->standing->kind = "kubernetes";
+    a->standing->one_host = a->standing->size == 1;
+    rbt_standing_name_job(a->standing, "kubernetes %.120s", lead);
     return RBT_OK;
 }
 
-rbt_err rbt_place_find(rbt_place_getenv *get, void *context, rbt_place *place, rbt_error *error)
+rbt_err rbt_standing_find(rbt_standing_getenv *get, void *context, rbt_standing *standing, rbt_error *error)
 {
-    rbt_place found = {.pmi_fd = -1};
-    asking a = {.get = get, .context = context, .place = &found, .error = error};
+    rbt_standing found = {.pmi_fd = -1};
+    asking a = {.get = get, .context = context, .standing = &found, .error = error};
     rbt_err err = find_given_lead(&a);
 
     if (err)
@@ -331,28 +331,28 @@ rbt_err rbt_place_find(rbt_place_getenv *get, void *context, rbt_place *place, r
                        ask(&a, "SLURM_JOB_ID"));
 found:
     if (err)
-        rbt_place_deinit(&found);
+        rbt_standing_deinit(&found);
     else
-        *place = found;
+        *standing = found;
     return err;
 }
 
-void rbt_place_deinit(rbt_place *place)
+void rbt_standing_deinit(rbt_standing *standing)
 {
-    for (size_t i = 0; i < place->leads; i++)
-        rbt_free(place->lead[i]);
-    rbt_free(place->lead);
-    place->lead = NULL;
-    place->leads = 0;
+    for (size_t i = 0; i < standing->leads; i++)
+        rbt_free(standing->lead[i]);
+    rbt_free(standing->lead);
+    standing->lead = NULL;
+    standing->leads = 0;
 }
 
-rbt_err rbt_place_key_file(rbt_place_getenv *get, void *context, const rbt_place *place, const char *option,
-                           bool insecure, const char **path, rbt_error *error)
+rbt_err rbt_standing_key_file(rbt_standing_getenv *get, void *context, const rbt_standing *standing, const char *option,
+                              bool insecure, const char **path, rbt_error *error)
 {
     asking a = {.get = get, .context = context, .error = error};
     const char *file = option ? option : ask(&a, "RUBATO_KEY_FILE");
 
-    if (!file && !place->one_host && !insecure)
+    if (!file && !standing->one_host && !insecure)
         return rbt_fail(error, RBT_E_USAGE,
                         "this job spans several hosts and has no key: make one where all of them can read it (rubato "
                         "key new job.key), and say --key job.key or set RUBATO_KEY_FILE");

@@ -1,4 +1,4 @@
-/* Proves src/runtime/cluster/place.c on the environments that Slurm 22.05, Open MPI 4.1, MPICH 4.0 and Kubernetes give,
+/* Proves src/runtime/cluster/standing.c on the environments that Slurm 22.05, Open MPI 4.1, MPICH 4.0 and Kubernetes give,
  * and on halves of them. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "runtime/cluster/place.h"
+#include "runtime/cluster/standing.h"
 
 /* An environment: "NAME=value" lines up to NULL; `over` goes first, and may unset with "NAME=". */
 typedef struct environment {
@@ -61,45 +61,45 @@ static const char *const hydra[] = {"PMI_RANK=1", "PMI_SIZE=2", "PMI_FD=8", "MPI
 static const char *const kubernetes[] = {"JOB_COMPLETION_INDEX=3", "RUBATO_SIZE=4", "RUBATO_LEAD=rubato-0.rubato:7470",
                                          NULL};
 
-static rbt_place place_of(const char *const *lines, const char *const *over)
+static rbt_standing standing_of(const char *const *lines, const char *const *over)
 {
     environment e = {lines, over};
-    rbt_place place;
+    rbt_standing standing;
     rbt_error error;
 
-    if (rbt_place_find(get, &e, &place, &error))
+    if (rbt_standing_find(get, &e, &standing, &error))
         fail_msg("%s", error.text);
-    return place;
+    return standing;
 }
 
 static void slurm_gives_rank_size_first_host_and_a_port_of_the_step(void **state)
 {
-    rbt_place place = place_of(slurm, NULL);
-    rbt_place other = place_of(slurm, (const char *const[]){"SLURM_STEP_ID=1", "SLURM_PROCID=0", NULL});
+    rbt_standing standing = standing_of(slurm, NULL);
+    rbt_standing other = standing_of(slurm, (const char *const[]){"SLURM_STEP_ID=1", "SLURM_PROCID=0", NULL});
 
     (void)state;
-    assert_string_equal(place.kind, "slurm");
-    assert_int_equal(place.rank, 4);
-    assert_int_equal(place.size, 5);
-    assert_false(place.one_host);
-    assert_int_equal(place.leads, 1);
-    assert_string_equal(place.lead[0], "n01");
-    assert_string_equal(place.job, "slurm 2.0");
-    assert_in_range(place.port, RBT_PLACE_PORT_FIRST, RBT_PLACE_PORT_FIRST + RBT_PLACE_PORTS - 1);
+    assert_string_equal(standing.kind, "slurm");
+    assert_int_equal(standing.rank, 4);
+    assert_int_equal(standing.size, 5);
+    assert_false(standing.one_host);
+    assert_int_equal(standing.leads, 1);
+    assert_string_equal(standing.lead[0], "n01");
+    assert_string_equal(standing.job, "slurm 2.0");
+    assert_in_range(standing.port, RBT_STANDING_PORT_FIRST, RBT_STANDING_PORT_FIRST + RBT_STANDING_PORTS - 1);
     assert_int_equal(other.rank, 0);
     assert_string_equal(other.job, "slurm 2.1");
-    assert_int_not_equal(other.port, place.port);
-    assert_int_equal(place.pmi_fd, -1);
-    rbt_place_deinit(&place);
-    rbt_place_deinit(&other);
+    assert_int_not_equal(other.port, standing.port);
+    assert_int_equal(standing.pmi_fd, -1);
+    rbt_standing_deinit(&standing);
+    rbt_standing_deinit(&other);
 }
 
 static void slurm_on_one_node_is_one_host_and_arbitrary_may_be_anywhere(void **state)
 {
-    rbt_place one =
-        place_of(slurm, (const char *const[]){"SLURM_STEP_NODELIST=n7", "SLURM_STEP_TASKS_PER_NODE=5", NULL});
-    rbt_place any = place_of(slurm, (const char *const[]){"SLURM_DISTRIBUTION=arbitrary", NULL});
-    rbt_place pmi2 = place_of(slurm, (const char *const[]){"PMI_RANK=4", "PMI_SIZE=5", "PMI_FD=9", NULL});
+    rbt_standing one =
+        standing_of(slurm, (const char *const[]){"SLURM_STEP_NODELIST=n7", "SLURM_STEP_TASKS_PER_NODE=5", NULL});
+    rbt_standing any = standing_of(slurm, (const char *const[]){"SLURM_DISTRIBUTION=arbitrary", NULL});
+    rbt_standing pmi2 = standing_of(slurm, (const char *const[]){"PMI_RANK=4", "PMI_SIZE=5", "PMI_FD=9", NULL});
 
     (void)state;
     assert_true(one.one_host);
@@ -107,19 +107,20 @@ static void slurm_on_one_node_is_one_host_and_arbitrary_may_be_anywhere(void **s
     assert_int_equal(any.leads, 3);
     assert_string_equal(any.lead[2], "n03");
     assert_string_equal(pmi2.kind, "slurm");
-    rbt_place_deinit(&any);
-    rbt_place_deinit(&pmi2);
+    rbt_standing_deinit(&any);
+    rbt_standing_deinit(&pmi2);
 }
 
 static void mpirun_fills_the_first_host_of_its_list(void **state)
 {
-    rbt_place apart = place_of(mpirun_apart, NULL);
-    rbt_place part = place_of(mpirun_apart, (const char *const[]){"OMPI_MCA_orte_node_regex=node[2:1-2]@0(2)",
-                                                                  "OMPI_MCA_orte_hnp_uri=1.0;tcp://10.0.0.1,192.0.2.1:"
-                                                                  "51363;tcp6://[fd00::2]:47305",
-                                                                  NULL});
-    rbt_place beside = place_of(mpirun_apart, (const char *const[]){"OMPI_MCA_orte_node_regex=", NULL});
-    rbt_place one = place_of(mpirun_apart, (const char *const[]){"OMPI_COMM_WORLD_LOCAL_SIZE=3", NULL});
+    rbt_standing apart = standing_of(mpirun_apart, NULL);
+    rbt_standing part =
+        standing_of(mpirun_apart, (const char *const[]){"OMPI_MCA_orte_node_regex=node[2:1-2]@0(2)",
+                                                        "OMPI_MCA_orte_hnp_uri=1.0;tcp://10.0.0.1,192.0.2.1:"
+                                                        "51363;tcp6://[fd00::2]:47305",
+                                                        NULL});
+    rbt_standing beside = standing_of(mpirun_apart, (const char *const[]){"OMPI_MCA_orte_node_regex=", NULL});
+    rbt_standing one = standing_of(mpirun_apart, (const char *const[]){"OMPI_COMM_WORLD_LOCAL_SIZE=3", NULL});
 
     (void)state;
     assert_string_equal(apart.kind, "mpirun"); /* inside a Slurm job too */
@@ -138,17 +139,17 @@ static void mpirun_fills_the_first_host_of_its_list(void **state)
     assert_true(one.one_host);
     assert_int_equal(one.leads, 0);
     assert_int_equal(one.port, apart.port);
-    rbt_place_deinit(&apart);
-    rbt_place_deinit(&part);
-    rbt_place_deinit(&beside);
+    rbt_standing_deinit(&apart);
+    rbt_standing_deinit(&part);
+    rbt_standing_deinit(&beside);
 }
 
 static void mpiexec_says_the_rest_over_its_file(void **state)
 {
-    rbt_place one = place_of(hydra, NULL);
-    rbt_place two = place_of(hydra, (const char *const[]){"MPI_LOCALNRANKS=1", NULL});
-    rbt_place inside = place_of(slurm, (const char *const[]){"PMI_RANK=0", "PMI_SIZE=9", "PMI_FD=9", NULL});
-    rbt_place given = place_of(hydra, (const char *const[]){"PMI_FD=", "RUBATO_LEAD=[fd00::1]:99", NULL});
+    rbt_standing one = standing_of(hydra, NULL);
+    rbt_standing two = standing_of(hydra, (const char *const[]){"MPI_LOCALNRANKS=1", NULL});
+    rbt_standing inside = standing_of(slurm, (const char *const[]){"PMI_RANK=0", "PMI_SIZE=9", "PMI_FD=9", NULL});
+    rbt_standing given = standing_of(hydra, (const char *const[]){"PMI_FD=", "RUBATO_LEAD=[fd00::1]:99", NULL});
 
     (void)state;
     assert_string_equal(one.kind, "pmi");
@@ -162,34 +163,34 @@ static void mpiexec_says_the_rest_over_its_file(void **state)
     assert_int_equal(given.pmi_fd, -1);
     assert_string_equal(given.lead[0], "fd00::1");
     assert_int_equal(given.port, 99);
-    rbt_place_deinit(&given);
+    rbt_standing_deinit(&given);
 }
 
 static void kubernetes_gives_the_index_and_the_manifest_the_rest(void **state)
 {
-    rbt_place place = place_of(kubernetes, NULL);
+    rbt_standing standing = standing_of(kubernetes, NULL);
 
     (void)state;
-    assert_string_equal(place.kind, "kubernetes");
-    assert_int_equal(place.rank, 3);
-    assert_int_equal(place.size, 4);
-    assert_false(place.one_host);
-    assert_string_equal(place.lead[0], "rubato-0.rubato");
-    assert_int_equal(place.port, 7470);
-    rbt_place_deinit(&place);
+    assert_string_equal(standing.kind, "kubernetes");
+    assert_int_equal(standing.rank, 3);
+    assert_int_equal(standing.size, 4);
+    assert_false(standing.one_host);
+    assert_string_equal(standing.lead[0], "rubato-0.rubato");
+    assert_int_equal(standing.port, 7470);
+    rbt_standing_deinit(&standing);
 }
 
 static void a_lead_that_is_given_decides(void **state)
 {
-    rbt_place place = place_of(mpirun_apart, (const char *const[]){"RUBATO_LEAD=c:1234", NULL});
+    rbt_standing standing = standing_of(mpirun_apart, (const char *const[]){"RUBATO_LEAD=c:1234", NULL});
 
     (void)state;
-    assert_int_equal(place.leads, 1);
-    assert_string_equal(place.lead[0], "c");
-    assert_int_equal(place.port, 1234);
-    rbt_place_deinit(&place);
-    place = place_of((const char *const[]){"PATH=/bin", NULL}, NULL); /* nobody has started it */
-    assert_null(place.kind);
+    assert_int_equal(standing.leads, 1);
+    assert_string_equal(standing.lead[0], "c");
+    assert_int_equal(standing.port, 1234);
+    rbt_standing_deinit(&standing);
+    standing = standing_of((const char *const[]){"PATH=/bin", NULL}, NULL); /* nobody has started it */
+    assert_null(standing.kind);
 }
 
 static void half_an_environment_names_the_variable(void **state)
@@ -230,10 +231,10 @@ static void half_an_environment_names_the_variable(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *const over[] = {cases[i].over, NULL};
         environment e = {cases[i].lines, over};
-        rbt_place place;
+        rbt_standing standing;
         rbt_error error;
 
-        assert_int_equal(rbt_place_find(get, &e, &place, &error), RBT_E_USAGE);
+        assert_int_equal(rbt_standing_find(get, &e, &standing, &error), RBT_E_USAGE);
         if (!strstr(error.text, cases[i].says))
             fail_msg("%s gives: %s", cases[i].over, error.text);
     }
@@ -243,20 +244,20 @@ static void a_key_is_needed_across_hosts_only(void **state)
 {
     environment none = {NULL, NULL};
     environment one = {(const char *const[]){"RUBATO_KEY_FILE=/shared/job.key", NULL}, NULL};
-    rbt_place here = {.one_host = true};
-    rbt_place there = {.one_host = false};
+    rbt_standing here = {.one_host = true};
+    rbt_standing there = {.one_host = false};
     const char *path = "";
     rbt_error error;
 
     (void)state;
-    assert_int_equal(rbt_place_key_file(get, &one, &there, "own.key", false, &path, &error), RBT_OK);
+    assert_int_equal(rbt_standing_key_file(get, &one, &there, "own.key", false, &path, &error), RBT_OK);
     assert_string_equal(path, "own.key");
-    assert_int_equal(rbt_place_key_file(get, &one, &there, NULL, false, &path, &error), RBT_OK);
+    assert_int_equal(rbt_standing_key_file(get, &one, &there, NULL, false, &path, &error), RBT_OK);
     assert_string_equal(path, "/shared/job.key");
-    assert_int_equal(rbt_place_key_file(get, &none, &here, NULL, false, &path, &error), RBT_OK);
+    assert_int_equal(rbt_standing_key_file(get, &none, &here, NULL, false, &path, &error), RBT_OK);
     assert_null(path);
-    assert_int_equal(rbt_place_key_file(get, &none, &there, NULL, true, &path, &error), RBT_OK);
-    assert_int_equal(rbt_place_key_file(get, &none, &there, NULL, false, &path, &error), RBT_E_USAGE);
+    assert_int_equal(rbt_standing_key_file(get, &none, &there, NULL, true, &path, &error), RBT_OK);
+    assert_int_equal(rbt_standing_key_file(get, &none, &there, NULL, false, &path, &error), RBT_E_USAGE);
     assert_non_null(strstr(error.text, "rubato key new job.key"));
 }
 
