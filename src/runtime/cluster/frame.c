@@ -403,8 +403,8 @@ rbt_err rbt_intake_next(rbt_intake *intake, rbt_arrival *arrival, bool *got, rbt
             if (intake->head_done < intake->under_way.header.head)
                 return RBT_OK;
             err = open_body(intake, error);
-            if (err != RBT_OK)
-                return err;
+            if (err != RBT_OK || (is_in_ring(intake) && intake->body.count > 0))
+                return err; /* the ring first: what follows here may be the next frame */
             unstage(intake);
         }
         if (intake->body_done < intake->under_way.header.body)

@@ -365,29 +365,33 @@ static bool pull_ring(rbt_link *link)
     return came;
 }
 
+/* Hands out the next frame, if there is one. */
+static bool take_arrival(rbt_link *link)
+{
+    rbt_arrival arrival;
+    rbt_error error;
+    bool got = false;
+
+    if (link->state != RBT_LINK_OPEN)
+        return false;
+    if (rbt_intake_next(&link->intake, &arrival, &got, &error) != RBT_OK) {
+        rbt_link_close(link, RBT_E_PROTOCOL, "%s was cut off: %s", link->name, error.text);
+        return false;
+    }
+    if (!got)
+        return false;
+    if (arrival.header.kind == RBT_FRAME_BYE)
+        link->said_bye = true;
+    link->on_arrival(link, &arrival);
+    return true;
+}
+
+/* A header that has just come may have its body in the ring: that is looked at before what follows the header. */
 static void take_arrivals(rbt_link *link)
 {
-    while (link->state == RBT_LINK_OPEN) {
-        bool came = pull_ring(link), got = false;
-        rbt_arrival arrival;
-        rbt_error error;
-
-        if (link->state != RBT_LINK_OPEN)
-            return;
-        if (rbt_intake_next(&link->intake, &arrival, &got, &error) != RBT_OK) {
-            rbt_link_close(link, RBT_E_PROTOCOL, "%s was cut off: %s", link->name, error.text);
-            return;
-        }
-        if (!got && !came && rbt_intake_ring_room(&link->intake, &(size_t){0}) == NULL)
-            return;
-        if (!got && !came && !pull_ring(link)) /* a header has just come, and its body may be there */
-            return;
-        if (!got)
-            continue;
-        if (arrival.header.kind == RBT_FRAME_BYE)
-            link->said_bye = true;
-        link->on_arrival(link, &arrival);
-    }
+    do
+        (void)pull_ring(link);
+    while (take_arrival(link) || pull_ring(link) || take_arrival(link));
 }
 
 static void receive(rbt_link *link)

@@ -20,6 +20,7 @@
 #define DIAL_BACK_MS   2000
 #define SMALL_BODY_MAX ((uint64_t)64 << 20) /* before the tables are known */
 #define GOODBYE_MS     2000
+#define APART_MS       1500 /* so long the lead waits to hear itself that a rank is lost which others cannot reach */
 #define NOTE_ROOM      1024
 
 typedef struct swapped {
@@ -45,6 +46,9 @@ struct rbt_session {
     char tcp_address[RBT_ADDRESS_ROOM];
     _Atomic(rbt_peer *) lead; /* not at the lead */
 
+    pthread_mutex_t calling; /* held while hooks run; they may call back (recursive) */
+    rbt_session_hooks hooks; /* under it */
+
     pthread_mutex_t lock; /* for all below */
     pthread_cond_t news;
     uint32_t size; /* 0: not known yet */
@@ -52,10 +56,12 @@ struct rbt_session {
     RBT_ARRAY(claim) claims;
     rbt_bytes description;
     swapped **swaps; /* per rank, what came and is not taken yet */
-    rbt_session_hooks hooks;
     bool started;
     bool over;
     rbt_error end;
+    uint32_t apart_rank; /* the lead: somebody cannot reach this rank any more ... */
+    uint64_t apart_ns;   /* ... since then; 0: no */
+    rbt_error apart_why;
 };
 
 /* ----------------------------------------------------------------------------------------------------- waiting */
@@ -103,16 +109,16 @@ static void set_over(rbt_session *s, const rbt_error *why)
 
 static void end_here(rbt_session *s, const rbt_error *why)
 {
-    rbt_session_hooks hooks;
     bool first;
 
     pthread_mutex_lock(&s->lock);
     first = !s->over;
     set_over(s, why);
-    hooks = s->hooks;
     pthread_mutex_unlock(&s->lock);
-    if (first && hooks.on_over != NULL)
-        hooks.on_over(hooks.context);
+    pthread_mutex_lock(&s->calling);
+    if (first && s->hooks.on_over != NULL)
+        s->hooks.on_over(s->hooks.context);
+    pthread_mutex_unlock(&s->calling);
 }
 
 /* Is this the one that leads? It is the first that a process dials. */
@@ -431,20 +437,20 @@ static void take_swap(rbt_session *s, rbt_peer *peer, rbt_arrival *arrival)
 
 static void set_state(rbt_session *s, uint32_t rank, rbt_seat_state state)
 {
-    rbt_session_hooks hooks;
     bool back;
 
     pthread_mutex_lock(&s->lock);
     s->seats[rank].state = state;
     back = s->started && state == RBT_SEAT_READY;
-    hooks = s->hooks;
     pthread_cond_broadcast(&s->news);
     pthread_mutex_unlock(&s->lock);
-    if (back) {
-        rbt_session_say(s, rank, RBT_SAY_START, NULL, NULL, 0);
-        if (hooks.on_back != NULL)
-            hooks.on_back(hooks.context, rank);
-    }
+    if (!back)
+        return;
+    rbt_session_say(s, rank, RBT_SAY_START, NULL, NULL, 0);
+    pthread_mutex_lock(&s->calling);
+    if (s->hooks.on_back != NULL)
+        s->hooks.on_back(s->hooks.context, rank);
+    pthread_mutex_unlock(&s->calling);
 }
 
 static void take_failure(rbt_session *s, const rbt_peer *peer, rbt_unpack *words, bool is_end)
@@ -459,6 +465,38 @@ static void take_failure(rbt_session *s, const rbt_peer *peer, rbt_unpack *words
     }
     rbt_fail(&told, why.code != RBT_OK ? why.code : RBT_E_PROTOCOL, "%s: %s", peer->name, why.text);
     end_here(s, &told);
+}
+
+/* The lead hears that two others lost each other. If one of them has died it will learn so itself. */
+static void take_apart(rbt_session *s, const rbt_peer *peer, rbt_unpack *words)
+{
+    uint32_t rank = rbt_unpack_u32(words);
+    rbt_error why;
+
+    if (!read_error(words, &why) || rank >= s->size)
+        return;
+    pthread_mutex_lock(&s->lock);
+    if (s->apart_ns == 0 && s->seats[rank].state != RBT_SEAT_LOST) {
+        s->apart_ns = rbt_now_ns();
+        s->apart_rank = rank;
+        rbt_fail(&s->apart_why, RBT_E_LOST, "%s lost its connection to rank %u on host %s: %s", peer->name, rank,
+                 s->seats[rank].host, why.text);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void check_apart(rbt_session *s)
+{
+    rbt_error why = {0};
+
+    pthread_mutex_lock(&s->lock);
+    if (s->apart_ns != 0 && s->seats[s->apart_rank].state == RBT_SEAT_LOST)
+        s->apart_ns = 0;
+    if (s->apart_ns != 0 && rbt_now_ns() > s->apart_ns + APART_MS * 1000000u)
+        why = s->apart_why;
+    pthread_mutex_unlock(&s->lock);
+    if (why.code != RBT_OK)
+        rbt_session_end(s, &why);
 }
 
 static void take_start(rbt_session *s)
@@ -505,6 +543,10 @@ static void hear_seated(rbt_session *s, rbt_peer *peer, uint32_t say, rbt_unpack
         if (s->leads)
             take_failure(s, peer, words, false);
         break;
+    case RBT_SAY_APART:
+        if (s->leads)
+            take_apart(s, peer, words);
+        break;
     case RBT_SAY_END:
         if (from_lead)
             take_failure(s, peer, words, true);
@@ -524,16 +566,12 @@ static void on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
     bool is_known = is_lead(s, peer) || peer->rank < s->size;
 
     if (say >= RBT_SAY_OWN) {
-        rbt_session_hooks hooks;
-
-        pthread_mutex_lock(&s->lock);
-        hooks = s->hooks;
-        pthread_mutex_unlock(&s->lock);
-        if (hooks.on_say != NULL && is_known) {
-            hooks.on_say(hooks.context, peer->rank, say, arrival);
-            return;
-        }
-        rbt_arrival_deinit(arrival);
+        pthread_mutex_lock(&s->calling);
+        if (s->hooks.on_say != NULL && is_known)
+            s->hooks.on_say(s->hooks.context, peer->rank, say, arrival);
+        else
+            rbt_arrival_deinit(arrival);
+        pthread_mutex_unlock(&s->calling);
     } else if (is_known) {
         hear_seated(s, peer, say, &words, arrival);
     } else {
@@ -550,24 +588,22 @@ static void on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
 static void on_message(void *context, rbt_peer *peer, rbt_message *message)
 {
     rbt_session *s = context;
-    rbt_session_hooks hooks;
 
-    pthread_mutex_lock(&s->lock);
-    hooks = s->hooks;
-    pthread_mutex_unlock(&s->lock);
-    if (hooks.on_message == NULL || peer->rank >= s->size) {
+    pthread_mutex_lock(&s->calling);
+    if (s->hooks.on_message != NULL && peer->rank < s->size) {
+        s->hooks.on_message(s->hooks.context, peer->rank, message);
+    } else {
         rbt_message_destroy(message);
-        cut(peer, "it sends messages before the job has begun");
-        return;
+        if (!rbt_session_is_over(s))
+            cut(peer, "it sends messages before the job has begun");
     }
-    hooks.on_message(hooks.context, peer->rank, message);
+    pthread_mutex_unlock(&s->calling);
 }
 
 /* ------------------------------------------------------------------------------------------------------- losing */
 
 static void lead_lost_seat(rbt_session *s, uint32_t rank, const rbt_error *why)
 {
-    rbt_session_hooks hooks;
     rbt_error told;
     char name[RBT_HOST_ROOM + 32];
     bool started;
@@ -577,11 +613,13 @@ static void lead_lost_seat(rbt_session *s, uint32_t rank, const rbt_error *why)
     s->seats[rank].state = RBT_SEAT_LOST;
     s->seats[rank].peer = NULL;
     started = s->started;
-    hooks = s->hooks;
     pthread_cond_broadcast(&s->news);
     pthread_mutex_unlock(&s->lock);
-    if (started && hooks.on_lost != NULL) {
-        hooks.on_lost(hooks.context, rank, why);
+    if (started) {
+        pthread_mutex_lock(&s->calling);
+        if (s->hooks.on_lost != NULL)
+            s->hooks.on_lost(s->hooks.context, rank, why);
+        pthread_mutex_unlock(&s->calling);
         return;
     }
     rbt_fail(&told, RBT_E_LOST, "%s was lost before the job started: %s", name,
@@ -614,6 +652,15 @@ static void on_lost(void *context, rbt_peer *peer, const rbt_error *why)
     if (!s->leads && rank < s->size)
         s->seats[rank].peer = NULL; /* whether the job goes on without it is the lead's affair */
     pthread_mutex_unlock(&s->lock);
+    if (!s->leads && rank < s->size && why->code != RBT_OK) {
+        rbt_pack words = {0};
+
+        rbt_pack_u32(&words, rank);
+        rbt_pack_u32(&words, (uint32_t)why->code);
+        rbt_pack_text(&words, why->text);
+        say_to(s->lead, RBT_SAY_APART, &words, NULL, 0);
+        rbt_array_free(&words);
+    }
     if (s->leads && rank < s->size)
         lead_lost_seat(s, rank, why);
     else if (s->leads && why->code != RBT_OK && why->code != RBT_E_IO)
@@ -623,13 +670,13 @@ static void on_lost(void *context, rbt_peer *peer, const rbt_error *why)
 static void on_tick(void *context)
 {
     rbt_session *s = context;
-    rbt_session_hooks hooks;
 
-    pthread_mutex_lock(&s->lock);
-    hooks = s->hooks;
-    pthread_mutex_unlock(&s->lock);
-    if (hooks.on_tick != NULL)
-        hooks.on_tick(hooks.context);
+    if (s->leads)
+        check_apart(s);
+    pthread_mutex_lock(&s->calling);
+    if (s->hooks.on_tick != NULL)
+        s->hooks.on_tick(s->hooks.context);
+    pthread_mutex_unlock(&s->calling);
 }
 
 /* ----------------------------------------------------------------------------------------------------- beginning */
@@ -647,11 +694,16 @@ static rbt_err create(const rbt_session_config *config, bool leads, rbt_session 
         .on_control = on_control, .on_message = on_message, .on_lost = on_lost, .on_tick = on_tick, .context = s};
     rbt_log log = {.write = on_log, .context = s, .least = config->log.least};
     pthread_condattr_t monotonic;
+    pthread_mutexattr_t recursive;
     rbt_err err = RBT_OK;
 
     s->config = *config;
     s->leads = leads;
     pthread_mutex_init(&s->lock, NULL);
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&s->calling, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&s->news, &monotonic);
@@ -1091,6 +1143,7 @@ void rbt_session_destroy(rbt_session *s)
     rbt_free(s->description.at);
     pthread_cond_destroy(&s->news);
     pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->calling);
     rbt_key_wipe(&s->config.key);
     rbt_free(s);
 }
@@ -1114,9 +1167,9 @@ const rbt_seat *rbt_session_seat(const rbt_session *s, uint32_t rank)
 
 void rbt_session_hook(rbt_session *s, const rbt_session_hooks *hooks)
 {
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->calling);
     s->hooks = *hooks;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->calling);
 }
 
 void rbt_session_expect(rbt_session *s, uint64_t body_max)
