@@ -62,19 +62,41 @@ static const char *host_of(const launch *l, uint32_t rank)
     return l->hosts.at[l->hosts.count - 1].name;
 }
 
+/* Where a host reaches us: an address of ours that faces it, unless one was said. */
+static rbt_err address_for(const launch *l, const char *host, char text[RBT_ADDRESS_ROOM], rbt_error *error)
+{
+    const char *name = strrchr(host, '@') != NULL ? strrchr(host, '@') + 1 : host;
+    rbt_address listening, there, mine;
+    rbt_error why;
+    rbt_err err = rbt_address_parse(l->tcp, 0, &listening, error);
+
+    snprintf(text, RBT_ADDRESS_ROOM, "%s", l->tcp);
+    if (err != RBT_OK || !rbt_address_is_any(&listening))
+        return err;
+    err = rbt_address_parse(name, RBT_PORT, &there, &why);
+    if (err == RBT_OK)
+        err = rbt_address_facing(&there, &mine, &why);
+    if (err != RBT_OK)
+        return rbt_fail(error, err, "which address of this host does %s reach? %s; say so with --advertise ADDRESS", host,
+                        why.text);
+    rbt_address_set_port(&mine, rbt_address_port(&listening));
+    rbt_address_text(&mine, text);
+    return RBT_OK;
+}
+
 static rbt_err start_child(launch *l, uint32_t rank, rbt_error *error)
 {
     const char *host = host_of(l, rank);
     bool is_here = host == NULL || strcmp(host, SAME_HOST) == 0;
-    char number[16], name[64];
-    const char *words[16] = {is_here ? l->self : l->rubato, "node", "--join", is_here ? l->local : l->tcp,
+    char number[16], name[64], address[RBT_ADDRESS_ROOM];
+    const char *words[16] = {is_here ? l->self : l->rubato, "node", "--join", host == NULL ? l->local : address,
                              "--key", "-", "--rank", number, "--quiet"};
     size_t n = 9;
     char *line = NULL, **remote = NULL;
-    rbt_err err;
+    rbt_err err = host != NULL ? address_for(l, host, address, error) : RBT_OK;
 
-    if (is_here && l->hosts.count > 0)
-        words[3] = l->tcp; /* the others must reach it, too */
+    if (err != RBT_OK)
+        return err;
     if (l->insecure)
         words[n++] = "--insecure";
     if (!l->shm) {

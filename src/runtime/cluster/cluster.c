@@ -346,6 +346,8 @@ static void tell_master(rbt_cluster *c, uint32_t rank)
     for (uint32_t i = 0; i < seat->workers; i++) {
         rbt_message *lost = rbt_message_create(RBT_MSG_LOST, RBT_MASTER, RBT_MASTER);
 
+        atomic_store(&c->run->published[seat->first_worker + i].is_lost, c->on_loss == RBT_LOSS_CONTINUE);
+
         lost->worker = seat->first_worker + i;
         lost->incarnation = seat->incarnation;
         rbt_outbox_put(&out, lost);
