@@ -339,8 +339,8 @@ rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_erro
     return err;
 }
 
-/* The sum of the losses; streamed data is given back as it has been visited. */
-static double sum_of_losses(const rbt_training *training, const float *w)
+/* Streamed data is given back as it has been visited. */
+double rbt_training_losses(const rbt_training *training, const float *w)
 {
     const rbt_data *data = training->data;
     size_t block = data->streamed ? rbt_data_block_rows(data) : data->rows;
@@ -357,7 +357,7 @@ static double sum_of_losses(const rbt_training *training, const float *w)
 
 double rbt_training_objective(const rbt_training *training, const float *w)
 {
-    double loss = sum_of_losses(training, w);
+    double loss = rbt_training_losses(training, w);
 
     return loss / (double)training->data->rows + rbt_problem_penalty(&training->problem, w);
 }

@@ -67,6 +67,9 @@ rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_erro
 /* The step size at a clock; `context` is the options. */
 double rbt_training_rate(const void *context, uint64_t clock);
 
+/* The sum of the losses of the rows that are here. */
+double rbt_training_losses(const rbt_training *training, const float *w);
+
 /* mean loss + l2/2 |w|^2 + l1 |w|_1, the bias not counted. */
 double rbt_training_objective(const rbt_training *training, const float *w);
 

@@ -1,5 +1,5 @@
-/* Proves src/runtime/cluster/key.c: what is written is read again, files of others' or wrong content are refused without
- * a word of the secret, and proofs depend on everything they are made from. */
+/* Proves src/runtime/cluster/key.c: what is written is read again, files of others' or wrong content are refused
+ * without a word of the secret, and proofs depend on everything they are made from. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

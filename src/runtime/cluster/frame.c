@@ -136,6 +136,11 @@ void rbt_frame_seal(rbt_frame *frame)
     write_header(&frame->header, frame->bytes + RBT_FRAME_HEADER, frame->bytes);
 }
 
+void rbt_frame_word(rbt_frame_kind kind, uint64_t acked, uint8_t bytes[RBT_FRAME_HEADER])
+{
+    write_header(&(rbt_frame_header){.kind = (uint8_t)kind, .acked = acked}, NULL, bytes);
+}
+
 size_t rbt_frame_size(const rbt_frame *frame)
 {
     return RBT_FRAME_HEADER + frame->header.head +

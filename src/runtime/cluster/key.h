@@ -1,6 +1,6 @@
 /* The job's key: what its processes know and nobody else.
  *
- * A key has a public id (to tell keys apart in messages) and a secret, from which the id follows. As text it is one line,
+ * A key has a public id (to tell keys apart in messages) and a secret, from which the id follows. As text it is a line,
  * "rubato-key-1 ID SECRET" in hexadecimal; a key file has that line and mode 0600, and one that others may read is
  * refused. The secret never leaves the process except into a key file or a child's standard input; it is wiped when it
  * is no longer needed.
