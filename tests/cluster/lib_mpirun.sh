@@ -1,4 +1,5 @@
 # shellcheck shell=sh
+# shellcheck disable=SC2154 # rig: lib_netns.sh
 # Open MPI's mpirun and MPICH's mpiexec on the hosts of lib_netns.sh.
 #
 #   rig_mpirun OPTIONS... COMMAND...    as mpirun: rig_mpirun --host a:1,b:2 -n 3 hostname

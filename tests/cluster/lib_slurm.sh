@@ -1,4 +1,5 @@
 # shellcheck shell=sh
+# shellcheck disable=SC2154 # rig: lib_netns.sh
 # A real Slurm on the hosts of lib_netns.sh: one slurmctld on "login", one slurmd on each host, a munged for all.
 #
 #   rig_slurm n1 n2 n3      starts it; afterwards srun, sbatch and sinfo work, with 8 processors on each host

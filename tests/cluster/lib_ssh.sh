@@ -1,4 +1,5 @@
 # shellcheck shell=sh
+# shellcheck disable=SC2154 # rig: lib_netns.sh
 # Real sshd on the hosts of lib_netns.sh, with keys of their own.
 #
 #   rig_ssh a b c           starts them; afterwards `ssh HOST COMMAND` works on "login" and on every host, without asking
