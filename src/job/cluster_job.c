@@ -97,6 +97,7 @@ rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *err
     config.key = g->key;
     config.has_key = g->has_key;
     config.job = g->job;
+    config.local = g->local;
     seats = rbt_alloc(g->processes, sizeof *seats);
     rbt_roster_assign(seats, g->processes, g->lead_works, options->per_process, options->workers, options->servers,
                       !colocate);

@@ -18,7 +18,8 @@ typedef struct rbt_gathering {
     bool colocate;      /* servers live with workers, unless the options say otherwise */
     rbt_key key;
     bool has_key;
-    uint64_t job; /* tells jobs with the same key apart; 0: no need */
+    uint64_t job;      /* tells jobs with the same key apart; 0: no need */
+    const char *local; /* as in rbt_session_config */
     /* Starts them, once the lead listens: on this host at `local`, on others at `tcp` ("" when it does not listen there).
      * NULL: somebody else starts them. */
     rbt_err (*start)(void *context, const char *local, const char *tcp, rbt_error *error);

@@ -63,6 +63,7 @@ typedef struct rbt_session_config {
     bool shm;
     uint64_t job;            /* 0: no name */
     bool takes_back;         /* the lead: a process may take a seat that was lost */
+    const char *local;       /* the Unix socket of the lead, as "unix:@name"; NULL: one that nobody can guess */
     const char *listen;      /* or NULL */
     const char *advertise;   /* or NULL */
     uint64_t join_timeout_ms;
