@@ -68,7 +68,7 @@ static rbt_err parse_texts(const files *f, rbt_kind kind, const char *name, cons
     rbt_text *texts = rbt_alloc(f->inputs.count, sizeof *texts);
     for (size_t i = 0; i < f->inputs.count; i++)
         texts[i] = (rbt_text){f->inputs.at[i].name, f->inputs.at[i].bytes, f->inputs.at[i].n, f->inputs.at[i].mapped};
-    const rbt_source source = {texts, f->inputs.count, name, rbt_cut_default()};
+    const rbt_source source = {texts, f->inputs.count, name, rbt_cut_default(), NULL};
     err = kind == RBT_KIND_CSV  ? rbt_csv_parse(&source, reading, data, error)
           : kind == RBT_KIND_VW ? rbt_vw_parse(&source, reading, data, error)
                                 : rbt_libsvm_parse(&source, reading, data, error);
