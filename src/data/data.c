@@ -189,6 +189,35 @@ rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rb
     return RBT_OK;
 }
 
+rbt_err rbt_data_slice(const rbt_data *data, size_t first, size_t n, rbt_data *out, rbt_error *error)
+{
+    size_t from = data->start[first], features = data->start[first + n] - from;
+    rbt_data d = {0};
+    rbt_err err = rbt_data_alloc(n, features, &d, error);
+    if (err == RBT_OK && data->weight != NULL && (d.weight = rbt_try_alloc_raw(n + 1, sizeof *d.weight)) == NULL)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the weights of %zu rows", n);
+    if (err != RBT_OK) {
+        rbt_data_deinit(&d);
+        return err;
+    }
+    for (size_t r = 1; r <= n; r++)
+        d.start[r] = data->start[first + r] - from;
+    memcpy(d.index, data->index + from, features * sizeof *d.index);
+    memcpy(d.value, data->value + from, features * sizeof *d.value);
+    memcpy(d.label, data->label + first, n * sizeof *d.label);
+    if (d.weight != NULL)
+        memcpy(d.weight, data->weight + first, n * sizeof *d.weight);
+    d.rows = n;
+    d.nnz = features;
+    d.cols = data->cols;
+    if (data->label_names != NULL) {
+        d.label_names = copy_names(data->label_names, data->label_count);
+        d.label_count = data->label_count;
+    }
+    *out = d;
+    return RBT_OK;
+}
+
 rbt_err rbt_data_own(rbt_data *data, rbt_error *error)
 {
     rbt_data copy = {0};
