@@ -106,8 +106,8 @@ static size_t next_place(const dealing *d, uint32_t holder, uint32_t owner, size
     return at;
 }
 
-/* The next rows for a process, as many as a round takes; behind them whether there are more. */
-static rbt_err pack(dealing *d, const way *w, uint32_t to, rbt_bytes *out, rbt_error *error)
+/* The next rows for a process, as many as a round takes, and room for a byte behind them. */
+static rbt_err pack(dealing *d, const way *w, uint32_t to, rbt_bytes *out, bool *more, rbt_error *error)
 {
     uint32_t me = d->crew->rank;
     size_t end = d->first_place[to + 1], at = next_place(d, to, me, d->sent[to]), n = 0, stop = at;
@@ -128,11 +128,11 @@ static rbt_err pack(dealing *d, const way *w, uint32_t to, rbt_bytes *out, rbt_e
         n += w->bytes(d, d->from, row);
     }
     d->sent[to] = stop;
-    out->at[n] = stop < end;
+    *more |= stop < end;
     return RBT_OK;
 }
 
-static rbt_err unpack(dealing *d, const way *w, uint32_t from, rbt_bytes in, bool *more, rbt_error *error)
+static rbt_err unpack(dealing *d, const way *w, uint32_t from, rbt_bytes in, rbt_error *error)
 {
     uint32_t me = d->crew->rank;
     size_t at = d->got[from], left = in.n > 0 ? in.n - 1 : 0, end = d->first_place[me + 1];
@@ -148,7 +148,6 @@ static rbt_err unpack(dealing *d, const way *w, uint32_t from, rbt_bytes in, boo
         at++;
     }
     d->got[from] = at;
-    *more |= in.n > 0 && in.at[in.n - 1] != 0;
     return RBT_OK;
 }
 
@@ -165,18 +164,18 @@ static rbt_err exchange(dealing *d, const way *w, rbt_err err, rbt_error *error)
     while (more) {
         more = false;
         for (uint32_t q = 0; err == RBT_OK && q < size; q++)
-            err = pack(d, w, q, &out[q], error);
+            err = pack(d, w, q, &out[q], &more, error);
+        for (uint32_t q = 0; err == RBT_OK && q < size; q++)
+            out[q].at[out[q].n - 1] = more; /* for anybody: all end with the same round */
         err = rbt_crew_swap(d->crew, err, out, in, error);
         rbt_crew_free(d->crew, out);
         if (err != RBT_OK)
             break;
-        for (uint32_t q = 0; q < size; q++) {
-            rbt_err taken = err == RBT_OK ? unpack(d, w, q, in[q], &more, error) : RBT_OK;
-            err = err == RBT_OK ? taken : err;
-        }
-        if (err != RBT_OK) /* the others learn of it in the next round, or after the last */
-            for (uint32_t q = 0; q < size; q++)
-                more |= in[q].n > 0 && in[q].at[in[q].n - 1] != 0;
+        more = false;
+        for (uint32_t q = 0; q < size; q++)
+            more |= in[q].n > 0 && in[q].at[in[q].n - 1] != 0;
+        for (uint32_t q = 0; err == RBT_OK && q < size; q++)
+            err = unpack(d, w, q, in[q], error); /* of a failure the others learn in the next common step */
         rbt_crew_free(d->crew, in);
     }
     rbt_free(out);

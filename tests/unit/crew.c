@@ -23,7 +23,7 @@ typedef struct member {
     pthread_t thread;
 } member;
 
-static rbt_err swap(rbt_crew *crew, const rbt_bytes *out, rbt_bytes *in, rbt_error *error)
+rbt_err crew_swap(rbt_crew *crew, const rbt_bytes *out, rbt_bytes *in, rbt_error *error)
 {
     table *t = crew->context;
     (void)error;
@@ -62,7 +62,7 @@ void run_crew(uint32_t size, void (*work)(rbt_crew *crew, void *context), void *
     t.bytes = rbt_alloc((size_t)size * size, sizeof *t.bytes);
     RBT_ASSERT(pthread_barrier_init(&t.barrier, NULL, size) == 0);
     for (uint32_t r = 0; r < size; r++) {
-        members[r] = (member){.table = &t, .crew = {.rank = r, .size = size, .swap = swap, .context = &t}};
+        members[r] = (member){.table = &t, .crew = {.rank = r, .size = size, .swap = crew_swap, .context = &t}};
         RBT_ASSERT(pthread_create(&members[r].thread, NULL, run, &members[r]) == 0);
     }
     for (uint32_t r = 0; r < size; r++)
