@@ -380,7 +380,7 @@ rbt_err rbt_sim_run(rbt_run *run, const rbt_sim_options *options, rbt_error *err
 
     sim.active = sim.actor_count = run->topology->workers + run->topology->observers;
     sim.actors = rbt_alloc(sim.actor_count, sizeof *sim.actors);
-    rbt_nodes_init(&sim.nodes, run);
+    rbt_nodes_init(&sim.nodes, run, NULL);
     rbt_sim_net_init(&sim.net, options, rbt_topology_nodes(run->topology));
     run->started_ns = 0;
     plan_crashes(&sim);

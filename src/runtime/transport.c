@@ -4,23 +4,30 @@
 #include "base/error.h"
 #include "wire/codec.h"
 
-void rbt_nodes_init(rbt_nodes *nodes, const rbt_run *run)
+void rbt_nodes_init(rbt_nodes *nodes, const rbt_run *run, const bool *here)
 {
     rbt_master_init(&nodes->master, run->topology);
     nodes->master.has_target = run->has_target;
     nodes->master.target = run->target;
     nodes->servers = rbt_alloc(run->topology->servers, sizeof *nodes->servers);
-    for (uint32_t s = 0; s < run->topology->servers; s++)
-        rbt_server_init(&nodes->servers[s], run->topology, s);
+    nodes->has_server = rbt_alloc(run->topology->servers, sizeof *nodes->has_server);
+    for (uint32_t s = 0; s < run->topology->servers; s++) {
+        nodes->has_server[s] = here == NULL || here[rbt_node_of_server(s)];
+        if (nodes->has_server[s])
+            rbt_server_init(&nodes->servers[s], run->topology, s);
+    }
 }
 
 void rbt_nodes_deinit(rbt_nodes *nodes, rbt_run *run)
 {
     for (uint32_t s = 0; s < run->topology->servers; s++) {
+        if (!nodes->has_server[s])
+            continue;
         rbt_run_add_server(run, &nodes->servers[s]);
         rbt_server_deinit(&nodes->servers[s]);
     }
     rbt_free(nodes->servers);
+    rbt_free(nodes->has_server);
     rbt_master_deinit(&nodes->master);
 }
 

@@ -8,9 +8,11 @@
 typedef struct rbt_nodes {
     rbt_master master;
     rbt_server *servers;
+    bool *has_server; /* per server: it lives here */
 } rbt_nodes;
 
-void rbt_nodes_init(rbt_nodes *nodes, const rbt_run *run);
+/* `here`: per node of the job, whether it lives here; NULL: all do. */
+void rbt_nodes_init(rbt_nodes *nodes, const rbt_run *run, const bool *here);
 void rbt_nodes_deinit(rbt_nodes *nodes, rbt_run *run); /* what the servers counted goes to the run */
 
 /* What each process of several workers shares (a runtime with threads adds the lock); NULL when every worker has its own. */

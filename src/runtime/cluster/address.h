@@ -1,9 +1,9 @@
 /* Addresses and sockets: where a process listens and whom it dials.
  *
- * An address is written HOST:PORT ("10.0.0.1:7470", "[::1]:7470", ":7470" = every interface, "name:7470") or unix:PATH, where a
- * PATH that begins with @ is an abstract name that needs no file. A typed number is taken literally; a name is looked up.
- * All sockets are non-blocking and closed on exec. Every failure names the address, the system's words and, where there
- * is one, a remedy.
+ * An address is written HOST:PORT ("10.0.0.1:7470", "[::1]:7470", ":7470" = every interface, "name:7470") or unix:PATH,
+ * where a PATH that begins with @ is an abstract name that needs no file. A typed number is taken literally; a name is
+ * looked up, and its IPv4 address taken if it has one. All sockets are non-blocking and closed on exec. Every failure
+ * names the address, the system's words and, where there is one, a remedy.
  *
  * Called by the hub, the launchers and `rubato doctor`. Proved by tests/unit/test_address.c.
  */
@@ -11,6 +11,7 @@
 #define RBT_RUNTIME_CLUSTER_ADDRESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "rubato.h"
@@ -34,13 +35,15 @@ uint16_t rbt_address_port(const rbt_address *address);    /* 0 for Unix sockets 
 void rbt_address_set_port(rbt_address *address, uint16_t port);
 
 /* The address of ours from which `towards` would be reached (no packet is sent); for what to advertise when nothing is
- * said. The port is 0. */
+ * said. The port is 0; over a Unix socket it is 127.0.0.1. */
 rbt_err rbt_address_facing(const rbt_address *towards, rbt_address *mine, rbt_error *error);
 
-/* Listens; `bound` gets what it is (port 0 chooses a free one). An old Unix socket file that nobody listens on is replaced. */
+/* Listens; `bound` gets what it is (port 0 chooses a free one). An old Unix socket file that nobody listens on is
+ * replaced; a new one has mode 0600. */
 rbt_err rbt_socket_listen(const rbt_address *address, int *fd, rbt_address *bound, rbt_error *error);
 
-/* Begins to connect; the connection is there, or has failed, when the socket becomes writable: ask rbt_socket_connected. */
+/* Begins to connect; the connection is there, or has failed, when the socket becomes writable: ask rbt_socket_connected.
+ */
 rbt_err rbt_socket_dial(const rbt_address *address, int *fd, rbt_error *error);
 rbt_err rbt_socket_connected(int fd, const rbt_address *address, rbt_error *error);
 
@@ -48,13 +51,14 @@ rbt_err rbt_socket_connected(int fd, const rbt_address *address, rbt_error *erro
 rbt_err rbt_socket_accept(int listener, int *fd, rbt_address *from, rbt_error *error);
 
 /* TCP: no delay, keep-alive and TCP_USER_TIMEOUT so that a vanished host is an error within 3 s; large buffers for Unix
- * sockets. */
+ * sockets. Dialling and accepting have done it already. */
 void rbt_socket_tune(int fd, const rbt_address *address);
 
 /* A remedy for a system error on a connection, or "". */
 const char *rbt_socket_hint(int system_error);
 
-/* Passing an open file over a Unix socket, with one byte. Receiving answers -1 in *fd when nothing has come yet. */
+/* Passing an open file over a Unix socket, with one byte. Sending needs room for it in the socket. Receiving answers
+ * -1 in *fd when nothing has come yet. */
 rbt_err rbt_socket_send_file(int socket, int fd, rbt_error *error);
 rbt_err rbt_socket_receive_file(int socket, int *fd, rbt_error *error);
 

@@ -1,8 +1,9 @@
 /* The job's key: what its processes know and nobody else.
  *
- * A key has a public id (to tell keys apart in messages) and a secret. As text it is one line, "rubato-key-1 ID SECRET"
- * in hexadecimal; a key file has that line and mode 0600, and one that others may read is refused. The secret never
- * leaves the process except into a key file or a child's standard input; it is wiped when it is no longer needed.
+ * A key has a public id (to tell keys apart in messages) and a secret, from which the id follows. As text it is one line,
+ * "rubato-key-1 ID SECRET" in hexadecimal; a key file has that line and mode 0600, and one that others may read is
+ * refused. The secret never leaves the process except into a key file or a child's standard input; it is wiped when it
+ * is no longer needed.
  *
  * Called by the hub (through tls.h and proofs), the launchers and `rubato key`. Proved by tests/unit/test_key.c.
  */
@@ -38,7 +39,11 @@ void rbt_key_id_text(const uint8_t id[RBT_KEY_ID], char text[2 * RBT_KEY_ID + 1]
 /* Random bytes that nobody can guess. */
 rbt_err rbt_key_nonce(uint8_t nonce[RBT_KEY_NONCE], rbt_error *error);
 
-/* Shows knowledge of the key without showing it: HMAC-SHA256 over the role and both sides' nonces. */
+/* Another secret that follows from the key's and, for other labels, is unrelated. */
+void rbt_key_derive(const rbt_key *key, const char *label, uint8_t derived[RBT_KEY_SECRET]);
+
+/* Shows knowledge of the key without showing it: HMAC-SHA256 over the role (fewer than 64 characters) and both
+ * sides' nonces. */
 void rbt_key_prove(const rbt_key *key, const char *role, const uint8_t dialer[RBT_KEY_NONCE],
                    const uint8_t acceptor[RBT_KEY_NONCE], uint8_t proof[RBT_KEY_PROOF]);
 bool rbt_key_proof_equals(const uint8_t a[RBT_KEY_PROOF], const uint8_t b[RBT_KEY_PROOF]); /* in constant time */

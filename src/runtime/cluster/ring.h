@@ -18,8 +18,8 @@
 typedef struct rbt_ring {
     struct rbt_ring_head *head; /* the shared memory; NULL: no ring */
     uint8_t *data;
-    size_t bytes;   /* of data: a power of two */
-    uint64_t mine;  /* bytes put, or got, by this side */
+    size_t bytes;  /* of data: a power of two */
+    uint64_t mine; /* bytes put, or got, by this side */
     int fd;
 } rbt_ring;
 

@@ -11,8 +11,8 @@
 
 #include "runtime/cluster/key.h"
 
-typedef struct rbt_tls rbt_tls;                 /* what all connections of a process share */
-typedef struct rbt_tls_stream rbt_tls_stream;   /* one connection */
+typedef struct rbt_tls rbt_tls;               /* what all connections of a process share */
+typedef struct rbt_tls_stream rbt_tls_stream; /* one connection */
 
 rbt_err rbt_tls_create(const rbt_key *key, rbt_tls **tls, rbt_error *error);
 void rbt_tls_destroy(rbt_tls *tls); /* NULL is fine; after all its streams */
