@@ -276,7 +276,7 @@ static rbt_err make_shards(rbt_shards *s, const rbt_data *data, uint32_t first, 
 
 /* -------------------------------------------------------------------------------------------------------- dealing */
 
-static rbt_err prepare(dealing *d, const rbt_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed,
+static rbt_err prepare(dealing *d, const rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed,
                        rbt_error *error)
 {
     uint32_t size = d->crew->size, next = 0;
@@ -327,7 +327,7 @@ static rbt_err allocate_rows(dealing *d, rbt_error *error)
 }
 
 /* The names of labels move over with the rows; the columns are those of all. */
-static void hand_over(rbt_part *part, rbt_data *to)
+static void hand_over(rbt_data_part *part, rbt_data *to)
 {
     to->cols = part->data.cols;
     to->label_names = part->data.label_names;
@@ -337,7 +337,7 @@ static void hand_over(rbt_part *part, rbt_data *to)
     rbt_data_deinit(&part->data);
 }
 
-static rbt_err deal(dealing *d, const rbt_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed,
+static rbt_err deal(dealing *d, const rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed,
                     rbt_error *error)
 {
     rbt_err err = prepare(d, part, hosting, workers, seed, error);
@@ -360,7 +360,7 @@ static size_t limit_of(size_t round_bytes, uint32_t size)
     return limit > RBT_DEAL_PEER_BYTES ? RBT_DEAL_PEER_BYTES : limit;
 }
 
-rbt_err rbt_deal(rbt_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed, size_t round_bytes,
+rbt_err rbt_deal(rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed, size_t round_bytes,
                  rbt_crew *crew, rbt_data *data, rbt_shards *shards, rbt_error *error)
 {
     uint32_t first = hosting->first_worker[crew->rank], n = hosting->workers_of[crew->rank];
@@ -395,7 +395,7 @@ rbt_err rbt_deal(rbt_part *part, const rbt_hosting *hosting, uint32_t workers, u
     return err;
 }
 
-rbt_err rbt_deal_ranked(rbt_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed, bool dealt,
+rbt_err rbt_deal_ranked(rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed, bool dealt,
                         rbt_crew *crew, rbt_data *data, rbt_shards *shards, rbt_error *error)
 {
     uint32_t first = hosting->first_worker[crew->rank], n = hosting->workers_of[crew->rank];

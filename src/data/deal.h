@@ -20,11 +20,11 @@
 
 /* The shards of workers elsewhere have their sizes, and no rows. The part's data is used up; `data` is that of the
  * workers here, perhaps without rows. round_bytes is RBT_DEAL_ROUND_BYTES but in tests. */
-rbt_err rbt_deal(rbt_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed, size_t round_bytes,
+rbt_err rbt_deal(rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed, size_t round_bytes,
                  rbt_crew *crew, rbt_data *data, rbt_shards *shards, rbt_error *error);
 
 /* The same for a part that was read with {rank}. `dealt`: the rows of a shard ascend, as after rbt_shards_deal. */
-rbt_err rbt_deal_ranked(rbt_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed, bool dealt,
+rbt_err rbt_deal_ranked(rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed, bool dealt,
                         rbt_crew *crew, rbt_data *data, rbt_shards *shards, rbt_error *error);
 
 #endif

@@ -32,25 +32,13 @@ typedef struct reader {
     size_t *rows; /* of each piece, when they were read */
 } reader;
 
-void rbt_part_deinit(rbt_part *part)
+void rbt_data_part_deinit(rbt_data_part *part)
 {
     rbt_data_deinit(&part->data);
     rbt_free(part->rows_of);
     rbt_free(part->nnz_of);
     rbt_free(part->worker_rows);
-    *part = (rbt_part){0};
-}
-
-void rbt_part_of_whole(rbt_part *part, rbt_data *data)
-{
-    *part = (rbt_part){.data = *data,
-                       .rows_of = rbt_alloc(1, sizeof *part->rows_of),
-                       .nnz_of = rbt_alloc(1, sizeof *part->nnz_of),
-                       .rows = data->rows,
-                       .nnz = data->nnz};
-    *data = (rbt_data){0};
-    part->rows_of[0] = part->rows;
-    part->nnz_of[0] = part->nnz;
+    *part = (rbt_data_part){0};
 }
 
 /* ------------------------------------------------------------------------------------------------------- opening */
@@ -376,7 +364,7 @@ static rbt_err read_kind(reader *r, rbt_kind kind, rbt_data *data, rbt_error *er
 }
 
 /* With {rank}: whose rows are how many. */
-static rbt_err count_workers(const reader *r, const rbt_hosting *hosting, rbt_part *part, rbt_error *error)
+static rbt_err count_workers(const reader *r, const rbt_hosting *hosting, rbt_data_part *part, rbt_error *error)
 {
     uint32_t first = hosting->first_worker[r->crew->rank], workers = hosting->workers_of[r->crew->rank];
     part->worker_rows = rbt_alloc(workers + (size_t)1, sizeof *part->worker_rows);
@@ -389,7 +377,7 @@ static rbt_err count_workers(const reader *r, const rbt_hosting *hosting, rbt_pa
     return RBT_OK;
 }
 
-static rbt_err count_parts(const reader *r, rbt_err err, rbt_part *part, rbt_error *error)
+static rbt_err count_parts(const reader *r, rbt_err err, rbt_data_part *part, rbt_error *error)
 {
     rbt_crew *crew = r->crew;
     uint64_t mine[2] = {part->data.rows, part->data.nnz}, *all = rbt_alloc(crew->size, sizeof mine);
@@ -408,11 +396,11 @@ static rbt_err count_parts(const reader *r, rbt_err err, rbt_part *part, rbt_err
     return err;
 }
 
-rbt_err rbt_part_read(rbt_part *part, const char *path, const rbt_reading *reading, const rbt_hosting *hosting,
+rbt_err rbt_data_part_read(rbt_data_part *part, const char *path, const rbt_reading *reading, const rbt_hosting *hosting,
                       rbt_crew *crew, rbt_error *error)
 {
     reader r = {.path = path, .reading = reading, .crew = crew};
-    rbt_part p = {.first = 0};
+    rbt_data_part p = {.first = 0};
     rbt_kind kind = RBT_KIND_AUTO;
     rbt_err err = agree_on_kind(&r, open_pieces(&r, hosting, error), &kind, error);
     if (err == RBT_OK)
@@ -430,6 +418,6 @@ rbt_err rbt_part_read(rbt_part *part, const char *path, const rbt_reading *readi
     if (err == RBT_OK)
         *part = p;
     else
-        rbt_part_deinit(&p);
+        rbt_data_part_deinit(&p);
     return err;
 }

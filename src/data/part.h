@@ -23,7 +23,7 @@ typedef struct rbt_hosting {
     const uint32_t *workers_of;
 } rbt_hosting;
 
-typedef struct rbt_part {
+typedef struct rbt_data_part {
     rbt_data data;       /* the rows here; perhaps none */
     size_t *rows_of;     /* of each process's part */
     size_t *nnz_of;      /* likewise */
@@ -32,7 +32,7 @@ typedef struct rbt_part {
     size_t rows;         /* of all parts */
     size_t nnz;          /* likewise */
     size_t *worker_rows; /* with {rank}: how many rows each of the workers here has; else NULL */
-} rbt_part;
+} rbt_data_part;
 
 #define RBT_PATH_RANK "{rank}"
 
@@ -40,11 +40,9 @@ typedef struct rbt_part {
 bool rbt_path_is_ranked(const char *path);
 
 /* The reading's report is that of all parts. */
-rbt_err rbt_part_read(rbt_part *part, const char *path, const rbt_reading *reading, const rbt_hosting *hosting,
+rbt_err rbt_data_part_read(rbt_data_part *part, const char *path, const rbt_reading *reading, const rbt_hosting *hosting,
                       rbt_crew *crew, rbt_error *error);
 
-/* The rows that are there make one part of all: for data that was read at once. The data moves in. */
-void rbt_part_of_whole(rbt_part *part, rbt_data *data);
-void rbt_part_deinit(rbt_part *part);
+void rbt_data_part_deinit(rbt_data_part *part);
 
 #endif

@@ -54,7 +54,7 @@ static void deal_out(rbt_crew *crew, void *context)
     trial *t = context;
     uint32_t r = crew->rank;
     size_t rows_of[MOST], nnz_of[MOST], n = t->first[r + 1] - t->first[r];
-    rbt_part part = {.rows_of = rows_of, .nnz_of = nnz_of, .rows = t->whole->rows, .nnz = t->whole->nnz};
+    rbt_data_part part = {.rows_of = rows_of, .nnz_of = nnz_of, .rows = t->whole->rows, .nnz = t->whole->nnz};
     for (uint32_t q = 0; q < crew->size; q++)
         rows_of[q] = t->first[q + 1] - t->first[q];
     part.first = t->first[r];

@@ -32,7 +32,7 @@ typedef struct trial {
     rbt_reading reading;
     uint32_t first_worker[MOST];
     uint32_t workers_of[MOST];
-    rbt_part part[MOST];
+    rbt_data_part part[MOST];
     rbt_read_report report[MOST];
     rbt_err err[MOST];
     rbt_error error[MOST];
@@ -44,7 +44,7 @@ static void read_part(rbt_crew *crew, void *context)
     uint32_t r = crew->rank;
     rbt_reading reading = t->reading;
     reading.report = &t->report[r];
-    t->err[r] = rbt_part_read(&t->part[r], t->path, &reading, &(rbt_hosting){t->first_worker, t->workers_of}, crew,
+    t->err[r] = rbt_data_part_read(&t->part[r], t->path, &reading, &(rbt_hosting){t->first_worker, t->workers_of}, crew,
                               &t->error[r]);
 }
 
@@ -62,7 +62,7 @@ static void host(trial *t, uint32_t size, uint32_t idle, uint32_t each)
 static void end(trial *t, uint32_t size)
 {
     for (uint32_t r = 0; r < size; r++)
-        rbt_part_deinit(&t->part[r]);
+        rbt_data_part_deinit(&t->part[r]);
 }
 
 static void parts_make(const rbt_data *whole, const rbt_read_report *report, const trial *t, uint32_t size)
@@ -70,7 +70,7 @@ static void parts_make(const rbt_data *whole, const rbt_read_report *report, con
     rbt_data parts[MOST], joined;
     size_t rows = 0;
     for (uint32_t r = 0; r < size; r++) {
-        const rbt_part *p = &t->part[r];
+        const rbt_data_part *p = &t->part[r];
         if (t->err[r] != RBT_OK)
             fail_msg("%s: process %u of %u: %s", t->path, r, size, t->error[r].text);
         assert_int_equal(p->first, rows);
