@@ -339,7 +339,6 @@ rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_erro
     return err;
 }
 
-/* Streamed data is given back as it has been visited. */
 double rbt_training_losses(const rbt_training *training, const float *w)
 {
     const rbt_data *data = training->data;
@@ -350,14 +349,17 @@ double rbt_training_losses(const rbt_training *training, const float *w)
         size_t n = data->rows - row < block ? data->rows - row : block;
 
         loss += training->model->loss(&training->shape, data, row, n, w);
-        rbt_data_release_rows(data, row, n);
+        rbt_data_release_rows(data, row, n); /* streamed data is given back as it has been visited */
     }
     return loss;
 }
 
+double rbt_training_mean(const rbt_training *training, const float *w, double losses)
+{
+    return losses / (double)training->total_rows + rbt_problem_penalty(&training->problem, w);
+}
+
 double rbt_training_objective(const rbt_training *training, const float *w)
 {
-    double loss = rbt_training_losses(training, w);
-
-    return loss / (double)training->data->rows + rbt_problem_penalty(&training->problem, w);
+    return rbt_training_mean(training, w, rbt_training_losses(training, w));
 }

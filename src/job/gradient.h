@@ -26,7 +26,8 @@ typedef struct rbt_training {
     rbt_shape shape;
     const rbt_data *data;
     const rbt_shards *shards;
-    size_t n; /* parameters */
+    size_t total_rows; /* over which means are taken: more than data->rows where other processes have the others */
+    size_t n;          /* parameters */
     bool takes_gradients;
     rbt_problem problem; /* the same, as solvers see it */
 } rbt_training;
@@ -67,10 +68,13 @@ rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_erro
 /* The step size at a clock; `context` is the options. */
 double rbt_training_rate(const void *context, uint64_t clock);
 
-/* The sum of the losses of the rows that are here. */
+/* The sum of the losses of the rows here. */
 double rbt_training_losses(const rbt_training *training, const float *w);
 
-/* mean loss + l2/2 |w|^2 + l1 |w|_1, the bias not counted. */
+/* mean loss + l2/2 |w|^2 + l1 |w|_1, the bias not counted; `losses` is the sum over all rows. */
+double rbt_training_mean(const rbt_training *training, const float *w, double losses);
+
+/* The same when all rows are here. */
 double rbt_training_objective(const rbt_training *training, const float *w);
 
 #endif

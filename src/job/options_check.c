@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/part.h"
 
 #define EPOCHS_DEFAULT    10
 #define EPOCHS_SHARED     100 /* at most: the tolerance ends it before */
@@ -203,6 +204,24 @@ static rbt_err check_learning(const rbt_options *o, rbt_error *error)
     return RBT_OK;
 }
 
+/* With {rank} in --data every worker has its own files. */
+static rbt_err check_ranked(const rbt_options *o, rbt_error *error)
+{
+    if (o->data == NULL || !rbt_path_is_ranked(o->data))
+        return RBT_OK;
+    if (o->workers == 0 || o->workers_auto)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--data %s stands for one path per worker, from 0 on; say how many there are with --workers",
+                        o->data);
+    if (o->folds > 0 || o->store != RBT_STORE_MEMORY || o->cache == RBT_CACHE_AUTO)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s makes no sense with {rank} in --data, where every worker has its own files; leave it out",
+                        o->folds > 0                    ? "folds"
+                        : o->store != RBT_STORE_MEMORY ? "store"
+                                                       : "cache");
+    return RBT_OK;
+}
+
 static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
 {
     if (sync < RBT_SYNC_HOGWILD && o->optimizer >= RBT_OPTIMIZER_ASGD)
@@ -353,6 +372,8 @@ rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
         err = check_shared(options, error);
     if (err == RBT_OK)
         err = check_combinations(options, sync, rule, error);
+    if (err == RBT_OK)
+        err = check_ranked(options, error);
     if (err == RBT_OK)
         settle(options);
     return err;

@@ -14,7 +14,7 @@ static const rbt_option TABLE[] = {
     {"data", "Data", RBT_OPTION_TEXT, AT(data), NULL, "PATH",
      .help = "Training data: LIBSVM, Vowpal Wabbit or CSV text, IDX images, also .gz and .zst, or a cache; a file, a "
              "quoted "
-             "pattern, or - = standard input."},
+             "pattern, {rank} = each worker's own, or - = standard input."},
     {"valid", "Data", RBT_OPTION_TEXT, AT(valid), NULL, "PATH",
      .help = "Validation data: loss and accuracy while training."},
     {"cache", "Data", RBT_OPTION_WORD, AT(cache), "off", "auto|off",

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -62,7 +63,10 @@ static void make_training(rbt_model_run *r)
     training->shape = r->loaded.shape;
     training->data = &r->loaded.data;
     training->shards = &r->loaded.shards;
+    training->total_rows = r->loaded.total_rows;
     training->problem = rbt_problem_of(training->model, &training->shape, training->data, options->l1, options->l2);
+    if (r->loaded.facts.rows > 0)
+        training->problem.facts = &r->loaded.facts;
     training->n = training->problem.n;
 }
 
@@ -171,13 +175,12 @@ void rbt_job_count(rbt_job *job, const rbt_setup *setup)
     result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
 }
 
-static void count_labels(const rbt_loaded *loaded, const rbt_shard *shard, rbt_worker_report *report)
+static void count_labels(const rbt_loaded *loaded, size_t worker, rbt_worker_report *report)
 {
-    if (loaded->shape.classes > RBT_LABELS_REPORTED)
+    if (loaded->labels == NULL)
         return;
     report->classes = loaded->shape.classes;
-    for (size_t i = 0; report->classes > 0 && i < shard->n; i++)
-        report->labels[(size_t)loaded->data.label[shard->rows[i]]]++; /* labels have been numbered */
+    memcpy(report->labels, loaded->labels[worker].of, sizeof report->labels);
 }
 
 /* What a model's job reports beyond that; up to where it was ended, if it was. */
@@ -221,7 +224,7 @@ static void fill_result(rbt_model_run *r, double load_seconds)
     for (size_t m = 0; m < result->workers; m++) {
         job->reports[m].rows = r->loaded.shards.shard[m].n;
         job->reports[m].nonzeros = r->loaded.shards.shard[m].nnz;
-        count_labels(&r->loaded, &r->loaded.shards.shard[m], &job->reports[m]);
+        count_labels(&r->loaded, m, &job->reports[m]);
     }
 }
 
