@@ -26,7 +26,8 @@ typedef struct reported { /* by one process, so far */
     bool done;
     bool totals;
     bool answered; /* the question under way */
-    double losses;
+    double losses; /* its answer */
+    uint64_t rows;
 } reported;
 
 struct rbt_cluster {
@@ -37,7 +38,7 @@ struct rbt_cluster {
     const rbt_seat *seat;
     rbt_on_loss on_loss;
     uint32_t *rank_of_node;
-    double (*losses)(void *context, const float *w);
+    rbt_losses_here *losses;
     void *context;
     size_t n;
 
@@ -268,6 +269,7 @@ static bool hear_member(rbt_cluster *c, uint32_t rank, uint32_t say, rbt_unpack 
     case SAY_LOSSES:
         if (rbt_unpack_u64(words) == c->question_id) {
             r->losses = rbt_unpack_f64(words);
+            r->rows = rbt_unpack_u64(words);
             r->answered = true;
         }
         return !words->bad;
@@ -434,8 +436,8 @@ static void on_tick(void *context)
 
 /* ------------------------------------------------------------------------------------------------------- running */
 
-rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss,
-                                double (*losses)(void *context, const float *w), void *context, size_t n)
+rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss, rbt_losses_here *losses,
+                                void *context, size_t n)
 {
     rbt_cluster *c = rbt_alloc(1, sizeof *c);
     uint32_t nodes = rbt_topology_nodes(run->topology);
@@ -495,7 +497,7 @@ static void wait_for_all(rbt_cluster *c, size_t offset)
     pthread_mutex_unlock(&c->lock);
 }
 
-rbt_err rbt_cluster_losses(rbt_cluster *c, const float *w, double *sum, rbt_error *error)
+rbt_err rbt_cluster_losses(rbt_cluster *c, const float *w, double *sum, uint64_t *rows, rbt_error *error)
 {
     uint32_t size = rbt_session_size(c->session);
     size_t bytes = c->n * sizeof *w;
@@ -503,8 +505,11 @@ rbt_err rbt_cluster_losses(rbt_cluster *c, const float *w, double *sum, rbt_erro
 
     pthread_mutex_lock(&c->lock);
     c->question_id++;
-    for (uint32_t r = 1; r < size; r++)
+    for (uint32_t r = 1; r < size; r++) {
         c->ranks[r].answered = rbt_session_seat(c->session, r)->workers == 0 || c->ranks[r].totals;
+        c->ranks[r].losses = 0;
+        c->ranks[r].rows = 0;
+    }
     rbt_pack_u64(&words, c->question_id);
     pthread_mutex_unlock(&c->lock);
     for (uint32_t r = 1; r < size; r++) {
@@ -516,12 +521,15 @@ rbt_err rbt_cluster_losses(rbt_cluster *c, const float *w, double *sum, rbt_erro
         rbt_session_say(c->session, r, SAY_WEIGH, &words, copy, bytes);
     }
     rbt_array_free(&words);
-    *sum = c->seat->workers > 0 ? c->losses(c->context, w) : 0;
+    *rows = 0;
+    *sum = c->seat->workers > 0 ? c->losses(c->context, w, rows) : 0;
     wait_for_all(c, offsetof(reported, answered));
     if (rbt_session_over(c->session, error) != RBT_OK)
         return error != NULL ? error->code : RBT_E_LOST;
-    for (uint32_t r = 1; r < size; r++)
+    for (uint32_t r = 1; r < size; r++) { /* in the order of ranks: the same sum each time */
         *sum += c->ranks[r].losses;
+        *rows += c->ranks[r].rows;
+    }
     return RBT_OK;
 }
 
@@ -541,13 +549,14 @@ static void answer(rbt_cluster *c)
     while (!c->ended) {
         if (c->question != NULL) {
             float *w = c->question;
-            uint64_t id = c->question_id;
+            uint64_t id = c->question_id, rows = 0;
             rbt_pack words = {0};
 
             c->question = NULL;
             pthread_mutex_unlock(&c->lock);
             rbt_pack_u64(&words, id);
-            rbt_pack_f64(&words, c->losses(c->context, w));
+            rbt_pack_f64(&words, c->losses(c->context, w, &rows));
+            rbt_pack_u64(&words, rows);
             rbt_session_say(c->session, 0, SAY_LOSSES, &words, NULL, 0);
             rbt_array_free(&words);
             rbt_free(w);

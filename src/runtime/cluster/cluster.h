@@ -17,16 +17,19 @@ typedef enum rbt_on_loss { RBT_LOSS_CONTINUE, RBT_LOSS_STOP, RBT_LOSS_WAIT } rbt
 
 typedef struct rbt_cluster rbt_cluster;
 
-/* The processes of the session run `run` from now on; to be called in all of them before they are ready. `losses` works out
- * the sum of the losses of the rows that live here (asked by the lead, on this process's main thread). */
-rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss,
-                                double (*losses)(void *context, const float *w), void *context, size_t n);
+/* The sum of the losses of the rows that live here at the parameters w, and how many rows these are. */
+typedef double rbt_losses_here(void *context, const float *w, uint64_t *rows);
+
+/* The processes of the session run `run`, with n parameters, from now on; to be called in all of them before they are
+ * ready. The lead asks for the losses; they are worked out on the process's main thread. */
+rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss, rbt_losses_here *losses,
+                                void *context, size_t n);
 void rbt_cluster_destroy(rbt_cluster *cluster);
 
 /* Starts with all the others and runs to the end: at the lead until all is told, elsewhere until the lead says so. */
 rbt_err rbt_cluster_run(rbt_cluster *cluster, rbt_error *error);
 
-/* The lead: the sum of all processes' losses at these parameters; waits for the answers. */
-rbt_err rbt_cluster_losses(rbt_cluster *cluster, const float *w, double *sum, rbt_error *error);
+/* The lead: the sum of all processes' losses at these parameters, and over how many rows; waits for the answers. */
+rbt_err rbt_cluster_losses(rbt_cluster *cluster, const float *w, double *sum, uint64_t *rows, rbt_error *error);
 
 #endif
