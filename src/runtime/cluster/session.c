@@ -248,8 +248,9 @@ static void take_apart(rbt_session *s, const rbt_peer *peer, rbt_unpack *words)
     if (!read_error(words, &why) || rank >= s->size)
         return;
     pthread_mutex_lock(&s->lock);
-    if (s->apart_ns == 0 && s->seats[rank].state != RBT_SEAT_LOST) {
-        s->apart_ns = rbt_now_ns();
+    /* Of the two, the one that cut the other off knows why. */
+    if (s->seats[rank].state != RBT_SEAT_LOST && (s->apart_ns == 0 || why.code == RBT_E_PROTOCOL)) {
+        s->apart_ns = s->apart_ns == 0 ? rbt_now_ns() : s->apart_ns;
         s->apart_rank = rank;
         rbt_fail(&s->apart_why, RBT_E_LOST, "%s lost its connection to rank %u on host %s: %s", peer->name, rank,
                  s->seats[rank].host, why.text);
