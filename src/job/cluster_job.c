@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "data/data.h"
+#include "job/inherit.h"
 #include "job/run.h"
 #include "job/sharing.h"
 #include "runtime/cluster/roster.h"
@@ -158,11 +159,11 @@ static rbt_err keep_own(rbt_loaded *loaded, const rbt_seat *seat, rbt_error *err
 /* A process that takes a lost one's seat: the others are at work, so it reads everything by itself. */
 static rbt_err load_alone(rbt_model_run *r, rbt_error *error)
 {
+    uint32_t first = 0, count = r->job->options.workers;
+    rbt_crew alone = rbt_crew_alone();
     rbt_log log = rbt_job_log(r->job);
-    rbt_err err = rbt_loaded_read(&r->loaded, &r->job->options, &log, error);
+    rbt_err err = rbt_loaded_share(&r->loaded, &r->job->options, &alone, &first, &count, &log, error);
 
-    if (err == RBT_OK)
-        err = rbt_loaded_prepare(&r->loaded, &r->job->options, error);
     return err == RBT_OK ? keep_own(&r->loaded, rbt_session_seat(r->session, rbt_session_rank(r->session)), error) : err;
 }
 
@@ -190,10 +191,17 @@ rbt_err rbt_cluster_job_load(rbt_model_run *r, rbt_error *error)
 
 static double losses_here(void *context, const float *w, uint64_t *rows)
 {
-    const rbt_training *training = context;
+    const rbt_training *training = rbt_training_latest(&((const rbt_model_run *)context)->training);
 
     *rows = training->data->rows;
     return *rows > 0 ? rbt_training_losses(training, w) : 0;
+}
+
+static rbt_err inherit_here(void *context, uint32_t lost, uint32_t part, uint32_t parts, rbt_error *error)
+{
+    rbt_model_run *r = context;
+
+    return rbt_inherit(r, rbt_session_seat(r->session, rbt_session_rank(r->session)), lost, part, parts, error);
 }
 
 typedef struct weighing {
@@ -215,15 +223,16 @@ static rbt_err losses_of_all(void *context, const float *w, double *sum, rbt_err
 
 rbt_err rbt_cluster_job_train(rbt_model_run *r, rbt_error *error)
 {
+    rbt_cluster_work work = {.losses = losses_here, .inherit = inherit_here, .context = r, .n = r->training.n};
     weighing all = {.training = &r->training};
     rbt_err err;
 
-    all.cluster = rbt_cluster_create(&r->setup.run, r->session, r->job->options.on_worker_loss, losses_here,
-                                     &r->training, r->training.n);
+    all.cluster = rbt_cluster_create(&r->setup.run, r->session, r->job->options.on_worker_loss, &work);
     r->evaluation.losses = losses_of_all;
     r->evaluation.losses_context = &all;
     err = rbt_cluster_run(all.cluster, error);
     rbt_cluster_destroy(all.cluster);
+    rbt_inherit_deinit(&r->training);
     return err;
 }
 
