@@ -416,7 +416,7 @@ rbt_err rbt_intake_next(rbt_intake *intake, rbt_arrival *arrival, bool *got, rbt
             if (intake->head_done < intake->under_way.header.head)
                 return RBT_OK;
             err = open_body(intake, error);
-            if (err != RBT_OK)
+            if (err != RBT_OK || rbt_intake_ring_room(intake, &(size_t){0}) != NULL)
                 return err;
             unstage(intake);
         }
