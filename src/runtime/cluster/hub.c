@@ -14,12 +14,11 @@
 #include "base/error.h"
 #include "base/time.h"
 
-#define TICK_MS          100
-#define GREETING_MS      5000 /* a connection that has not greeted by then is closed */
-#define GREETING_MOST    256  /* connections that greet at the same time; more are closed at once */
-#define ACK_FRAMES       8    /* so many frames, or so many bytes, are acknowledged at once; fewer with the next tick */
-#define ACK_BYTES        (256u << 10)
-#define MS               1000000u
+#define TICK_MS       100
+#define GREETING_MOST 256 /* connections that greet at the same time; more are closed at once */
+#define ACK_FRAMES    8   /* so many frames, or so many bytes, are acknowledged at once; fewer with the next tick */
+#define ACK_BYTES     (256u << 10)
+#define MS            1000000u
 
 typedef struct conn {
     struct conn *next;
@@ -30,6 +29,7 @@ typedef struct conn {
     bool is_probe;               /* asks whether the peer's process lives, nothing else */
     bool is_closing;
     bool has_session; /* the other side has said who it is */
+    unsigned wants;   /* what the poll has been asked for */
     uint64_t since_ns;
     uint64_t acked_bytes;             /* link->bytes_in at the last acknowledgement */
     uint64_t counted_in, counted_out; /* of the link's bytes, in the hub's sums */
@@ -53,9 +53,9 @@ typedef struct rbt_peer_state {
     pthread_mutex_t lock;
     rbt_frame *posted, **posted_last; /* under the lock */
     bool is_lost;                     /* under the lock; set by the hub */
-    bool must_sum;                    /* under the lock: the connection does not protect what it carries */
     bool must_cut;                    /* under the lock */
-    rbt_error cut_why;
+    rbt_error cut_why;                /* under the lock */
+    atomic_bool must_sum;             /* frames have their checksums worked out by who sends them */
     pthread_cond_t room;
     size_t queued; /* bytes, under the lock */
 } peer_state;
@@ -64,6 +64,7 @@ typedef struct listener {
     struct listener *next;
     rbt_hub *hub;
     int fd;
+    bool is_paused; /* the system refused to take a call; the tick tries again */
     uv_poll_t poll;
 } listener;
 
@@ -77,6 +78,7 @@ struct rbt_hub {
     uv_timer_t tick;
     pthread_t thread;
     atomic_bool stopping;
+    bool parting; /* goodbye has been said; waits for the others to close */
     uint64_t stop_at_ns;
     atomic_ullong bytes_out, bytes_in;
     _Atomic uint64_t head_max, body_max;
@@ -100,30 +102,34 @@ static void lose(rbt_hub *hub, peer_state *peer, const rbt_error *why);
 static void account(peer_state *peer, size_t bytes)
 {
     pthread_mutex_lock(&peer->lock);
-    peer->queued -= bytes;
-    if (peer->queued < RBT_QUEUE_MOST)
+    if (peer->queued >= RBT_QUEUE_MOST && peer->queued - bytes < RBT_QUEUE_MOST)
         pthread_cond_broadcast(&peer->room);
+    peer->queued -= bytes;
     pthread_mutex_unlock(&peer->lock);
 }
 
-static void forget(peer_state *peer, rbt_frame *frame)
+/* What a frame counts for in the queue. */
+static size_t weight(const rbt_frame *frame)
 {
-    if (frame->header.sequence != 0)
-        account(peer, frame->n + (size_t)frame->header.body);
-    rbt_frame_destroy(frame);
+    return frame->n + (size_t)frame->header.body;
 }
 
 /* All up to this number has arrived. */
 static void release(peer_state *peer, uint64_t acked)
 {
+    size_t bytes = 0;
+
     while (peer->unacked != NULL && peer->unacked->header.sequence <= acked) {
         rbt_frame *frame = peer->unacked;
 
         peer->unacked = frame->next;
         if (peer->unacked == NULL)
             peer->unacked_last = &peer->unacked;
-        forget(peer, frame);
+        bytes += weight(frame);
+        rbt_frame_destroy(frame);
     }
+    if (bytes > 0)
+        account(peer, bytes);
 }
 
 static void keep_frame(peer_state *peer, rbt_frame *frame)
@@ -196,9 +202,10 @@ static void on_link_sent(rbt_link *link, rbt_frame *frame)
 
     if (frame->header.sequence == 0)
         rbt_frame_destroy(frame);
-    else if (rbt_address_is_unix(&link->remote))
-        forget(c->peer, frame); /* the system does not lose it while both live */
-    else
+    else if (rbt_address_is_unix(&link->remote)) { /* the system does not lose it while both live */
+        account(c->peer, weight(frame));
+        rbt_frame_destroy(frame);
+    } else
         keep_frame(c->peer, frame);
 }
 
@@ -253,6 +260,9 @@ static void settle(conn *c)
         broke(c);
         return;
     }
+    if (wants == c->wants) /* asking again costs two calls of the system */
+        return;
+    c->wants = wants;
     uv_poll_start(&c->poll, (wants & RBT_LINK_READ ? UV_READABLE : 0) | (wants & RBT_LINK_WRITE ? UV_WRITABLE : 0),
                   on_poll);
 }
@@ -275,6 +285,8 @@ static void on_link_arrival(rbt_link *link, rbt_arrival *arrival)
         rbt_link_close(link, RBT_E_PROTOCOL, "%s was cut off: it did not say who it is", link->name);
         return;
     }
+    if (kind == RBT_FRAME_BYE)
+        rbt_link_close(link, RBT_E_IO, "%s said goodbye", link->name);
     c->peer->expected = link->intake.expected;
     release(c->peer, arrival->header.acked < c->peer->last_sequence ? arrival->header.acked : c->peer->last_sequence);
     if (kind == RBT_FRAME_MESSAGE && hub->events.on_message != NULL) {
@@ -327,13 +339,13 @@ static peer_state *create_peer(rbt_hub *hub)
 static peer_state *find_life(const rbt_hub *hub, uint64_t life)
 {
     for (peer_state *peer = hub->peers; peer != NULL; peer = peer->next)
-        if (peer->peer.life == life && !peer->is_lost)
+        if (peer->peer.life == life)
             return peer;
     return NULL;
 }
 
-/* A caller has said who it is: somebody new, or somebody whose connection broke. */
-static void adopt_caller(conn *c, uint64_t life)
+/* A caller has said who it is: somebody new, or somebody whose connection broke. False: somebody we gave up. */
+static bool adopt_caller(conn *c, uint64_t life)
 {
     rbt_hub *hub = c->hub;
     peer_state *peer = find_life(hub, life);
@@ -344,6 +356,10 @@ static void adopt_caller(conn *c, uint64_t life)
         memcpy(peer->peer.name, c->link->name, sizeof c->link->name);
         peer->next = hub->peers;
         hub->peers = peer;
+    } else if (peer->is_lost) {
+        rbt_link_close(c->link, RBT_E_PROTOCOL, "%s was cut off: it was given up before and comes too late",
+                       c->link->name);
+        return false;
     } else if (peer->conn != NULL) { /* it gave the old one up before we noticed */
         conn *old = peer->conn;
 
@@ -354,6 +370,7 @@ static void adopt_caller(conn *c, uint64_t life)
     c->peer = peer;
     peer->conn = c;
     c->link->intake.expected = peer->expected;
+    return true;
 }
 
 /* Both know where the other stands: what did not arrive goes out again, in order. */
@@ -372,9 +389,7 @@ static void resume(conn *c, uint64_t received)
         rbt_link_send(c->link, frame);
         frame = next;
     }
-    pthread_mutex_lock(&peer->lock);
-    peer->must_sum = c->link->tls == NULL && !rbt_address_is_loopback(&c->link->remote);
-    pthread_mutex_unlock(&peer->lock);
+    atomic_store(&peer->must_sum, c->link->must_sum);
     if (peer->broken_ns != 0)
         rbt_log_event(&c->hub->log, RBT_LOG_INFO, "cluster", "the connection to %s is back after %llu ms",
                       peer->peer.name, (unsigned long long)((rbt_now_ns() - peer->broken_ns) / MS));
@@ -400,13 +415,13 @@ static void take_session(conn *c, const rbt_arrival *arrival)
         return;
     }
     if (c->peer == NULL) {
-        adopt_caller(c, life);
+        if (!adopt_caller(c, life))
+            return;
         send_session(c);
     } else if (c->peer->peer.life == 0) {
         c->peer->peer.life = life;
     } else if (c->peer->peer.life != life) {
-        rbt_link_close(c->link, RBT_E_IO, "the process at %s is another one now", c->link->name);
-        c->peer->peer.life = 0;
+        rbt_link_close(c->link, RBT_E_PROTOCOL, "the process at %s is another one now", c->link->name);
         return;
     }
     if (received > c->peer->last_sequence) {
@@ -450,7 +465,7 @@ static void lose(rbt_hub *hub, peer_state *peer, const rbt_error *why)
         rbt_frame_destroy(frame);
         frame = next;
     }
-    if (hub->events.on_lost != NULL)
+    if (hub->events.on_lost != NULL && !hub->parting)
         hub->events.on_lost(hub->events.context, &peer->peer, why);
 }
 
@@ -472,7 +487,7 @@ static void broke_open(rbt_hub *hub, conn *c, peer_state *peer)
     rbt_link *link = c->link;
     rbt_error why = link->why;
     bool is_final = link->said_bye || link->is_ended || rbt_address_is_unix(&link->remote) ||
-                    why.code == RBT_E_PROTOCOL || peer->peer.life == 0;
+                    why.code == RBT_E_PROTOCOL || hub->parting;
 
     save_unsent(c);
     peer->conn = NULL;
@@ -493,6 +508,12 @@ static void broke_open(rbt_hub *hub, conn *c, peer_state *peer)
         dial(hub, peer);
     else
         probe(hub, peer);
+}
+
+/* Until when a peer without a connection may get one. */
+static uint64_t patience_end(const peer_state *peer)
+{
+    return peer->is_open ? peer->broken_ns + (uint64_t)RBT_SILENCE_MS * MS : peer->patience_until_ns;
 }
 
 /* A connection has ended, for whatever reason. */
@@ -526,12 +547,10 @@ static void broke(conn *c)
     peer->conn = NULL;
     c->peer = NULL;
     close_conn(c);
-    uint64_t now = rbt_now_ns();
-    uint64_t until = peer->is_open ? peer->broken_ns + (uint64_t)RBT_SILENCE_MS * MS : peer->patience_until_ns;
     bool refused = peer->is_open && strstr(why.text, strerror(ECONNREFUSED)) != NULL;
 
-    if (why.code != RBT_E_IO || now >= until || refused)
-        lose(hub, peer, peer->is_open ? &peer->broken_why : &why);
+    if (why.code != RBT_E_IO || rbt_now_ns() >= patience_end(peer) || refused)
+        lose(hub, peer, peer->is_open && why.code == RBT_E_IO ? &peer->broken_why : &why);
     else
         peer->broken_why = why; /* the tick dials again */
 }
@@ -544,8 +563,8 @@ static void dial(rbt_hub *hub, peer_state *peer)
     int fd;
 
     if (rbt_socket_dial(&peer->address, &fd, &error) != RBT_OK) {
-        if (rbt_now_ns() >= peer->patience_until_ns)
-            lose(hub, peer, &error);
+        if (rbt_now_ns() >= patience_end(peer))
+            lose(hub, peer, peer->is_open ? &peer->broken_why : &error);
         return;
     }
     peer->conn = open_conn(hub, fd, &peer->address, false, peer);
@@ -564,7 +583,13 @@ static void on_caller(uv_poll_t *poll, int status, int events)
         rbt_error error;
         int fd = -1;
 
-        if (rbt_socket_accept(l->fd, &fd, &from, &error) != RBT_OK || fd < 0)
+        if (rbt_socket_accept(l->fd, &fd, &from, &error) != RBT_OK) {
+            rbt_log_event(&l->hub->log, RBT_LOG_WARNING, "cluster", "%s", error.text);
+            l->is_paused = true; /* the caller still stands there, and would be announced again and again */
+            uv_poll_stop(&l->poll);
+            return;
+        }
+        if (fd < 0)
             return;
         if (l->hub->greeting >= GREETING_MOST) {
             close(fd);
@@ -601,6 +626,8 @@ static void flush_peer(peer_state *peer)
     settle(c);
 }
 
+static void stop_when_quiet(rbt_hub *hub);
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     conn *c = poll->data;
@@ -610,8 +637,12 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
     if (c->is_closing)
         return;
-    if (status < 0) /* an error on the socket: reading tells which */
+    if (status < 0) { /* an error on the socket: reading tells which; the poll has been stopped */
         ready |= RBT_LINK_READ;
+        c->wants = 0;
+    }
+    link->intake.head_max = atomic_load(&c->hub->head_max); /* whoever knows of a new limit may use it */
+    link->intake.body_max = atomic_load(&c->hub->body_max);
     rbt_link_step(link, ready);
     if (!was_open && link->state == RBT_LINK_OPEN) {
         if (c->is_probe) {
@@ -621,13 +652,14 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         }
         rbt_link_step(link, RBT_LINK_READ);
     }
-    if (c->is_closing)
-        return;
-    if (c->peer != NULL && c->has_session)
-        post_to_link(c->peer);
-    acknowledge(c, false);
-    rbt_link_flush(link);
-    settle(c);
+    if (!c->is_closing) {
+        if (c->peer != NULL && c->has_session)
+            post_to_link(c->peer);
+        acknowledge(c, false);
+        rbt_link_flush(link);
+        settle(c);
+    }
+    stop_when_quiet(c->hub);
 }
 
 static void take_new(rbt_hub *hub)
@@ -694,27 +726,47 @@ static void shut(rbt_hub *hub)
 }
 
 /* Has a peer still something to be sent, or to acknowledge? */
-static bool is_busy(const peer_state *peer)
+static bool is_busy(peer_state *peer)
 {
-    return peer->conn != NULL && peer->conn->has_session &&
-           (peer->conn->link->unsent != NULL || peer->unacked != NULL || peer->conn->link->words.count > 0);
+    bool has_posted;
+
+    if (peer->is_lost || !peer->is_open)
+        return false;
+    pthread_mutex_lock(&peer->lock);
+    has_posted = peer->posted != NULL;
+    pthread_mutex_unlock(&peer->lock);
+    return has_posted || peer->unacked != NULL ||
+           (peer->conn != NULL && peer->conn->has_session && rbt_link_is_busy(peer->conn->link));
 }
 
-static void stop_when_quiet(rbt_hub *hub)
+static void part(rbt_hub *hub)
 {
-    bool busy = false;
-
-    if (!atomic_load(&hub->stopping))
-        return;
-    for (peer_state *peer = hub->peers; peer != NULL; peer = peer->next)
-        busy = busy || is_busy(peer);
-    if (busy && rbt_now_ns() < hub->stop_at_ns)
-        return;
+    hub->parting = true;
     for (peer_state *peer = hub->peers; peer != NULL; peer = peer->next)
         if (peer->conn != NULL && peer->conn->has_session) {
             rbt_link_say(peer->conn->link, RBT_FRAME_BYE);
-            rbt_link_flush(peer->conn->link);
+            flush_peer(peer);
         }
+}
+
+/* Who closes with something unread resets the connection, and what it said last may be lost. So goodbye is said when all
+ * has arrived, and the other side closes. */
+static void stop_when_quiet(rbt_hub *hub)
+{
+    bool is_late, busy = false;
+
+    if (!atomic_load(&hub->stopping) || uv_is_closing((uv_handle_t *)&hub->tick))
+        return;
+    is_late = rbt_now_ns() >= hub->stop_at_ns;
+    for (peer_state *peer = hub->peers; peer != NULL && !hub->parting; peer = peer->next)
+        busy = busy || is_busy(peer);
+    if (busy && !is_late)
+        return;
+    if (!hub->parting)
+        part(hub);
+    for (peer_state *peer = hub->peers; peer != NULL && !is_late; peer = peer->next)
+        if (peer->conn != NULL && peer->conn->has_session)
+            return;
     shut(hub);
 }
 
@@ -723,21 +775,20 @@ static void on_wake(uv_async_t *async)
     rbt_hub *hub = async->data;
 
     take_new(hub);
-    for (conn *c = hub->conns; c != NULL; c = c->next) {
-        c->link->intake.head_max = atomic_load(&hub->head_max);
-        c->link->intake.body_max = atomic_load(&hub->body_max);
-    }
     for (peer_state *peer = hub->peers, *next; peer != NULL; peer = next) {
+        rbt_error why = {RBT_OK, ""};
         bool must_cut;
 
         next = peer->next;
         pthread_mutex_lock(&peer->lock);
         must_cut = peer->must_cut;
+        if (must_cut)
+            why = peer->cut_why;
         peer->must_cut = false;
         pthread_mutex_unlock(&peer->lock);
         flush_peer(peer);
         if (must_cut)
-            lose(hub, peer, &peer->cut_why);
+            lose(hub, peer, &why);
     }
     stop_when_quiet(hub);
 }
@@ -746,30 +797,35 @@ static void check_peer(rbt_hub *hub, peer_state *peer, uint64_t now)
 {
     if (peer->is_lost)
         return;
-    if (peer->conn != NULL) {
+    if (peer->conn != NULL && peer->conn->has_session) {
         acknowledge(peer->conn, true);
         flush_peer(peer);
-        return;
-    }
-    if (peer->broken_ns != 0 && now > peer->broken_ns + (uint64_t)RBT_SILENCE_MS * MS)
+    } else if (peer->broken_ns != 0 && now > patience_end(peer)) {
         lose(hub, peer, &peer->broken_why);
-    else if (peer->dials)
+    } else if (peer->dials && peer->conn == NULL && !hub->parting) {
         dial(hub, peer);
+    }
 }
 
 static void on_tick(uv_timer_t *timer)
 {
     rbt_hub *hub = timer->data;
     uint64_t now = rbt_now_ns();
+    uint64_t greeting_ms = hub->config.greeting_ms != 0 ? hub->config.greeting_ms : RBT_GREETING_MS;
 
     for (conn *c = hub->conns, *next; c != NULL; c = next) {
         next = c->next;
-        if (!c->has_session && now > c->since_ns + (uint64_t)GREETING_MS * MS) {
-            rbt_link_close(c->link, RBT_E_IO, "%s did not greet within %d s", c->link->name, GREETING_MS / 1000);
+        if (!c->has_session && now > c->since_ns + greeting_ms * MS) {
+            rbt_link_close(c->link, RBT_E_IO, "%s did not greet within %g s", c->link->name, (double)greeting_ms / 1e3);
             broke(c);
-            break; /* the list may have changed */
+            next = hub->conns; /* the list has changed; this one is no longer in it */
         }
     }
+    for (listener *l = hub->listeners; l != NULL; l = l->next)
+        if (l->is_paused) {
+            l->is_paused = false;
+            uv_poll_start(&l->poll, UV_READABLE, on_caller);
+        }
     for (peer_state *peer = hub->peers, *next; peer != NULL; peer = next) {
         next = peer->next;
         check_peer(hub, peer, now);
@@ -911,12 +967,9 @@ rbt_peer *rbt_hub_dial(rbt_hub *hub, const rbt_address *address, uint32_t rank, 
 void rbt_hub_send(rbt_peer *to, rbt_frame *frame)
 {
     peer_state *peer = to->state;
-    bool was_empty, must_sum;
+    bool was_empty;
 
-    pthread_mutex_lock(&peer->lock);
-    must_sum = peer->must_sum;
-    pthread_mutex_unlock(&peer->lock);
-    if (must_sum)
+    if (atomic_load(&peer->must_sum))
         rbt_frame_sum_body(frame);
     pthread_mutex_lock(&peer->lock);
     if (peer->is_lost) {
@@ -928,7 +981,7 @@ void rbt_hub_send(rbt_peer *to, rbt_frame *frame)
     frame->next = NULL;
     *peer->posted_last = frame;
     peer->posted_last = &frame->next;
-    peer->queued += frame->n + (size_t)frame->header.body;
+    peer->queued += weight(frame);
     pthread_mutex_unlock(&peer->lock);
     if (was_empty)
         uv_async_send(&to->hub->wake);
@@ -959,7 +1012,6 @@ void rbt_hub_expect(rbt_hub *hub, uint64_t head_max, uint64_t body_max)
 {
     atomic_store(&hub->head_max, head_max);
     atomic_store(&hub->body_max, body_max);
-    uv_async_send(&hub->wake);
 }
 
 void rbt_hub_traffic(const rbt_hub *hub, uint64_t *out, uint64_t *in)
