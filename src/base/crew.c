@@ -85,7 +85,8 @@ rbt_err rbt_crew_swap(rbt_crew *crew, rbt_err err, const rbt_bytes *out, rbt_byt
     rbt_bytes *messages = rbt_alloc(crew->size, sizeof *messages);
     if (seal_all(crew, err, &why, out, messages) != RBT_OK) {
         rbt_crew_free(crew, messages);
-        err = rbt_fail(&why, RBT_E_MEMORY, "not enough memory to share data with other processes; use a larger machine");
+        err =
+            rbt_fail(&why, RBT_E_MEMORY, "not enough memory to share data with other processes; use a larger machine");
         rbt_err sent = seal_all(crew, err, &why, out, messages); /* a sentence will fit */
         RBT_ASSERT(sent == RBT_OK);
     }

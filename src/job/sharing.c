@@ -17,9 +17,10 @@ static rbt_err check(const rbt_options *options, rbt_error *error)
         return rbt_fail(error, RBT_E_USAGE,
                         "--folds needs all rows in one process; use --runtime local, or leave it out");
     if (options->store != RBT_STORE_MEMORY)
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--store %s is for one process: here each holds the rows of its workers in memory; leave it out",
-                        options->store == RBT_STORE_DISK ? "disk" : "both");
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--store %s is for one process: here each holds the rows of its workers in memory; leave it out",
+            options->store == RBT_STORE_DISK ? "disk" : "both");
     if (options->cache == RBT_CACHE_AUTO)
         return rbt_fail(error, RBT_E_USAGE,
                         "--cache auto is for one process; make a cache with rubato convert and give it as --data");
@@ -73,11 +74,8 @@ rbt_err rbt_loaded_share(rbt_loaded *loaded, rbt_options *options, rbt_crew *cre
     rbt_err err = read_all(loaded, options, &hosting, crew, &part, log, error);
     if (err != RBT_OK)
         return err;
-    rbt_extent extent = {.rows = part.rows,
-                         .nnz = part.nnz,
-                         .first = part.first,
-                         .first_nnz = part.first_nnz,
-                         .leaves = true};
+    rbt_extent extent = {
+        .rows = part.rows, .nnz = part.nnz, .first = part.first, .first_nnz = part.first_nnz, .leaves = true};
     loaded->total_rows = part.rows;
     loaded->data = part.data; /* is made ready there ... */
     part.data = (rbt_data){0};
