@@ -350,7 +350,12 @@ static rbt_err deal(dealing *d, const rbt_data_part *part, const rbt_hosting *ho
         return err;
     total before = total_of(d->from, d->weighted);
     err = exchange(d, &rows, RBT_OK, error);
-    return check_totals(d, err, before, error);
+    err = check_totals(d, err, before, error);
+    for (size_t i = 0; err == RBT_OK && i < d->to.nnz; i++)
+        if (d->to.index[i] >= d->from->cols) /* nobody trains on what another process might have made up */
+            err = rbt_fail(error, RBT_E_BROKEN, "a row that arrived has a feature %u, there are %zu", d->to.index[i],
+                           d->from->cols);
+    return rbt_crew_agree(d->crew, err, error);
 }
 
 static size_t limit_of(size_t round_bytes, uint32_t size)

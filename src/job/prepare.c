@@ -68,7 +68,8 @@ static rbt_err see_labels(const preparing *p, sightings *all, rbt_error *error)
         for (size_t i = 0; i + sizeof(sighting) <= in[r].n; i += sizeof(sighting)) {
             sighting s;
             memcpy(&s, in[r].at + i, sizeof s);
-            see(all, &known, s.label, s.row);
+            if (s.row < p->extent->rows)
+                see(all, &known, s.label, s.row);
         }
     }
     rbt_map_deinit(&known);
@@ -91,15 +92,13 @@ static rbt_err prepare_from(const preparing *p, const sightings *seen, bool all,
                       .label = label,
                       .label_names = data->label_names,
                       .label_count = data->label_count};
-    rbt_err err = RBT_OK;
-    if (label == NULL || empty.start == NULL)
-        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the labels of %zu rows", rows);
-    for (size_t r = 0; err == RBT_OK && all && seen->count > 0 && r < rows; r++)
+    bool room = label != NULL && empty.start != NULL;
+    for (size_t r = 0; room && all && seen->count > 0 && r < rows; r++)
         label[r] = (float)seen->at[0].label;
-    for (size_t i = 0; err == RBT_OK && i < seen->count; i++)
+    for (size_t i = 0; room && i < seen->count; i++)
         label[all ? seen->at[i].row : i] = (float)seen->at[i].label;
-    if (err == RBT_OK)
-        err = p->loaded->model->prepare(&empty, &p->loaded->shape, error);
+    rbt_err err = room ? p->loaded->model->prepare(&empty, &p->loaded->shape, error)
+                       : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the labels of %zu rows", rows);
     rbt_free(label);
     rbt_free(empty.start);
     return err;
