@@ -51,6 +51,8 @@ typedef enum rbt_err {
     RBT_E_INTERRUPTED, /* the user stopped the job: exit code 130 */
     RBT_E_UNSUPPORTED, /* not in this build or on this runtime */
     RBT_E_CRASHED,     /* a process died of a signal (swarm) */
+    RBT_E_MISSING,     /* cluster: not all processes joined in time: exit code 4 */
+    RBT_E_LOST,        /* cluster: a process that the job cannot do without was lost: exit code 7 */
 } rbt_err;
 
 typedef struct rbt_error {

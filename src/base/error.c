@@ -31,6 +31,8 @@ static const err_entry err_table[] = {
     [RBT_E_INTERRUPTED] = {"interrupted", 130},
     [RBT_E_UNSUPPORTED] = {"unsupported", 1},
     [RBT_E_CRASHED] = {"crashed", 1},
+    [RBT_E_MISSING] = {"missing", 4},
+    [RBT_E_LOST] = {"lost", 7},
 };
 
 #define ERR_COUNT (sizeof err_table / sizeof err_table[0])

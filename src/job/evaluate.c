@@ -40,7 +40,8 @@ static rbt_progress progress_of(rbt_worker *observer, uint64_t slowest)
         uint64_t clock = atomic_load_explicit(&p->clock, memory_order_relaxed);
         uint64_t waited = atomic_load_explicit(&p->wait_ns, memory_order_relaxed);
 
-        progress.clock_min = clock < progress.clock_min ? clock : progress.clock_min;
+        if (!atomic_load_explicit(&p->is_lost, memory_order_relaxed) && clock < progress.clock_min)
+            progress.clock_min = clock;
         progress.clock_max = clock > progress.clock_max ? clock : progress.clock_max;
         progress.samples += atomic_load_explicit(&p->samples, memory_order_relaxed);
         wait += waited;

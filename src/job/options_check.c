@@ -85,6 +85,13 @@ static const char *sync_name(rbt_sync sync)
     return NAMES[sync];
 }
 
+static const char *runtime_name(rbt_runtime_kind runtime)
+{
+    static const char *const NAMES[] = {"local", "sim", "cluster"};
+
+    return NAMES[runtime];
+}
+
 static const char *rule_name(rbt_rule_kind rule)
 {
     static const char *const NAMES[] = {"auto", "sum", "con", "dyn", "adagrad"};
@@ -116,9 +123,9 @@ static rbt_err check_shared(const rbt_options *o, rbt_error *error)
 
     if (o->runtime != RBT_RUNTIME_LOCAL)
         return rbt_fail(error, RBT_E_USAGE,
-                        "--sync %s is for threads that share memory and makes no sense with --runtime sim; use --sync "
+                        "--sync %s is for threads that share memory and makes no sense with --runtime %s; use --sync "
                         "bsp, ssp or asp",
-                        sync_name(o->sync));
+                        sync_name(o->sync), runtime_name(o->runtime));
     if (o->model == NULL)
         return rbt_fail(error, RBT_E_USAGE, "--sync %s trains models; a table program needs bsp, ssp or asp",
                         sync_name(o->sync));
@@ -132,6 +139,45 @@ static rbt_err check_shared(const rbt_options *o, rbt_error *error)
     if (o->sync == RBT_SYNC_PSGD && o->optimizer != RBT_OPTIMIZER_AUTO && o->optimizer != RBT_OPTIMIZER_SGD)
         return rbt_fail(error, RBT_E_USAGE,
                         "--sync psgd averages what plain steps of workers alone lead to; use --optimizer sgd");
+    return RBT_OK;
+}
+
+/* What describes another runtime. */
+static rbt_err check_runtime(const rbt_options *o, rbt_error *error)
+{
+    const char *simulated = o->net != NULL      ? "net"
+                            : o->cost != NULL   ? "cost"
+                            : o->faults != NULL ? "faults"
+                                                : NULL;
+    const char *clustered = o->key != NULL                              ? "key"
+                            : o->listen != NULL                         ? "listen"
+                            : o->advertise != NULL                      ? "advertise"
+                            : o->insecure                               ? "insecure"
+                            : o->shm != RBT_AUTO                        ? "shm"
+                            : o->on_worker_loss != RBT_LOSS_CONTINUE    ? "on-worker-loss"
+                            : o->colocate != RBT_AUTO                   ? "colocate"
+                                                                        : NULL;
+
+    if (o->runtime != RBT_RUNTIME_SIM && simulated != NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s describes the simulator and makes no sense with --runtime %s; use --runtime sim",
+                        simulated, runtime_name(o->runtime));
+    if (o->runtime != RBT_RUNTIME_CLUSTER && clustered != NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s is for several processes and makes no sense with --runtime %s; use rubato launch, or "
+                        "--runtime cluster under srun or mpirun",
+                        clustered, runtime_name(o->runtime));
+    if (o->runtime == RBT_RUNTIME_LOCAL && o->per_process > 1)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--per-process makes no sense with --runtime local, where all workers share one process; leave "
+                        "it out");
+    if (o->runtime == RBT_RUNTIME_CLUSTER && o->folds > 0)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--folds makes no sense with --runtime cluster; cross-validate on one machine");
+    if (o->runtime == RBT_RUNTIME_CLUSTER && o->store == RBT_STORE_DISK)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--store disk makes no sense with --runtime cluster, where every process has its share of the "
+                        "rows in memory; leave it out");
     return RBT_OK;
 }
 
@@ -229,15 +275,7 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
                         "--%s makes no sense with --rule adagrad, where workers send gradients and servers make the "
                         "steps; use --rule con or dyn",
                         o->l1 > 0 ? "l1" : "optimizer");
-    if (o->runtime != RBT_RUNTIME_SIM && (o->net != NULL || o->cost != NULL || o->faults != NULL || o->per_process > 1))
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--%s describes the simulator and makes no sense with --runtime local; use "
-                        "--runtime sim",
-                        o->net != NULL      ? "net"
-                        : o->cost != NULL   ? "cost"
-                        : o->faults != NULL ? "faults"
-                                            : "per-process");
-    return RBT_OK;
+    return check_runtime(o, error);
 }
 
 /* A model on one machine is trained in shared memory, unless something is asked for that needs servers. */

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/time.h"
 #include "data/read.h"
+#include "job/cluster_job.h"
 #include "model/metrics.h"
 #include "model/model.h"
 
@@ -95,11 +96,10 @@ static void set_programs(rbt_model_run *r)
     run->interrupted = &r->job->interrupted;
 }
 
-/* Everything after reading. */
-static rbt_err set_up(rbt_model_run *r, rbt_error *error)
+rbt_err rbt_model_run_set_up(rbt_model_run *r, rbt_error *error)
 {
     rbt_options *options = &r->job->options;
-    rbt_err err = rbt_loaded_prepare(&r->loaded, options, error);
+    rbt_err err = r->session == NULL ? rbt_loaded_prepare(&r->loaded, options, error) : RBT_OK; /* done together */
 
     if (err == RBT_OK)
         make_training(r);
@@ -119,7 +119,7 @@ static rbt_err set_up(rbt_model_run *r, rbt_error *error)
     return RBT_OK;
 }
 
-static void tear_down(rbt_model_run *r)
+void rbt_model_run_tear_down(rbt_model_run *r)
 {
     rbt_setup_deinit(&r->setup);
     rbt_evaluation_deinit(&r->evaluation);
@@ -268,6 +268,8 @@ static rbt_err train(rbt_model_run *r, rbt_error *error)
 
     if (rbt_options_shared(options))
         err = rbt_shared_job_run(r, error);
+    else if (r->session != NULL)
+        err = rbt_cluster_job_train(r, error);
     else
         err = rbt_setup_run(&r->setup, options, error);
     if (err != RBT_OK)
@@ -291,7 +293,7 @@ static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
 {
     rbt_job *job = r->job;
     double load_seconds;
-    rbt_err err = set_up(r, error);
+    rbt_err err = rbt_model_run_set_up(r, error);
 
     load_seconds =
         job->options.runtime == RBT_RUNTIME_SIM ? 0 : rbt_now_seconds() - started; /* sim: the same bytes each run */
@@ -342,7 +344,7 @@ static rbt_err run_fold(rbt_job *job, const rbt_loaded *whole, uint32_t fold, fo
     if (err == RBT_OK)
         err = run_read(&r, rbt_now_seconds(), error);
     atomic_store(&job->child, NULL);
-    tear_down(&r);
+    rbt_model_run_tear_down(&r);
     rbt_job_destroy(child);
     if (err == RBT_OK && atomic_load(&job->interrupted))
         err = rbt_fail(error, RBT_E_INTERRUPTED, "interrupted in fold %u of %u; there is no result", fold + 1,
@@ -408,8 +410,13 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
     err = settle_options(job, error);
     if (err == RBT_OK)
         err = rbt_setup_init(&r.setup, &job->options, error);
+    if (err == RBT_OK && job->options.runtime == RBT_RUNTIME_CLUSTER) {
+        err = rbt_cluster_job_open(job, &r.session, error);
+        started = rbt_now_seconds(); /* waiting is not loading */
+    }
     if (err == RBT_OK)
-        err = rbt_loaded_read(&r.loaded, &job->options, &log, error);
+        err = r.session != NULL ? rbt_cluster_job_load(&r, error)
+                                : rbt_loaded_read(&r.loaded, &job->options, &log, error);
     if (err == RBT_OK && job->options.folds > 0) {
         double before = rbt_now_seconds();
 
@@ -425,8 +432,13 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
         job->result.fold_score = folded.fold_score;
         job->result.fold_score_deviation = folded.fold_score_deviation;
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_DONE, .job = job, .result = &job->result});
-        err = judge(job, error);
     }
-    tear_down(&r);
+    if (r.session != NULL) {
+        rbt_session_end(r.session, err == RBT_OK ? &(rbt_error){.code = RBT_OK} : error);
+        rbt_session_destroy(r.session);
+    }
+    if (err == RBT_OK)
+        err = judge(job, error);
+    rbt_model_run_tear_down(&r);
     return err;
 }

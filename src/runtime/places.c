@@ -122,6 +122,13 @@ static void tell_patience(const rbt_worker *worker, uint64_t waited_s)
                   (unsigned long long)least);
 }
 
+static void note_waiting(const rbt_worker *worker, uint64_t since_ns)
+{
+    if (!worker->client.is_observer)
+        atomic_store_explicit(&worker->run->published[worker->client.worker].waiting_since_ns, since_ns,
+                              memory_order_relaxed);
+}
+
 /* Sleeps until a message is there or the job is over. Called and left with the lock held, except while it tells. */
 static void wait_for_news(rbt_worker *worker, rbt_place *mine)
 {
@@ -129,6 +136,9 @@ static void wait_for_news(rbt_worker *worker, rbt_place *mine)
     struct timespec until;
     uint64_t waited_s = 0;
 
+    if (mine->inbox.first != NULL)
+        return;
+    note_waiting(worker, rbt_now_ns());
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PATIENCE_S;
     while (mine->inbox.first == NULL && !atomic_load(&places->over)) {
@@ -140,6 +150,7 @@ static void wait_for_news(rbt_worker *worker, rbt_place *mine)
         tell_patience(worker, waited_s);
         pthread_mutex_lock(&mine->lock);
     }
+    note_waiting(worker, 0);
 }
 
 void rbt_places_request_stop(rbt_places *places)

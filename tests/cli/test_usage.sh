@@ -6,7 +6,7 @@
 expect 0 --version
 prints 'rubato 0.1.0'
 expect 0 --help
-for command in train compare predict eval export import gen convert info swarm bench; do
+for command in train compare predict eval export import gen convert info swarm key bench; do
     prints "  $command"
     expect 0 "$command" --help
     prints "rubato $command"

@@ -136,6 +136,7 @@ static rbt_err look_up(const char *host, bool bracketed, rbt_address *address, r
                         "the host '%s' cannot be looked up: %s; check the spelling, /etc/hosts and the name server, "
                         "or give its number",
                         host, status == EAI_SYSTEM ? strerror(errno) : gai_strerror(status));
+    RBT_ASSERT(found != NULL);
     const struct addrinfo *best = found;
     for (const struct addrinfo *one = found; one != NULL && best->ai_family != AF_INET; one = one->ai_next)
         if (one->ai_family == AF_INET)
@@ -149,7 +150,7 @@ static rbt_err look_up(const char *host, bool bracketed, rbt_address *address, r
 
 rbt_err rbt_address_parse(const char *text, uint16_t port, rbt_address *address, rbt_error *error)
 {
-    char host[HOST_ROOM];
+    char host[HOST_ROOM] = "";
     struct in_addr number = {.s_addr = htonl(INADDR_ANY)};
     rbt_address found;
 

@@ -42,8 +42,7 @@ rbt_err rbt_address_facing(const rbt_address *towards, rbt_address *mine, rbt_er
  * replaced; a new one has mode 0600. */
 rbt_err rbt_socket_listen(const rbt_address *address, int *fd, rbt_address *bound, rbt_error *error);
 
-/* Begins to connect; the connection is there, or has failed, when the socket becomes writable: ask rbt_socket_connected.
- */
+/* Begins to connect; the connection is there, or has failed, when the socket is writable: ask rbt_socket_connected. */
 rbt_err rbt_socket_dial(const rbt_address *address, int *fd, rbt_error *error);
 rbt_err rbt_socket_connected(int fd, const rbt_address *address, rbt_error *error);
 

@@ -136,6 +136,11 @@ void rbt_frame_seal(rbt_frame *frame)
     write_header(&frame->header, frame->bytes + RBT_FRAME_HEADER, frame->bytes);
 }
 
+void rbt_frame_word(rbt_frame_kind kind, uint64_t acked, uint8_t bytes[RBT_FRAME_HEADER])
+{
+    write_header(&(rbt_frame_header){.kind = (uint8_t)kind, .acked = acked}, NULL, bytes);
+}
+
 size_t rbt_frame_size(const rbt_frame *frame)
 {
     return RBT_FRAME_HEADER + frame->header.head +
@@ -398,8 +403,8 @@ rbt_err rbt_intake_next(rbt_intake *intake, rbt_arrival *arrival, bool *got, rbt
             if (intake->head_done < intake->under_way.header.head)
                 return RBT_OK;
             err = open_body(intake, error);
-            if (err != RBT_OK)
-                return err;
+            if (err != RBT_OK || (is_in_ring(intake) && intake->body.count > 0))
+                return err; /* the ring first: what follows here may be the next frame */
             unstage(intake);
         }
         if (intake->body_done < intake->under_way.header.body)

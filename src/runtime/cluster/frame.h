@@ -76,6 +76,9 @@ void rbt_frame_sum_body(rbt_frame *frame);
 /* Writes the header as it stands into the frame's bytes. */
 void rbt_frame_seal(rbt_frame *frame);
 
+/* A frame that is a header alone (ACK, MORE, ROOM, BYE). */
+void rbt_frame_word(rbt_frame_kind kind, uint64_t acked, uint8_t bytes[RBT_FRAME_HEADER]);
+
 /* All bytes that the frame takes on a connection, without those that go through the ring. */
 size_t rbt_frame_size(const rbt_frame *frame);
 

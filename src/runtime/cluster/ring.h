@@ -2,8 +2,9 @@
  *
  * The memory is a sealed memfd, so that neither side can shrink it under the other. Both counters lie in it and only
  * grow; each side believes its own copy of its own counter and checks the other's: a counter that cannot be is a broken
- * promise (RBT_RING_BROKEN), never an access outside. Nobody waits here: who finds no room or no data is told so, and the
- * link says over its socket when there is something to do again. Proved by tests/unit/test_ring.c, also under threads.
+ * promise (RBT_RING_BROKEN), never an access outside. Nobody waits here: who finds no room or no data is told so, and
+ * the link says over its socket when there is something to do again. Proved by tests/unit/test_ring_local.c, also under
+ * threads.
  */
 #ifndef RBT_RUNTIME_CLUSTER_RING_H
 #define RBT_RUNTIME_CLUSTER_RING_H
@@ -23,14 +24,16 @@ typedef struct rbt_ring {
     int fd;
 } rbt_ring;
 
-/* A new one, to be written to or read from by this process; its fd is for the other. */
+/* A new one, to be written to or read from by this process; its fd is for the other. `bytes` is a power of two from 64
+ * to 2^30. */
 rbt_err rbt_ring_create(size_t bytes, rbt_ring *ring, rbt_error *error);
 
-/* The other side's; takes the fd. Its size and seals are checked first. */
+/* The other side's; takes the fd, also when it fails. Its size and seals are checked first. */
 rbt_err rbt_ring_open(int fd, size_t bytes, rbt_ring *ring, rbt_error *error);
 void rbt_ring_deinit(rbt_ring *ring);
 
-/* Copies as much as fits, or as is there, at most n; returns how much, or RBT_RING_BROKEN. */
+/* Copies as much as fits, or as is there, at most n; returns how much, or RBT_RING_BROKEN. What was got is the
+ * caller's; it can no longer change. */
 size_t rbt_ring_put(rbt_ring *ring, const void *bytes, size_t n);
 size_t rbt_ring_get(rbt_ring *ring, void *bytes, size_t n);
 
@@ -38,7 +41,8 @@ size_t rbt_ring_free(const rbt_ring *ring);   /* for the writer */
 size_t rbt_ring_filled(const rbt_ring *ring); /* for the reader */
 
 /* The writer found no room and asks to be told; true when there is room by now after all. The reader, after getting,
- * asks whether the writer wants to be told, which clears the wish. */
+ * asks whether the writer wants to be told, which clears the wish. A wish that is no longer needed may be answered
+ * nevertheless. */
 bool rbt_ring_wish(rbt_ring *ring);
 bool rbt_ring_wished(rbt_ring *ring);
 

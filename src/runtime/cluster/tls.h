@@ -29,7 +29,17 @@ typedef enum rbt_tls_state {
 } rbt_tls_state;
 
 rbt_tls_state rbt_tls_handshake(rbt_tls_stream *stream, rbt_error *error);
+
+/* Both go on until n or until the socket gives or takes no more. After a write that did not take everything (*done
+ * below n, RBT_TLS_WANT_WRITE included) the next must go on with the very bytes that were left, all of them and perhaps more
+ * behind: some are encrypted already. They may lie elsewhere. */
 rbt_tls_state rbt_tls_read(rbt_tls_stream *stream, void *bytes, size_t n, size_t *done, rbt_error *error);
 rbt_tls_state rbt_tls_write(rbt_tls_stream *stream, const void *bytes, size_t n, size_t *done, rbt_error *error);
+
+/* Are there bytes in the stream that the socket does not show any more? So after a read that had too little room. */
+bool rbt_tls_pending(const rbt_tls_stream *stream);
+
+/* For tests: after how many records a stream changes its key; what AES-GCM allows otherwise. Before any stream. */
+void rbt_tls_set_records_per_key(rbt_tls *tls, uint64_t records);
 
 #endif

@@ -1,0 +1,76 @@
+/* The hub: all connections of a process, served by one thread of its own.
+ *
+ * A peer is another process, as long as it lives. Frames sent to a peer arrive once, in order, or the peer is lost: over
+ * TCP they are kept until they are acknowledged, and when a connection breaks while both processes live, the one that
+ * dialled dials again and both go on behind the last frame received. A peer is lost
+ *   - at once, when its process has ended: the system says so on a Unix socket, and by an end of file or, asked again at
+ *     its address, by a refusal on TCP;
+ *   - within 3 s, when its host is silent (keep-alive, TCP_USER_TIMEOUT) or does not come back;
+ *   - when it breaks the protocol, speaks under another life's name, or says goodbye.
+ * Sending takes no time; who sends much asks rbt_hub_wait_room, which waits while a peer's queue is full.
+ *
+ * The events run on the hub's thread, one at a time. Proved by tests/unit/test_hub_local.c.
+ */
+#ifndef RBT_RUNTIME_CLUSTER_HUB_H
+#define RBT_RUNTIME_CLUSTER_HUB_H
+
+#include "base/log.h"
+#include "runtime/cluster/link.h"
+
+#define RBT_RANK_NONE  UINT32_MAX
+#define RBT_QUEUE_MOST ((size_t)32 << 20) /* bytes for one peer; a worker that finds more waits */
+#define RBT_SILENCE_MS 3000               /* a peer that is not heard of so long after its connection broke is lost */
+
+typedef struct rbt_hub rbt_hub;
+
+typedef struct rbt_peer {
+    rbt_hub *hub;
+    uint32_t rank; /* set by whoever knows it; RBT_RANK_NONE before */
+    uint64_t life; /* the other process; another one has another */
+    char name[RBT_ADDRESS_ROOM + 32];
+    void *context;
+    struct rbt_peer_state *state; /* the hub's own */
+} rbt_peer;
+
+typedef struct rbt_hub_events {
+    void (*on_open)(void *context, rbt_peer *peer); /* the first connection to a peer stands */
+    void (*on_control)(void *context, rbt_peer *peer, rbt_arrival *arrival); /* takes it */
+    void (*on_message)(void *context, rbt_peer *peer, rbt_message *message); /* takes it */
+    void (*on_lost)(void *context, rbt_peer *peer, const rbt_error *why);    /* RBT_OK: it said goodbye */
+    void (*on_tick)(void *context);                                          /* ten times a second */
+    void *context;
+} rbt_hub_events;
+
+/* Begins to serve. The configuration is copied; its body_max may be raised later with rbt_hub_expect. */
+rbt_err rbt_hub_create(const rbt_link_config *config, const rbt_hub_events *events, const rbt_log *log, rbt_hub **hub,
+                       rbt_error *error);
+
+/* Says goodbye to all peers, lets what was sent go out (as far as they take it within `grace_ms`), and ends the thread. */
+void rbt_hub_destroy(rbt_hub *hub, uint64_t grace_ms);
+
+uint64_t rbt_hub_life(const rbt_hub *hub);
+
+/* Listens; may be called for several addresses. `advertised` is what other processes will be told: they ask there whether
+ * we live. */
+rbt_err rbt_hub_listen(rbt_hub *hub, const rbt_address *address, rbt_address *bound, rbt_error *error);
+void rbt_hub_advertise(rbt_hub *hub, const rbt_address *address);
+
+/* Dials. on_open follows, or on_lost; a refusal by the network is tried again for `patience_ms`. */
+rbt_peer *rbt_hub_dial(rbt_hub *hub, const rbt_address *address, uint32_t rank, uint64_t patience_ms);
+
+/* Takes the frame. To a peer that is lost it is dropped. */
+void rbt_hub_send(rbt_peer *peer, rbt_frame *frame);
+
+/* Waits until the peer's queue has room, or it is lost. Not on the hub's thread. */
+void rbt_hub_wait_room(rbt_peer *peer);
+
+/* Cuts a peer off; on_lost follows with this reason. */
+void rbt_hub_cut(rbt_peer *peer, const rbt_error *why);
+
+/* Frames may have heads and bodies of this size from now on, on new connections and old. */
+void rbt_hub_expect(rbt_hub *hub, uint64_t head_max, uint64_t body_max);
+
+/* Bytes sent to and received from all peers. */
+void rbt_hub_traffic(const rbt_hub *hub, uint64_t *out, uint64_t *in);
+
+#endif

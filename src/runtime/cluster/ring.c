@@ -1,0 +1,184 @@
+/* The ring: a page with the counters, and the bytes behind it.
+ *
+ * Contract in ring.h. Always: a place in the data is a counter of our own modulo the size, and an amount is at most
+ * what is left of the size, so that nothing the other side writes leads outside. Both counters have a cache line of
+ * their own (and one between, because processors fetch lines in pairs).
+ *
+ * No wake-up is lost: the writer sets its wish and then looks at the reader's counter, the reader moves its counter and
+ * then looks at the wish. These four are sequentially consistent, so at least one of the two sees what the other did.
+ * Proved by tests/unit/test_ring_local.c.
+ */
+#include "runtime/cluster/ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+#define LINE        128
+#define HEAD_BYTES  4096
+#define BYTES_LEAST ((size_t)64)
+#define BYTES_MOST  ((size_t)1 << 30)
+#define SEALS       (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+struct rbt_ring_head {
+    _Alignas(LINE) _Atomic uint64_t put; /* bytes ever written */
+    _Alignas(LINE) _Atomic uint64_t got; /* bytes ever read */
+    _Alignas(LINE) _Atomic uint32_t wish;
+};
+
+_Static_assert(sizeof(struct rbt_ring_head) <= HEAD_BYTES, "the head has one page");
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2, "a lock would not be shared");
+
+static bool is_size(size_t bytes)
+{
+    return bytes >= BYTES_LEAST && bytes <= BYTES_MOST && (bytes & (bytes - 1)) == 0;
+}
+
+/* Maps the file; the ring's other fields are set here, too. */
+static rbt_err map(int fd, size_t bytes, rbt_ring *ring, rbt_error *error)
+{
+    void *memory = mmap(NULL, HEAD_BYTES + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (memory == MAP_FAILED)
+        return rbt_fail(error, RBT_E_MEMORY, "%zu bytes of shared memory cannot be mapped: %s; use --shm off", bytes,
+                        strerror(errno));
+    *ring = (rbt_ring){.head = memory, .data = (uint8_t *)memory + HEAD_BYTES, .bytes = bytes, .mine = 0, .fd = fd};
+    return RBT_OK;
+}
+
+rbt_err rbt_ring_create(size_t bytes, rbt_ring *ring, rbt_error *error)
+{
+    RBT_ASSERT(is_size(bytes));
+    int fd = memfd_create("rubato-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    rbt_err err = RBT_OK;
+
+    /* Memory that is not there is an error now; later it would be a signal. Not all systems can give it in advance. */
+    if (fd < 0 || ftruncate(fd, (off_t)(HEAD_BYTES + bytes)) != 0 ||
+        (fallocate(fd, 0, 0, (off_t)(HEAD_BYTES + bytes)) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) ||
+        fcntl(fd, F_ADD_SEALS, SEALS) != 0)
+        err = rbt_fail(error, RBT_E_MEMORY, "%zu bytes of shared memory cannot be had: %s; use --shm off", bytes,
+                       strerror(errno));
+    if (err == RBT_OK)
+        err = map(fd, bytes, ring, error);
+    if (err != RBT_OK && fd >= 0)
+        (void)close(fd);
+    return err;
+}
+
+/* Seals exist on memory files only; of these, files of huge pages could still fail under us with a signal. */
+static rbt_err check_file(int fd, size_t bytes, rbt_error *error)
+{
+    struct stat status;
+    struct statfs system;
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    if (!is_size(bytes))
+        return rbt_fail(error, RBT_E_PROTOCOL,
+                        "the other side offers shared memory of %zu bytes; expected a power of two from %zu to %zu",
+                        bytes, BYTES_LEAST, BYTES_MOST);
+    if (seals < 0 || (seals & SEALS) != SEALS || (seals & ~SEALS) != 0)
+        return rbt_fail(error, RBT_E_PROTOCOL,
+                        "the other side offers a file that is no shared memory sealed for a ring; it is refused");
+    if (fstat(fd, &status) != 0 || fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC ||
+        status.st_size != (off_t)(HEAD_BYTES + bytes))
+        return rbt_fail(error, RBT_E_PROTOCOL,
+                        "the other side offers shared memory of another size or kind than it said (%zu bytes); it is "
+                        "refused",
+                        bytes);
+    return RBT_OK;
+}
+
+rbt_err rbt_ring_open(int fd, size_t bytes, rbt_ring *ring, rbt_error *error)
+{
+    rbt_err err = check_file(fd, bytes, error);
+
+    if (err == RBT_OK)
+        err = map(fd, bytes, ring, error);
+    if (err == RBT_OK)
+        ring->fd = -1; /* the mapping is enough */
+    (void)close(fd);
+    return err;
+}
+
+void rbt_ring_deinit(rbt_ring *ring)
+{
+    if (ring->head == NULL)
+        return;
+    (void)munmap(ring->head, HEAD_BYTES + ring->bytes);
+    if (ring->fd >= 0)
+        (void)close(ring->fd);
+    *ring = (rbt_ring){.fd = -1};
+}
+
+/* ------------------------------------------------------------------------------------------------- moving bytes */
+
+size_t rbt_ring_free(const rbt_ring *ring)
+{
+    uint64_t used = ring->mine - atomic_load_explicit(&ring->head->got, memory_order_acquire);
+    return used <= ring->bytes ? ring->bytes - (size_t)used : RBT_RING_BROKEN;
+}
+
+size_t rbt_ring_filled(const rbt_ring *ring)
+{
+    uint64_t filled = atomic_load_explicit(&ring->head->put, memory_order_acquire) - ring->mine;
+    return filled <= ring->bytes ? (size_t)filled : RBT_RING_BROKEN;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+size_t rbt_ring_put(rbt_ring *ring, const void *bytes, size_t n)
+{
+    size_t room = rbt_ring_free(ring), at = (size_t)(ring->mine & (ring->bytes - 1));
+
+    if (room == RBT_RING_BROKEN)
+        return RBT_RING_BROKEN;
+    n = least(n, room);
+    if (n == 0)
+        return 0;
+    size_t first = least(n, ring->bytes - at);
+    memcpy(ring->data + at, bytes, first);
+    memcpy(ring->data, (const uint8_t *)bytes + first, n - first);
+    ring->mine += n;
+    atomic_store_explicit(&ring->head->put, ring->mine, memory_order_release);
+    return n;
+}
+
+size_t rbt_ring_get(rbt_ring *ring, void *bytes, size_t n)
+{
+    size_t there = rbt_ring_filled(ring), at = (size_t)(ring->mine & (ring->bytes - 1));
+
+    if (there == RBT_RING_BROKEN)
+        return RBT_RING_BROKEN;
+    n = least(n, there);
+    if (n == 0)
+        return 0;
+    size_t first = least(n, ring->bytes - at);
+    memcpy(bytes, ring->data + at, first);
+    memcpy((uint8_t *)bytes + first, ring->data, n - first);
+    ring->mine += n;
+    atomic_store(&ring->head->got, ring->mine);
+    return n;
+}
+
+bool rbt_ring_wish(rbt_ring *ring)
+{
+    atomic_store(&ring->head->wish, 1);
+    /* A broken counter counts as room: who puts next finds out. */
+    return ring->mine - atomic_load(&ring->head->got) != ring->bytes;
+}
+
+bool rbt_ring_wished(rbt_ring *ring)
+{
+    return atomic_load(&ring->head->wish) != 0 && atomic_exchange(&ring->head->wish, 0) != 0;
+}

@@ -1,0 +1,656 @@
+/* A session: what its processes say to each other, from swapping data to the end of the job; the contract is in session.h. How
+ * they get together is join.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "runtime/cluster/session_state.h"
+
+#define NAP_MS         100
+#define SMALL_BODY_MAX ((uint64_t)64 << 20) /* before the tables are known */
+#define GOODBYE_MS     2000
+#define APART_MS       1500 /* so long the lead waits to hear itself that a rank is lost which others cannot reach */
+
+/* ----------------------------------------------------------------------------------------------------- waiting */
+
+uint64_t rbt_session_deadline(uint64_t ms)
+{
+    return rbt_now_ns() + ms * 1000000u;
+}
+
+/* Sleeps until something changes, at most a moment. The lock is held. */
+void rbt_session_nap(rbt_session *s)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)NAP_MS * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&s->news, &s->lock, &until);
+}
+
+/* Why waiting makes no more sense; RBT_OK: it does. The lock is held. */
+rbt_err rbt_session_check(rbt_session *s, rbt_error *error)
+{
+    if (s->over) {
+        *error = s->end.code != RBT_OK ? s->end : (rbt_error){.code = RBT_E_LOST, .text = "the job is over"};
+        return error->code;
+    }
+    if (s->config.interrupted != NULL && atomic_load(s->config.interrupted))
+        return rbt_fail(error, RBT_E_INTERRUPTED, "interrupted before the job began");
+    return RBT_OK;
+}
+
+/* The job has ended here, for this reason. The lock is held; the first reason counts. */
+static void set_over(rbt_session *s, const rbt_error *why)
+{
+    if (s->over)
+        return;
+    s->over = true;
+    s->end = *why;
+    pthread_cond_broadcast(&s->news);
+}
+
+static void end_here(rbt_session *s, const rbt_error *why)
+{
+    bool first;
+
+    pthread_mutex_lock(&s->lock);
+    first = !s->over;
+    set_over(s, why);
+    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_lock(&s->calling);
+    if (first && s->hooks.on_over != NULL)
+        s->hooks.on_over(s->hooks.context);
+    pthread_mutex_unlock(&s->calling);
+}
+
+/* Is this the one that leads? It is the first that a process dials. */
+bool rbt_session_is_lead(const rbt_session *s, const rbt_peer *peer)
+{
+    return !s->leads && peer->rank == 0;
+}
+
+/* ----------------------------------------------------------------------------------------------------- speaking */
+
+void rbt_session_say_to(rbt_peer *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n)
+{
+    rbt_pack head = {0};
+
+    rbt_pack_u32(&head, say);
+    if (words != NULL)
+        rbt_pack_bytes(&head, words->at, words->count);
+    rbt_hub_send(peer, rbt_frame_create(RBT_FRAME_CONTROL, head.at, head.count, body, body_n));
+    rbt_array_free(&head);
+}
+
+void rbt_session_say_error(rbt_peer *peer, uint32_t say, const rbt_error *why)
+{
+    rbt_pack words = {0};
+
+    rbt_pack_u32(&words, (uint32_t)why->code);
+    rbt_pack_text(&words, why->code == RBT_OK ? "" : why->text);
+    rbt_session_say_to(peer, say, &words, NULL, 0);
+    rbt_array_free(&words);
+}
+
+static bool read_error(rbt_unpack *words, rbt_error *why)
+{
+    uint32_t code = rbt_unpack_u32(words);
+
+    *why = (rbt_error){.code = (rbt_err)(code <= RBT_E_LOST ? code : RBT_E_PROTOCOL)};
+    rbt_unpack_text(words, why->text, sizeof why->text);
+    return rbt_unpack_done(words);
+}
+
+static rbt_peer *peer_of(rbt_session *s, uint32_t rank)
+{
+    rbt_peer *peer;
+
+    pthread_mutex_lock(&s->lock);
+    peer = rank < s->size ? s->seats[rank].peer : NULL;
+    pthread_mutex_unlock(&s->lock);
+    return peer;
+}
+
+void rbt_session_say(rbt_session *s, uint32_t rank, uint32_t say, const rbt_pack *words, void *body, size_t body_n)
+{
+    rbt_peer *peer = peer_of(s, rank);
+
+    if (peer != NULL)
+        rbt_session_say_to(peer, say, words, body, body_n);
+    else
+        rbt_free(body);
+}
+
+void rbt_session_send(rbt_session *s, uint32_t rank, rbt_message *message)
+{
+    rbt_peer *peer = peer_of(s, rank);
+
+    if (peer != NULL)
+        rbt_hub_send(peer, rbt_frame_of_message(message));
+    else
+        rbt_message_destroy(message); /* it is lost: its node's next life will ask */
+}
+
+void rbt_session_wait_room(rbt_session *s)
+{
+    for (uint32_t rank = 0; rank < s->size; rank++) {
+        rbt_peer *peer = peer_of(s, rank);
+
+        if (peer != NULL)
+            rbt_hub_wait_room(peer);
+    }
+}
+
+void rbt_session_cut_peer(rbt_peer *peer, const char *why)
+{
+    rbt_error error;
+
+    rbt_fail(&error, RBT_E_PROTOCOL, "%s was cut off: %s", peer->name, why);
+    rbt_hub_cut(peer, &error);
+}
+
+void rbt_session_cut(rbt_session *s, uint32_t rank, const char *why)
+{
+    rbt_peer *peer = peer_of(s, rank);
+
+    if (peer != NULL)
+        rbt_session_cut_peer(peer, why);
+}
+
+/* Everything that is logged in a process that joined is told at the lead. */
+void rbt_session_log(void *context, rbt_log_level level, const char *source, const char *sentence)
+{
+    rbt_session *s = context;
+
+    if (s->leads) {
+        rbt_log_event(&s->config.log, level, source, "%s", sentence);
+    } else if (s->lead != NULL) {
+        rbt_pack words = {0};
+
+        rbt_pack_u32(&words, (uint32_t)level);
+        rbt_pack_text(&words, sentence);
+        rbt_session_say_to(s->lead, RBT_SAY_NOTE, &words, NULL, 0);
+        rbt_array_free(&words);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------- hearing */
+
+static void take_note(rbt_session *s, const rbt_peer *peer, rbt_unpack *words)
+{
+    uint32_t level = rbt_unpack_u32(words);
+    char sentence[RBT_NOTE_ROOM];
+
+    rbt_unpack_text(words, sentence, sizeof sentence);
+    if (rbt_unpack_done(words) && s->leads)
+        rbt_log_event(&s->config.log, level <= RBT_LOG_WARNING ? (rbt_log_level)level : RBT_LOG_INFO, "cluster",
+                      "%s: %s", peer->name, sentence);
+}
+
+static void take_swap(rbt_session *s, rbt_peer *peer, rbt_arrival *arrival)
+{
+    swapped *item = rbt_alloc(1, sizeof *item), **last;
+
+    *item = (swapped){.bytes = arrival->body, .n = (size_t)arrival->header.body};
+    arrival->body = NULL;
+    pthread_mutex_lock(&s->lock);
+    for (last = &s->swaps[peer->rank]; *last != NULL; last = &(*last)->next)
+        ;
+    *last = item;
+    pthread_cond_broadcast(&s->news);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void set_state(rbt_session *s, uint32_t rank, rbt_seat_state state)
+{
+    bool back;
+
+    pthread_mutex_lock(&s->lock);
+    s->seats[rank].state = state;
+    back = s->started && state == RBT_SEAT_READY;
+    pthread_cond_broadcast(&s->news);
+    pthread_mutex_unlock(&s->lock);
+    if (!back)
+        return;
+    rbt_session_say(s, rank, RBT_SAY_START, NULL, NULL, 0);
+    pthread_mutex_lock(&s->calling);
+    if (s->hooks.on_back != NULL)
+        s->hooks.on_back(s->hooks.context, rank);
+    pthread_mutex_unlock(&s->calling);
+}
+
+static void take_failure(rbt_session *s, const rbt_peer *peer, rbt_unpack *words, bool is_end)
+{
+    rbt_error why, told;
+
+    if (!read_error(words, &why))
+        return;
+    if (is_end) {
+        end_here(s, &why);
+        return;
+    }
+    rbt_fail(&told, why.code != RBT_OK ? why.code : RBT_E_PROTOCOL, "%s: %s", peer->name, why.text);
+    end_here(s, &told);
+}
+
+/* The lead hears that two others lost each other. If one of them has died it will learn so itself. */
+static void take_apart(rbt_session *s, const rbt_peer *peer, rbt_unpack *words)
+{
+    uint32_t rank = rbt_unpack_u32(words);
+    uint64_t life = rbt_unpack_u64(words);
+    rbt_error why;
+
+    if (!read_error(words, &why) || rank >= s->size)
+        return;
+    pthread_mutex_lock(&s->lock);
+    /* Of the two, the one that cut the other off knows why. */
+    if (s->seats[rank].state != RBT_SEAT_LOST && s->seats[rank].life == life &&
+        (s->apart_ns == 0 || why.code == RBT_E_PROTOCOL)) {
+        s->apart_life = life;
+        s->apart_ns = s->apart_ns == 0 ? rbt_now_ns() : s->apart_ns;
+        s->apart_rank = rank;
+        rbt_fail(&s->apart_why, RBT_E_LOST, "%s lost its connection to rank %u on host %s: %s", peer->name, rank,
+                 s->seats[rank].host, why.text);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void check_apart(rbt_session *s)
+{
+    rbt_error why = {0};
+
+    pthread_mutex_lock(&s->lock);
+    if (s->apart_ns != 0 &&
+        (s->seats[s->apart_rank].state == RBT_SEAT_LOST || s->seats[s->apart_rank].life != s->apart_life))
+        s->apart_ns = 0;
+    if (s->apart_ns != 0 && rbt_now_ns() > s->apart_ns + APART_MS * 1000000u)
+        why = s->apart_why;
+    pthread_mutex_unlock(&s->lock);
+    if (why.code != RBT_OK)
+        rbt_session_end(s, &why);
+}
+
+static void take_start(rbt_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->started = true;
+    pthread_cond_broadcast(&s->news);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* What a process says that has a seat. */
+static void hear_seated(rbt_session *s, rbt_peer *peer, uint32_t say, rbt_unpack *words, rbt_arrival *arrival)
+{
+    bool from_lead = rbt_session_is_lead(s, peer);
+
+    switch (say) {
+    case RBT_SAY_WELCOME:
+        rbt_join_welcome(s, peer, words);
+        break;
+    case RBT_SAY_SORRY:
+        if (from_lead) {
+            rbt_error why;
+
+            if (read_error(words, &why))
+                rbt_fail(&why, RBT_E_USAGE, "the lead at %s does not take this process: %s", peer->name, why.text);
+            end_here(s, &why);
+        }
+        break;
+    case RBT_SAY_NOTE:
+        take_note(s, peer, words);
+        break;
+    case RBT_SAY_SWAP:
+        take_swap(s, peer, arrival);
+        break;
+    case RBT_SAY_READY:
+        if (s->leads)
+            set_state(s, peer->rank, RBT_SEAT_READY);
+        break;
+    case RBT_SAY_START:
+        if (from_lead)
+            take_start(s);
+        break;
+    case RBT_SAY_FAILED:
+        if (s->leads)
+            take_failure(s, peer, words, false);
+        break;
+    case RBT_SAY_APART:
+        if (s->leads)
+            take_apart(s, peer, words);
+        break;
+    case RBT_SAY_END:
+        if (from_lead)
+            take_failure(s, peer, words, true);
+        break;
+    default:
+        rbt_session_cut_peer(peer, "it said something unknown");
+        break;
+    }
+    rbt_arrival_deinit(arrival);
+}
+
+void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
+{
+    rbt_session *s = context;
+    rbt_unpack words = rbt_unpack_of(arrival->head, arrival->header.head);
+    uint32_t say = rbt_unpack_u32(&words);
+    bool is_known = rbt_session_is_lead(s, peer) || peer->rank < s->size;
+
+    if (say >= RBT_SAY_OWN) {
+        pthread_mutex_lock(&s->calling);
+        if (s->hooks.on_say != NULL && is_known)
+            s->hooks.on_say(s->hooks.context, peer->rank, say, arrival);
+        else
+            rbt_arrival_deinit(arrival);
+        pthread_mutex_unlock(&s->calling);
+    } else if (is_known) {
+        hear_seated(s, peer, say, &words, arrival);
+    } else {
+        if (say == RBT_SAY_HELLO)
+            rbt_join_hello(s, peer, &words);
+        else if (say == RBT_SAY_IAM)
+            rbt_join_iam(s, peer, &words);
+        else
+            rbt_session_cut_peer(peer, "it speaks before it has joined");
+        rbt_arrival_deinit(arrival);
+    }
+}
+
+void rbt_session_on_message(void *context, rbt_peer *peer, rbt_message *message)
+{
+    rbt_session *s = context;
+
+    pthread_mutex_lock(&s->calling);
+    if (s->hooks.on_message != NULL && peer->rank < s->size) {
+        s->hooks.on_message(s->hooks.context, peer->rank, message);
+    } else {
+        rbt_message_destroy(message);
+        if (!rbt_session_is_over(s))
+            rbt_session_cut_peer(peer, "it sends messages before the job has begun");
+    }
+    pthread_mutex_unlock(&s->calling);
+}
+
+/* ------------------------------------------------------------------------------------------------------- losing */
+
+static void lead_lost_seat(rbt_session *s, uint32_t rank, const rbt_error *why)
+{
+    rbt_error told;
+    char name[RBT_HOST_ROOM + 32];
+    bool started;
+
+    rbt_session_name(s, rank, name, sizeof name);
+    pthread_mutex_lock(&s->lock);
+    s->seats[rank].state = RBT_SEAT_LOST;
+    s->seats[rank].peer = NULL;
+    started = s->started;
+    pthread_cond_broadcast(&s->news);
+    pthread_mutex_unlock(&s->lock);
+    if (started) {
+        pthread_mutex_lock(&s->calling);
+        if (s->hooks.on_lost != NULL)
+            s->hooks.on_lost(s->hooks.context, rank, why);
+        pthread_mutex_unlock(&s->calling);
+        return;
+    }
+    rbt_fail(&told, RBT_E_LOST, "%s was lost before the job started: %s", name,
+             why->code == RBT_OK ? "it left" : why->text);
+    end_here(s, &told);
+}
+
+void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why)
+{
+    rbt_session *s = context;
+    uint32_t rank = peer->rank;
+
+    if (rbt_session_is_lead(s, peer)) {
+        rbt_error told = *why;
+
+        if (s->size > 0 || why->code == RBT_OK)
+            rbt_fail(&told, RBT_E_LOST, "the job's lead at %s is gone: %s", peer->name,
+                     why->code == RBT_OK ? "it ended" : why->text);
+        else if (why->code == RBT_E_IO)
+            told.code = RBT_E_MISSING;
+        end_here(s, &told);
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->claims.count; i++)
+        if (s->claims.at[i].peer == peer)
+            s->claims.at[i--] = s->claims.at[--s->claims.count];
+    if (rank < s->size && s->seats[rank].peer != peer)
+        rank = RBT_RANK_NONE; /* a former life */
+    if (!s->leads && rank < s->size)
+        s->seats[rank].peer = NULL; /* whether the job goes on without it is the lead's affair */
+    pthread_mutex_unlock(&s->lock);
+    if (!s->leads && rank < s->size && why->code != RBT_OK) {
+        rbt_pack words = {0};
+
+        rbt_pack_u32(&words, rank);
+        rbt_pack_u64(&words, peer->life);
+        rbt_pack_u32(&words, (uint32_t)why->code);
+        rbt_pack_text(&words, why->text);
+        rbt_session_say_to(s->lead, RBT_SAY_APART, &words, NULL, 0);
+        rbt_array_free(&words);
+    }
+    if (s->leads && rank < s->size)
+        lead_lost_seat(s, rank, why);
+    else if (s->leads && why->code != RBT_OK && why->code != RBT_E_IO)
+        rbt_log_event(&s->config.log, RBT_LOG_WARNING, "cluster", "%s", why->text);
+}
+
+void rbt_session_on_tick(void *context)
+{
+    rbt_session *s = context;
+
+    if (s->leads)
+        check_apart(s);
+    pthread_mutex_lock(&s->calling);
+    if (s->hooks.on_tick != NULL)
+        s->hooks.on_tick(s->hooks.context);
+    pthread_mutex_unlock(&s->calling);
+}
+
+/* ------------------------------------------------------------------------------------------------------ swapping */
+
+static rbt_err take_swapped(rbt_session *s, uint32_t rank, rbt_bytes *in, rbt_error *error)
+{
+    rbt_err err;
+    swapped *item;
+
+    pthread_mutex_lock(&s->lock);
+    while ((err = rbt_session_check(s, error)) == RBT_OK && s->swaps[rank] == NULL)
+        rbt_session_nap(s);
+    item = err == RBT_OK ? s->swaps[rank] : NULL;
+    if (item != NULL)
+        s->swaps[rank] = item->next;
+    pthread_mutex_unlock(&s->lock);
+    if (item != NULL) {
+        *in = (rbt_bytes){item->bytes, item->n};
+        rbt_free(item);
+    }
+    return err;
+}
+
+static rbt_err swap(rbt_crew *crew, const rbt_bytes *out, rbt_bytes *in, rbt_error *error)
+{
+    rbt_session *s = crew->context;
+    rbt_err err = RBT_OK;
+
+    for (uint32_t r = 0; r < s->size; r++)
+        in[r] = (rbt_bytes){0};
+    for (uint32_t i = 0; i < s->size; i++) {
+        uint32_t r = (s->rank + i) % s->size; /* not all to the same one first */
+        uint8_t *copy = out[r].n > 0 ? rbt_try_alloc_raw(out[r].n, 1) : NULL;
+
+        if (out[r].n > RBT_SWAP_MOST || (out[r].n > 0 && copy == NULL)) {
+            rbt_free(copy);
+            err = rbt_fail(error, RBT_E_MEMORY, "not enough memory to hand %zu bytes to rank %u", out[r].n, r);
+            break;
+        }
+        if (out[r].n > 0)
+            memcpy(copy, out[r].at, out[r].n);
+        if (r == s->rank)
+            in[r] = (rbt_bytes){copy, out[r].n};
+        else
+            rbt_session_say(s, r, RBT_SAY_SWAP, NULL, copy, out[r].n);
+    }
+    for (uint32_t r = 0; err == RBT_OK && r < s->size; r++)
+        if (r != s->rank)
+            err = take_swapped(s, r, &in[r], error);
+    for (uint32_t r = 0; err != RBT_OK && r < s->size; r++) {
+        rbt_free(in[r].at);
+        in[r] = (rbt_bytes){0};
+    }
+    return err;
+}
+
+rbt_crew rbt_session_crew(rbt_session *s)
+{
+    return (rbt_crew){.rank = s->rank, .size = s->size, .swap = swap, .context = s};
+}
+
+/* ----------------------------------------------------------------------------------------------- start and end */
+
+rbt_err rbt_session_start(rbt_session *s, rbt_error *error)
+{
+    rbt_err err = rbt_join_wait(s, RBT_SEAT_READY, "are ready", 0, NULL, NULL, error);
+
+    if (err != RBT_OK)
+        return err;
+    take_start(s);
+    for (uint32_t r = 1; r < s->size; r++)
+        rbt_session_say(s, r, RBT_SAY_START, NULL, NULL, 0);
+    return RBT_OK;
+}
+
+rbt_err rbt_session_ready(rbt_session *s, rbt_error *error)
+{
+    rbt_err err;
+
+    rbt_session_say_to(s->lead, RBT_SAY_READY, NULL, NULL, 0);
+    pthread_mutex_lock(&s->lock);
+    while ((err = rbt_session_check(s, error)) == RBT_OK && !s->started)
+        rbt_session_nap(s);
+    pthread_mutex_unlock(&s->lock);
+    return err;
+}
+
+void rbt_session_fail(rbt_session *s, const rbt_error *why)
+{
+    if (s->leads)
+        end_here(s, why);
+    else
+        rbt_session_say_error(s->lead, RBT_SAY_FAILED, why);
+}
+
+void rbt_session_end(rbt_session *s, const rbt_error *why)
+{
+    for (uint32_t r = 1; r < s->size; r++) {
+        rbt_peer *peer = peer_of(s, r);
+
+        if (peer != NULL)
+            rbt_session_say_error(peer, RBT_SAY_END, why);
+    }
+    end_here(s, why);
+}
+
+void rbt_session_destroy(rbt_session *s)
+{
+    if (s == NULL)
+        return;
+    rbt_hub_destroy(s->hub, GOODBYE_MS);
+    rbt_tls_destroy(s->tls);
+    for (uint32_t r = 0; r < s->size; r++)
+        while (s->swaps[r] != NULL) {
+            swapped *item = s->swaps[r];
+
+            s->swaps[r] = item->next;
+            rbt_free(item->bytes);
+            rbt_free(item);
+        }
+    rbt_free(s->swaps);
+    rbt_free(s->seats);
+    rbt_array_free(&s->claims);
+    rbt_free(s->description.at);
+    pthread_cond_destroy(&s->news);
+    pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->calling);
+    rbt_key_wipe(&s->config.key);
+    rbt_free(s);
+}
+
+/* ------------------------------------------------------------------------------------------------------- asking */
+
+uint32_t rbt_session_rank(const rbt_session *s)
+{
+    return s->rank;
+}
+
+uint32_t rbt_session_size(const rbt_session *s)
+{
+    return s->size;
+}
+
+const rbt_seat *rbt_session_seat(const rbt_session *s, uint32_t rank)
+{
+    return &s->seats[rank];
+}
+
+void rbt_session_hook(rbt_session *s, const rbt_session_hooks *hooks)
+{
+    pthread_mutex_lock(&s->calling);
+    s->hooks = *hooks;
+    pthread_mutex_unlock(&s->calling);
+}
+
+void rbt_session_expect(rbt_session *s, uint64_t body_max)
+{
+    rbt_hub_expect(s->hub, RBT_FRAME_HEAD_MAX, body_max > SMALL_BODY_MAX ? body_max : SMALL_BODY_MAX);
+}
+
+void rbt_session_traffic(const rbt_session *s, uint64_t *out, uint64_t *in)
+{
+    rbt_hub_traffic(s->hub, out, in);
+}
+
+bool rbt_session_is_over(rbt_session *s)
+{
+    bool over;
+
+    pthread_mutex_lock(&s->lock);
+    over = s->over;
+    pthread_mutex_unlock(&s->lock);
+    return over;
+}
+
+rbt_err rbt_session_over(rbt_session *s, rbt_error *why)
+{
+    rbt_err err;
+
+    pthread_mutex_lock(&s->lock);
+    err = s->over ? s->end.code : RBT_OK;
+    if (err != RBT_OK && why != NULL)
+        *why = s->end;
+    pthread_mutex_unlock(&s->lock);
+    return err;
+}
+
+void rbt_session_wait_over(rbt_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (!s->over)
+        rbt_session_nap(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void rbt_session_name(const rbt_session *s, uint32_t rank, char *name, size_t room)
+{
+    snprintf(name, room, "rank %u on host %s", rank, s->seats[rank].host);
+}

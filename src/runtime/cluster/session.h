@@ -1,0 +1,157 @@
+/* How processes become one job, and stop being one.
+ *
+ * One process leads (rank 0): it listens, waits for the others, gives each its seat (rank, workers, servers) and the job
+ * description, and decides when the job starts and ends. The others join by its address and the key. Everybody then
+ * dials the seats before its own, over a Unix socket on the same host and TCP otherwise. From joining on, every process
+ * knows: when the lead is gone or says so, the job is over.
+ *
+ * The session runs on the hub's thread and is asked by others; functions that wait say so. What the runtime itself says
+ * (kinds from RBT_SAY_OWN on) and nodes' messages are handed to the hooks. Proved by tests/cluster and
+ * tests/unit/test_session_local.c.
+ */
+#ifndef RBT_RUNTIME_CLUSTER_SESSION_H
+#define RBT_RUNTIME_CLUSTER_SESSION_H
+
+#include <stdatomic.h>
+
+#include "base/crew.h"
+#include "base/pack.h"
+#include "runtime/cluster/hub.h"
+
+#define RBT_HOST_ROOM   72
+#define RBT_RANKS_LIMIT 65536
+#define RBT_SWAP_MOST   ((uint64_t)1 << 30) /* bytes that one process hands another in one swap */
+
+typedef enum rbt_seat_state { RBT_SEAT_EMPTY, RBT_SEAT_JOINED, RBT_SEAT_READY, RBT_SEAT_LOST } rbt_seat_state;
+
+/* One process of the job. */
+typedef struct rbt_seat {
+    uint32_t first_worker, workers; /* the roles, the same in every process's roster */
+    uint32_t first_server, servers;
+    uint32_t incarnation; /* of its workers */
+    uint64_t life;
+    uint64_t host_id; /* the same for processes that can meet in one kernel and one network */
+    uint32_t pid;
+    char host[RBT_HOST_ROOM];
+    char tcp[RBT_ADDRESS_ROOM];  /* where it listens; empty: nowhere */
+    char local[RBT_ADDRESS_ROOM];
+    rbt_seat_state state;
+    rbt_peer *peer; /* NULL: this process, or not connected yet */
+} rbt_seat;
+
+/* What processes say to each other. */
+typedef enum rbt_say {
+    RBT_SAY_HELLO = 1, /* to the lead: who wants to join */
+    RBT_SAY_WELCOME,   /* from the lead: the seat, the roster, the job description */
+    RBT_SAY_SORRY,     /* from the lead: why not */
+    RBT_SAY_IAM,       /* to a seat before one's own: who dials */
+    RBT_SAY_NOTE,      /* to the lead: a sentence for whoever watches */
+    RBT_SAY_SWAP,
+    RBT_SAY_READY,
+    RBT_SAY_START,
+    RBT_SAY_FAILED, /* to the lead: the reason */
+    RBT_SAY_APART,  /* to the lead: the connection to that rank is gone, and why */
+    RBT_SAY_END,    /* from the lead: it is over, and why */
+    RBT_SAY_OWN     /* from here on: the runtime's */
+} rbt_say;
+
+typedef struct rbt_session_config {
+    rbt_key key;
+    bool has_key;
+    bool insecure;
+    rbt_encryption encryption;
+    bool shm;
+    uint64_t job;            /* 0: no name */
+    bool takes_back;         /* the lead: a process may take a seat that was lost */
+    const char *local;       /* the Unix socket of the lead, as "unix:@name"; NULL: one that nobody can guess */
+    const char *listen;      /* or NULL */
+    const char *advertise;   /* or NULL */
+    uint64_t join_timeout_ms;
+    const atomic_bool *interrupted; /* or NULL */
+    rbt_log log;
+} rbt_session_config;
+
+typedef struct rbt_session rbt_session;
+
+typedef struct rbt_session_hooks {
+    void (*on_say)(void *context, uint32_t rank, uint32_t say, rbt_arrival *arrival); /* takes it */
+    void (*on_message)(void *context, uint32_t rank, rbt_message *message);           /* takes it */
+    void (*on_lost)(void *context, uint32_t rank, const rbt_error *why);              /* after the start */
+    void (*on_back)(void *context, uint32_t rank);                                    /* a lost seat is taken again */
+    void (*on_over)(void *context);                                                   /* the job has ended here */
+    void (*on_tick)(void *context);
+    void *context;
+} rbt_session_hooks;
+
+/* ------------------------------------------------------------------------------------------------------ the lead */
+
+/* Begins to listen. `seats` (copied) has the roles of all ranks; the lead's own is 0. */
+rbt_err rbt_session_lead(const rbt_session_config *config, const rbt_seat *seats, uint32_t size, rbt_session **session,
+                         rbt_error *error);
+
+/* Where others join: over a Unix socket on this host, and over TCP ("" when it does not listen there). */
+const char *rbt_session_local_address(const rbt_session *session);
+const char *rbt_session_tcp_address(const rbt_session *session);
+
+/* Waits until all seats are taken, telling every 5 s who is missing; RBT_E_MISSING after the time-out. `check` (may be
+ * NULL) is asked ten times a second whether it is still worth waiting. */
+rbt_err rbt_session_gather(rbt_session *session, rbt_err (*check)(void *context, rbt_error *error), void *context,
+                           rbt_error *error);
+
+/* Tells everybody their seats and the job description. */
+void rbt_session_welcome(rbt_session *session, const rbt_bytes *description);
+
+/* Waits until all are ready, and starts. */
+rbt_err rbt_session_start(rbt_session *session, rbt_error *error);
+
+/* Tells everybody that the job is over, and why (RBT_OK: it is done). */
+void rbt_session_end(rbt_session *session, const rbt_error *why);
+
+/* ---------------------------------------------------------------------------------------------------- the others */
+
+/* Joins and waits for the seat; `rank` is the one wanted, or RBT_RANK_NONE. The description is the caller's to free. */
+rbt_err rbt_session_join(const rbt_session_config *config, const char *address, uint32_t rank, rbt_session **session,
+                         rbt_bytes *description, rbt_error *error);
+
+/* Tells the lead that all is prepared, and waits for the start. */
+rbt_err rbt_session_ready(rbt_session *session, rbt_error *error);
+
+/* Tells the lead that something failed here. */
+void rbt_session_fail(rbt_session *session, const rbt_error *why);
+
+/* ------------------------------------------------------------------------------------------------------- everybody */
+
+void rbt_session_destroy(rbt_session *session);
+uint32_t rbt_session_rank(const rbt_session *session);
+uint32_t rbt_session_size(const rbt_session *session);
+const rbt_seat *rbt_session_seat(const rbt_session *session, uint32_t rank);
+
+/* Connects to all seats before one's own and waits until those behind it have called. */
+rbt_err rbt_session_meet(rbt_session *session, rbt_error *error);
+
+/* The job's processes as a crew; the session must outlive it. */
+rbt_crew rbt_session_crew(rbt_session *session);
+
+/* From now on the hooks are called; none of the former ones runs any more when this returns. */
+void rbt_session_hook(rbt_session *session, const rbt_session_hooks *hooks);
+
+/* Says something of the runtime's own; `body` is taken. */
+void rbt_session_say(rbt_session *session, uint32_t rank, uint32_t say, const rbt_pack *words, void *body,
+                     size_t body_n);
+void rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message); /* takes it */
+void rbt_session_wait_room(rbt_session *session);
+void rbt_session_cut(rbt_session *session, uint32_t rank, const char *why);
+void rbt_session_expect(rbt_session *session, uint64_t body_max);
+void rbt_session_traffic(const rbt_session *session, uint64_t *out, uint64_t *in);
+
+/* The job ended: RBT_OK while it has not. */
+rbt_err rbt_session_over(rbt_session *session, rbt_error *why);
+bool rbt_session_is_over(rbt_session *session);
+
+/* Waits until it is over. */
+void rbt_session_wait_over(rbt_session *session);
+
+/* How a rank is called in messages: "rank 3 on host b". */
+void rbt_session_name(const rbt_session *session, uint32_t rank, char *name, size_t room);
+
+#endif
