@@ -51,7 +51,7 @@ static rbt_bytes sealed(rbt_bytes from, rbt_err err)
 static rbt_err unseal(const rbt_crew *crew, rbt_bytes *in, rbt_error *error)
 {
     for (uint32_t r = 0; r < crew->size; r++) {
-        if (in[r].n == 0 || in[r].at[in[r].n - 1] > RBT_E_CRASHED)
+        if (in[r].n == 0 || in[r].at[in[r].n - 1] > RBT_E_LOST)
             return rbt_fail(error, RBT_E_PROTOCOL, "process %u sent %zu bytes that are no part of a common step", r,
                             in[r].n);
         in[r].n--;
