@@ -4,6 +4,9 @@
  * is atomic is touched by other threads; all else belongs to the hub's thread. */
 #include "runtime/cluster/hub.h"
 
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +19,7 @@
 
 #define TICK_MS       100
 #define GREETING_MOST 256 /* connections that greet at the same time; more are closed at once */
+#define SILENT_MS        2500 /* an acknowledgement of the other host that is so late never comes */
 #define ACK_FRAMES    8   /* so many frames, or so many bytes, are acknowledged at once; fewer with the next tick */
 #define ACK_BYTES     (256u << 10)
 #define MS            1000000u
@@ -482,12 +486,29 @@ static void probe(rbt_hub *hub, peer_state *peer)
     settle(c);
 }
 
+/* Is this what the system said? The text of an error has its words, whichever layer met it. */
+static bool says(const rbt_error *why, int system_error)
+{
+    return strstr(why->text, strerror(system_error)) != NULL;
+}
+
+/* Over TCP: does the other host owe us an acknowledgement for long? The system's own limit (TCP_USER_TIMEOUT) goes by its
+ * retransmissions, which can be seconds apart. A process that is stopped has a host that answers. */
+static bool is_silent(const rbt_link *link)
+{
+    struct tcp_info info;
+    socklen_t n = sizeof info;
+
+    return !rbt_address_is_unix(&link->remote) && getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
+           info.tcpi_unacked > 0 && info.tcpi_last_ack_recv > SILENT_MS;
+}
+
 static void broke_open(rbt_hub *hub, conn *c, peer_state *peer)
 {
     rbt_link *link = c->link;
     rbt_error why = link->why;
     bool is_final = link->said_bye || link->is_ended || rbt_address_is_unix(&link->remote) ||
-                    why.code == RBT_E_PROTOCOL || hub->parting;
+                    why.code == RBT_E_PROTOCOL || hub->parting || says(&why, ETIMEDOUT);
 
     save_unsent(c);
     peer->conn = NULL;
@@ -525,7 +546,7 @@ static void broke(conn *c)
 
     if (c->is_probe) {
         bool is_dead = peer != NULL && peer->broken_ns != 0 && peer->conn == NULL &&
-                       strstr(why.text, strerror(ECONNREFUSED)) != NULL;
+                       says(&why, ECONNREFUSED);
 
         c->peer = NULL;
         close_conn(c);
@@ -547,7 +568,7 @@ static void broke(conn *c)
     peer->conn = NULL;
     c->peer = NULL;
     close_conn(c);
-    bool refused = peer->is_open && strstr(why.text, strerror(ECONNREFUSED)) != NULL;
+    bool refused = peer->is_open && says(&why, ECONNREFUSED);
 
     if (why.code != RBT_E_IO || rbt_now_ns() >= patience_end(peer) || refused)
         lose(hub, peer, peer->is_open && why.code == RBT_E_IO ? &peer->broken_why : &why);
@@ -797,7 +818,10 @@ static void check_peer(rbt_hub *hub, peer_state *peer, uint64_t now)
 {
     if (peer->is_lost)
         return;
-    if (peer->conn != NULL && peer->conn->has_session) {
+    if (peer->conn != NULL && peer->conn->has_session && is_silent(peer->conn->link)) {
+        rbt_link_close_broken(peer->conn->link, "waiting for", ETIMEDOUT);
+        broke(peer->conn);
+    } else if (peer->conn != NULL && peer->conn->has_session) {
         acknowledge(peer->conn, true);
         flush_peer(peer);
     } else if (peer->broken_ns != 0 && now > patience_end(peer)) {
