@@ -83,7 +83,7 @@ static bool flush_reply(rbt_link *link)
             return false;
         }
         if (n < 0) {
-            rbt_link_close(link, RBT_E_IO, "greeting %s: %s%s", link->name, strerror(errno), rbt_socket_hint(errno));
+            rbt_link_close(link, RBT_E_IO, "greeting %s: %s; %s", link->name, strerror(errno), rbt_socket_hint(errno));
             return false;
         }
         link->reply_done += (size_t)n;

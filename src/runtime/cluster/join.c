@@ -412,7 +412,7 @@ static rbt_err dial_back(const rbt_session *s, uint32_t rank, rbt_error *error)
         if (poll(&ready, 1, DIAL_BACK_MS) == 1)
             err = rbt_socket_connected(fd, &address, &why);
         else
-            err = rbt_fail(&why, RBT_E_IO, "%s does not answer%s", seat->tcp, rbt_socket_hint(ETIMEDOUT));
+            err = rbt_fail(&why, RBT_E_IO, "%s does not answer; %s", seat->tcp, rbt_socket_hint(ETIMEDOUT));
         close(fd);
     }
     if (err != RBT_OK)

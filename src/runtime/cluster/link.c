@@ -74,7 +74,9 @@ static void close_ended(rbt_link *link)
 
 static void close_broken(rbt_link *link, const char *what)
 {
-    rbt_link_close(link, RBT_E_IO, "%s %s: %s%s", what, link->name, strerror(errno), rbt_socket_hint(errno));
+    const char *words = strerror(errno), *hint = rbt_socket_hint(errno);
+
+    rbt_link_close(link, RBT_E_IO, "%s %s: %s%s%s", what, link->name, words, *hint != '\0' ? "; " : "", hint);
 }
 
 /* Gives what has been gathered for TLS to the system; false when not all of it can go now (or ever: then the link is

@@ -243,14 +243,16 @@ static void take_failure(rbt_session *s, const rbt_peer *peer, rbt_unpack *words
 static void take_apart(rbt_session *s, const rbt_peer *peer, rbt_unpack *words)
 {
     uint32_t rank = rbt_unpack_u32(words);
+    uint64_t life = rbt_unpack_u64(words);
     rbt_error why;
 
     if (!read_error(words, &why) || rank >= s->size)
         return;
     pthread_mutex_lock(&s->lock);
-    if (s->apart_ns == 0 && s->seats[rank].state != RBT_SEAT_LOST) {
+    if (s->apart_ns == 0 && s->seats[rank].state != RBT_SEAT_LOST && s->seats[rank].life == life) {
         s->apart_ns = rbt_now_ns();
         s->apart_rank = rank;
+        s->apart_life = life;
         rbt_fail(&s->apart_why, RBT_E_LOST, "%s lost its connection to rank %u on host %s: %s", peer->name, rank,
                  s->seats[rank].host, why.text);
     }
@@ -262,7 +264,8 @@ static void check_apart(rbt_session *s)
     rbt_error why = {0};
 
     pthread_mutex_lock(&s->lock);
-    if (s->apart_ns != 0 && s->seats[s->apart_rank].state == RBT_SEAT_LOST)
+    if (s->apart_ns != 0 &&
+        (s->seats[s->apart_rank].state == RBT_SEAT_LOST || s->seats[s->apart_rank].life != s->apart_life))
         s->apart_ns = 0;
     if (s->apart_ns != 0 && rbt_now_ns() > s->apart_ns + APART_MS * 1000000u)
         why = s->apart_why;
@@ -428,6 +431,7 @@ void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why)
         rbt_pack words = {0};
 
         rbt_pack_u32(&words, rank);
+        rbt_pack_u64(&words, peer->life); /* it may be back by the time the lead hears of it */
         rbt_pack_u32(&words, (uint32_t)why->code);
         rbt_pack_text(&words, why->text);
         rbt_session_say_to(s->lead, RBT_SAY_APART, &words, NULL, 0);
