@@ -149,7 +149,8 @@ static void on_ended(void *context, size_t child, const rbt_child_end *end)
     pthread_mutex_unlock(&l->lock);
     if (is_over)
         return;
-    fprintf(stderr, "rubato launch: %s\n", end->sentence);
+    if (end->killed) /* else it has said itself what was wrong, here or to the lead */
+        fprintf(stderr, "rubato launch: %s\n", end->sentence);
     if (l->restart && rank <= l->workers && l->restarts[rank]++ < RESTARTS && start_child(l, rank, &error) != RBT_OK)
         fprintf(stderr, "rubato launch: %s\n", error.text);
 }

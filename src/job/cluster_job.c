@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/data.h"
+#include "job/inherit.h"
 #include "job/run.h"
+#include "job/sharing.h"
 #include "runtime/cluster/roster.h"
 
 void rbt_job_set_gathering(rbt_job *job, const rbt_gathering *gathering)
@@ -124,20 +127,118 @@ rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *err
     return err;
 }
 
-static double losses_here(void *context, const float *w)
+/* ------------------------------------------------------------------------------------------------------ loading */
+
+/* Of all rows, which one process has read, only those of its own workers are kept: as if they had been shared. */
+static rbt_err keep_own(rbt_loaded *loaded, const rbt_seat *seat, rbt_error *error)
 {
-    return rbt_training_losses(context, w);
+    rbt_shards *shards = &loaded->shards;
+    rbt_data own = {0};
+    uint32_t *rows;
+    size_t n = 0;
+    rbt_err err;
+
+    for (uint32_t i = 0; i < seat->workers; i++)
+        n += shards->shard[seat->first_worker + i].n;
+    rows = rbt_alloc(n, sizeof *rows);
+    n = 0;
+    for (uint32_t i = 0; i < seat->workers; i++) {
+        rbt_shard *shard = &shards->shard[seat->first_worker + i];
+
+        memcpy(rows + n, shard->rows, shard->n * sizeof *rows);
+        for (size_t k = 0; k < shard->n; k++)
+            shard->rows[k] = (uint32_t)(n + k);
+        n += shard->n;
+    }
+    err = rbt_data_select(&loaded->data, rows, n, &own, error);
+    rbt_free(rows);
+    if (err != RBT_OK)
+        return err;
+    rbt_data_deinit(&loaded->data);
+    loaded->data = own;
+    for (uint32_t m = 0; m < shards->workers; m++)
+        if (m < seat->first_worker || m >= seat->first_worker + seat->workers)
+            shards->shard[m].rows = NULL;
+    return RBT_OK;
+}
+
+/* A process that takes a lost one's seat: the others are at work, so it reads everything by itself. */
+static rbt_err load_alone(rbt_model_run *r, rbt_error *error)
+{
+    uint32_t first = 0, count = r->job->options.workers;
+    rbt_crew alone = rbt_crew_alone();
+    rbt_log log = rbt_job_log(r->job);
+    rbt_err err = rbt_loaded_share(&r->loaded, &r->job->options, &alone, &first, &count, &log, error);
+
+    return err == RBT_OK ? keep_own(&r->loaded, rbt_session_seat(r->session, rbt_session_rank(r->session)), error) : err;
+}
+
+rbt_err rbt_cluster_job_load(rbt_model_run *r, rbt_error *error)
+{
+    uint32_t size = rbt_session_size(r->session);
+    uint32_t *first = rbt_alloc(size, sizeof *first), *count = rbt_alloc(size, sizeof *count);
+    rbt_crew crew = rbt_session_crew(r->session);
+    rbt_log log = rbt_job_log(r->job);
+    rbt_err err;
+
+    for (uint32_t rank = 0; rank < size; rank++) {
+        first[rank] = rbt_session_seat(r->session, rank)->first_worker;
+        count[rank] = rbt_session_seat(r->session, rank)->workers;
+    }
+    err = rbt_session_seat(r->session, crew.rank)->incarnation > 0
+              ? load_alone(r, error)
+              : rbt_loaded_share(&r->loaded, &r->job->options, &crew, first, count, &log, error);
+    rbt_free(first);
+    rbt_free(count);
+    return err;
+}
+
+/* ----------------------------------------------------------------------------------------------------- training */
+
+static double losses_here(void *context, const float *w, uint64_t *rows)
+{
+    const rbt_training *training = rbt_training_latest(&((const rbt_model_run *)context)->training);
+
+    *rows = training->data->rows;
+    return *rows > 0 ? rbt_training_losses(training, w) : 0;
+}
+
+static rbt_err inherit_here(void *context, uint32_t lost, uint32_t part, uint32_t parts, rbt_error *error)
+{
+    rbt_model_run *r = context;
+
+    return rbt_inherit(r, rbt_session_seat(r->session, rbt_session_rank(r->session)), lost, part, parts, error);
+}
+
+typedef struct weighing {
+    rbt_cluster *cluster;
+    const rbt_training *training;
+} weighing;
+
+/* The sum over all rows; when processes were lost, what is left stands for all. */
+static rbt_err losses_of_all(void *context, const float *w, double *sum, rbt_error *error)
+{
+    const weighing *all = context;
+    uint64_t rows = 0;
+    rbt_err err = rbt_cluster_losses(all->cluster, w, sum, &rows, error);
+
+    if (err == RBT_OK && rows > 0 && rows != all->training->total_rows)
+        *sum *= (double)all->training->total_rows / (double)rows;
+    return err;
 }
 
 rbt_err rbt_cluster_job_train(rbt_model_run *r, rbt_error *error)
 {
-    rbt_cluster *cluster;
+    rbt_cluster_work work = {.losses = losses_here, .inherit = inherit_here, .context = r, .n = r->training.n};
+    weighing all = {.training = &r->training};
     rbt_err err;
 
-    cluster = rbt_cluster_create(&r->setup.run, r->session, r->job->options.on_worker_loss, losses_here, &r->training,
-                                 r->training.n);
-    err = rbt_cluster_run(cluster, error);
-    rbt_cluster_destroy(cluster);
+    all.cluster = rbt_cluster_create(&r->setup.run, r->session, r->job->options.on_worker_loss, &work);
+    r->evaluation.losses = losses_of_all;
+    r->evaluation.losses_context = &all;
+    err = rbt_cluster_run(all.cluster, error);
+    rbt_cluster_destroy(all.cluster);
+    rbt_inherit_deinit(&r->training);
     return err;
 }
 
@@ -146,7 +247,6 @@ rbt_err rbt_cluster_job_train(rbt_model_run *r, rbt_error *error)
 static rbt_err take_part(rbt_model_run *r, const rbt_bytes *description, rbt_error *error)
 {
     rbt_job *job = r->job;
-    rbt_log log = rbt_job_log(job);
     rbt_err err = read_description(description, &job->options, error);
 
     if (err == RBT_OK)
@@ -154,7 +254,7 @@ static rbt_err take_part(rbt_model_run *r, const rbt_bytes *description, rbt_err
     if (err == RBT_OK)
         err = rbt_session_meet(r->session, error);
     if (err == RBT_OK)
-        err = rbt_loaded_read(&r->loaded, &job->options, &log, error);
+        err = rbt_cluster_job_load(r, error);
     if (err == RBT_OK)
         err = rbt_model_run_set_up(r, error);
     return err == RBT_OK ? rbt_cluster_job_train(r, error) : err;

@@ -39,7 +39,10 @@ rbt_err rbt_cluster_job_fits(const rbt_options *options, const rbt_gathering *ga
 /* The lead: listens, starts the others, waits for them, tells them the job. */
 rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *error);
 
-/* The lead: runs what has been set up. */
+/* All processes together: each ends with the rows of its own workers, and with the same options. */
+rbt_err rbt_cluster_job_load(struct rbt_model_run *run, rbt_error *error);
+
+/* Runs what has been set up. */
 rbt_err rbt_cluster_job_train(struct rbt_model_run *run, rbt_error *error);
 
 /* Takes part in a job as one of its processes, from joining to the end. `rank`: the one wanted, or RBT_RANK_NONE.

@@ -310,8 +310,15 @@ rbt_err rbt_training_work(rbt_worker *worker, void *argument, rbt_error *error)
     rbt_err err = rbt_scratch_init(&scratch, training, error);
 
     if (err == RBT_OK) {
-        while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !rbt_worker_should_stop(worker))
+        while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !rbt_worker_should_stop(worker)) {
             err = work_clock(worker, training, &scratch, probe, error);
+            if (err == RBT_OK && rbt_training_latest(training) != training) {
+                training = rbt_training_latest(training);
+                clocks = rbt_training_clocks(training, rbt_worker_id(worker));
+                rbt_scratch_deinit(&scratch);
+                err = rbt_scratch_init(&scratch, training, error);
+            }
+        }
         rbt_scratch_deinit(&scratch);
     }
     rbt_free(probe);

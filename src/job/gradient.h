@@ -11,6 +11,8 @@
 #ifndef RBT_JOB_GRADIENT_H
 #define RBT_JOB_GRADIENT_H
 
+#include <stdatomic.h>
+
 #include "data/shard.h"
 #include "job/options.h"
 #include "runtime/runtime.h"
@@ -30,7 +32,17 @@ typedef struct rbt_training {
     size_t n;          /* parameters */
     bool takes_gradients;
     rbt_problem problem; /* the same, as solvers see it */
+
+    _Atomic(struct rbt_training *) next; /* the same with more rows, once some were taken over; workers go on with it */
 } rbt_training;
+
+/* The one to go on with. */
+static inline const rbt_training *rbt_training_latest(const rbt_training *training)
+{
+    for (const rbt_training *t = training; t != NULL; t = atomic_load(&((rbt_training *)t)->next))
+        training = t;
+    return training;
+}
 
 /* A worker's scratch memory. */
 typedef struct rbt_scratch {

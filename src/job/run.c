@@ -99,7 +99,7 @@ static void set_programs(rbt_model_run *r)
 rbt_err rbt_model_run_set_up(rbt_model_run *r, rbt_error *error)
 {
     rbt_options *options = &r->job->options;
-    rbt_err err = rbt_loaded_prepare(&r->loaded, options, error);
+    rbt_err err = r->session == NULL ? rbt_loaded_prepare(&r->loaded, options, error) : RBT_OK; /* done together */
 
     if (err == RBT_OK)
         make_training(r);
@@ -415,7 +415,8 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
         started = rbt_now_seconds(); /* waiting is not loading */
     }
     if (err == RBT_OK)
-        err = rbt_loaded_read(&r.loaded, &job->options, &log, error);
+        err = r.session != NULL ? rbt_cluster_job_load(&r, error)
+                                : rbt_loaded_read(&r.loaded, &job->options, &log, error);
     if (err == RBT_OK && job->options.folds > 0) {
         double before = rbt_now_seconds();
 

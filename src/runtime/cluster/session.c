@@ -249,10 +249,12 @@ static void take_apart(rbt_session *s, const rbt_peer *peer, rbt_unpack *words)
     if (!read_error(words, &why) || rank >= s->size)
         return;
     pthread_mutex_lock(&s->lock);
-    if (s->apart_ns == 0 && s->seats[rank].state != RBT_SEAT_LOST && s->seats[rank].life == life) {
-        s->apart_ns = rbt_now_ns();
-        s->apart_rank = rank;
+    /* Of the two, the one that cut the other off knows why. */
+    if (s->seats[rank].state != RBT_SEAT_LOST && s->seats[rank].life == life &&
+        (s->apart_ns == 0 || why.code == RBT_E_PROTOCOL)) {
         s->apart_life = life;
+        s->apart_ns = s->apart_ns == 0 ? rbt_now_ns() : s->apart_ns;
+        s->apart_rank = rank;
         rbt_fail(&s->apart_why, RBT_E_LOST, "%s lost its connection to rank %u on host %s: %s", peer->name, rank,
                  s->seats[rank].host, why.text);
     }
@@ -431,7 +433,7 @@ void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why)
         rbt_pack words = {0};
 
         rbt_pack_u32(&words, rank);
-        rbt_pack_u64(&words, peer->life); /* it may be back by the time the lead hears of it */
+        rbt_pack_u64(&words, peer->life);
         rbt_pack_u32(&words, (uint32_t)why->code);
         rbt_pack_text(&words, why->text);
         rbt_session_say_to(s->lead, RBT_SAY_APART, &words, NULL, 0);

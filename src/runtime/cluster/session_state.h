@@ -45,7 +45,7 @@ struct rbt_session {
     bool over;
     rbt_error end;
     uint32_t apart_rank; /* the lead: somebody cannot reach this rank any more ... */
-    uint64_t apart_life; /* ... in this life of it ... */
+    uint64_t apart_life; /* ... in this life of its ... */
     uint64_t apart_ns;   /* ... since then; 0: no */
     rbt_error apart_why;
 };
