@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "job/cluster_job.h"
 #include "job/options.h"
 #include "report/jsonlines.h"
 #include "report/recorder.h"
@@ -36,6 +37,8 @@ int cli_info(const cli_command *command, int argc, char **argv);
 int cli_swarm(const cli_command *command, int argc, char **argv);
 int cli_key(const cli_command *command, int argc, char **argv);
 int cli_bench(const cli_command *command, int argc, char **argv);
+int cli_launch(const cli_command *command, int argc, char **argv);
+int cli_node(const cli_command *command, int argc, char **argv);
 
 /* Prints the error and returns its exit code. */
 int cli_fail(const cli_command *command, const rbt_error *error);
@@ -124,6 +127,12 @@ rbt_err cli_job_create(const rbt_options *options, rbt_job **job, rbt_error *err
 
 /* Runs the job; Ctrl-C (SIGINT, SIGTERM) ends it after the current clock, a second one ends the process with 130. */
 rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error);
+
+/* The command line of train, without running it; *helped: --help was asked for and has been answered. And running it;
+ * gathering: how a job on a cluster comes by its processes, NULL on one machine. */
+rbt_err cli_train_options(const cli_command *command, int argc, char **argv, rbt_options *options, bool *helped,
+                          rbt_error *error);
+int cli_train_run(const cli_command *command, const rbt_options *options, const rbt_gathering *gathering);
 
 /* Where people's text goes: NULL with --quiet, the standard error when the standard output carries JSON or a model. */
 FILE *cli_text_stream(const rbt_options *options);

@@ -28,6 +28,9 @@ static const cli_command COMMANDS[] = {
      "Runs random jobs with faults in the simulator and checks every guarantee.", cli_swarm},
     {"key", "new|show FILE", "Makes the key that the processes of a job share, or tells which one a file holds.",
      cli_key},
+    {"launch", "(--local N | --hosts a,b:4) [--servers P] [--key FILE] -- train MODEL --data PATH [options]",
+     "Starts a job of several processes, on this host or on many.", cli_launch},
+    {"node", "--join ADDRESS --key FILE", "Takes part in a job as one of its processes.", cli_node},
     {"bench", "kernels|local|sim", "Measures this machine.", cli_bench},
 };
 
@@ -60,8 +63,8 @@ static int help(void)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-9s %s\n", COMMANDS[i].name, COMMANDS[i].about);
     printf("\nrubato COMMAND --help lists a command's options; rubato --version tells the version.\n"
-           "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 target not reached, 5 broken guarantee, 6 no progress, 130 "
-           "interrupted.\n");
+           "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 target not reached, 4 processes missing, 5 broken guarantee,\n"
+           "6 no progress, 7 a process was lost, 130 interrupted.\n");
     return 0;
 }
 

@@ -56,7 +56,7 @@ static void finish(const rbt_options *options, const rbt_job *job, const rbt_rec
     }
 }
 
-static int train(const cli_command *command, const rbt_options *options)
+int cli_train_run(const cli_command *command, const rbt_options *options, const rbt_gathering *gathering)
 {
     rbt_error error = {RBT_OK, ""}, late = {RBT_OK, ""};
     rbt_job *job = NULL;
@@ -81,6 +81,8 @@ static int train(const cli_command *command, const rbt_options *options)
     }
     if (cli_job_create(options, &job, &error) != RBT_OK)
         goto close_lines;
+    if (gathering != NULL)
+        rbt_job_set_gathering(job, gathering);
     (void)cli_job_run(job, &listener, &error);
     if (rbt_job_result(job) != NULL &&
         (error.code == RBT_OK || error.code == RBT_E_TARGET || error.code == RBT_E_INTERRUPTED))
@@ -94,28 +96,37 @@ deinit_recorder:
     return error.code == RBT_OK ? 0 : cli_fail(command, &error);
 }
 
+rbt_err cli_train_options(const cli_command *command, int argc, char **argv, rbt_options *options, bool *helped,
+                          rbt_error *error)
+{
+    const char *config = NULL, *word = NULL;
+    const cli_option own[] = {
+        {"config", "FILE", "A job file with options; the command line has the last word.", &config}};
+    cli_arguments arguments = {own, 1, options, &word, 1, 0, false};
+    rbt_err err = cli_parse(&arguments, argc, argv, error);
+
+    *helped = err == RBT_OK && arguments.help;
+    if (*helped)
+        cli_help(command, &arguments);
+    if (err == RBT_OK && word != NULL)
+        err = rbt_options_set(options, "model", word, error);
+    return err;
+}
+
 int cli_train(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
     rbt_options options;
-    const char *config = NULL, *word = NULL;
-    const cli_option own[] = {
-        {"config", "FILE", "A job file with options; the command line has the last word.", &config}};
-    cli_arguments arguments = {own, 1, &options, &word, 1, 0, false};
+    bool helped;
     int code = 0;
 
     rbt_options_init(&options);
-    rbt_err err = cli_parse(&arguments, argc, argv, &error);
-    if (err == RBT_OK && arguments.help) {
-        cli_help(command, &arguments);
-        goto deinit;
+    rbt_err err = cli_train_options(command, argc, argv, &options, &helped, &error);
+    if (!helped) {
+        if (err == RBT_OK)
+            err = cli_job_check(&options, &error);
+        code = err == RBT_OK ? cli_train_run(command, &options, NULL) : cli_fail(command, &error);
     }
-    if (err == RBT_OK && word != NULL)
-        err = rbt_options_set(&options, "model", word, &error);
-    if (err == RBT_OK)
-        err = cli_job_check(&options, &error);
-    code = err == RBT_OK ? train(command, &options) : cli_fail(command, &error);
-deinit:
     rbt_options_deinit(&options);
     return code;
 }

@@ -166,6 +166,13 @@ bool rbt_cache_recognise(const void *bytes, size_t n)
     return n >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
 }
 
+uint64_t rbt_cache_rows(const void *bytes, size_t n)
+{
+    const unsigned char *at = bytes;
+    bool known = n >= RBT_CACHE_HEADER_BYTES && rbt_cache_recognise(at, n) && get_u64(at + 8) == RBT_CACHE_VERSION;
+    return known ? get_u64(at + 16) : 0;
+}
+
 static rbt_err refuse(const char *name, const char *what, rbt_error *error)
 {
     return rbt_fail(error, RBT_E_DATA, "%s: the cache is damaged: %s; make it again with rubato convert", name, what);

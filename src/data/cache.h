@@ -18,6 +18,9 @@
 /* Do the bytes begin like a cache? */
 bool rbt_cache_recognise(const void *bytes, size_t n);
 
+/* How many rows the cache that begins with these bytes says it has; 0 when it does not, or in another version. */
+uint64_t rbt_cache_rows(const void *bytes, size_t n);
+
 /* The names of labels in a cache: one after the other, each ended by a zero. */
 typedef struct rbt_cache_names {
     const char *at;

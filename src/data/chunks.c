@@ -251,8 +251,15 @@ static void close_up(rbt_chunks *all)
 
 /* ------------------------------------------------------------------------------------------------------ verdict */
 
+/* What this process's rows came to; shared as it is. */
+typedef struct verdict {
+    uint64_t rows;
+    rbt_read_report report;
+    rbt_seen seen;
+} verdict;
+
 /* How many rows are bad, and the message of the first: its chunk is parsed once more, up to there. */
-static rbt_err judge(rbt_chunks *all, rbt_read_report *report, rbt_error *error)
+static rbt_err judge(rbt_chunks *all, verdict *v, rbt_error *error)
 {
     const chunk *first = NULL;
     for (size_t i = 0; i < all->list.count; i++) {
@@ -262,34 +269,101 @@ static rbt_err judge(rbt_chunks *all, rbt_read_report *report, rbt_error *error)
                             all->source.name);
         if (c->bad > 0 && first == NULL)
             first = c;
-        report->skipped += c->bad;
-        report->unlabelled += c->seen.unlabelled;
+        v->rows += c->rows;
+        v->report.skipped += c->bad;
+        v->report.unlabelled += c->seen.unlabelled;
+        v->seen.largest = c->seen.largest > v->seen.largest ? c->seen.largest : v->seen.largest;
+        v->seen.zero_based |= c->seen.zero_based;
+        v->seen.weighted |= c->seen.weighted;
+        v->seen.unlabelled += c->seen.unlabelled;
     }
     if (first == NULL)
         return RBT_OK;
     chunk again = *first;
-    parse_chunk(&again, all, 0, &report->first);
-    if (report->skipped <= all->skip_bad) {
+    parse_chunk(&again, all, 0, &v->report.first);
+    if (v->report.skipped <= all->skip_bad)
         parse_chunk(&again, all, all->skip_bad, NULL); /* the bad row stands where the next good one belongs */
-        return RBT_OK;
-    }
-    if (all->skip_bad == 0)
-        return rbt_fail(error, again.err, "%s", report->first.text);
-    return rbt_fail(error, again.err,
-                    "%s. This is the first of more than %llu bad rows; mend them, or allow more with --skip-bad",
-                    report->first.text, (unsigned long long)all->skip_bad);
+    return RBT_OK;
 }
 
-static void sum_up(const rbt_chunks *all, rbt_seen *seen)
+/* The verdicts of all processes made one. */
+static rbt_err combine(rbt_crew *crew, rbt_err err, verdict *v, rbt_error *error)
 {
-    *seen = (rbt_seen){0};
-    for (size_t i = 0; i < all->list.count; i++) {
-        const rbt_seen *s = &all->list.at[i].seen;
-        seen->largest = s->largest > seen->largest ? s->largest : seen->largest;
-        seen->zero_based |= s->zero_based;
-        seen->weighted |= s->weighted;
-        seen->unlabelled += s->unlabelled;
+    verdict *all = rbt_alloc(crew->size, sizeof *all), sum = {0};
+    err = rbt_crew_share(crew, err, v, sizeof *v, all, error);
+    for (uint32_t r = 0; err == RBT_OK && r < crew->size; r++) {
+        if (sum.report.skipped == 0)
+            sum.report.first = all[r].report.first;
+        sum.rows += all[r].rows;
+        sum.report.skipped += all[r].report.skipped;
+        sum.report.unlabelled += all[r].report.unlabelled;
+        sum.seen.largest = all[r].seen.largest > sum.seen.largest ? all[r].seen.largest : sum.seen.largest;
+        sum.seen.zero_based |= all[r].seen.zero_based;
+        sum.seen.weighted |= all[r].seen.weighted;
+        sum.seen.unlabelled += all[r].seen.unlabelled;
     }
+    if (err == RBT_OK)
+        *v = sum;
+    rbt_free(all);
+    return err;
+}
+
+/* Are they too many, or is nothing left? */
+static rbt_err refuse_bad(const rbt_chunks *all, const verdict *v, rbt_error *error)
+{
+    const rbt_error *first = &v->report.first;
+    const char *name = all->source.name;
+    if (v->report.skipped > all->skip_bad && all->skip_bad == 0)
+        return rbt_fail(error, first->code, "%s", first->text);
+    if (v->report.skipped > all->skip_bad)
+        return rbt_fail(error, first->code,
+                        "%s. This is the first of more than %llu bad rows; mend them, or allow more with --skip-bad",
+                        first->text, (unsigned long long)all->skip_bad);
+    if (v->rows == 0 && v->report.skipped > 0 && !all->piece)
+        return rbt_fail(error, RBT_E_DATA, "%s: has no good rows; the first: %s", name, first->text);
+    if (v->rows == 0 && !all->piece)
+        return rbt_fail(error, RBT_E_DATA, "%s: has no rows; expected one or more lines of the form: %s", name,
+                        all->format.row);
+    return RBT_OK;
+}
+
+/* How many lines a portion has of its first and of its last file: the only ones that others have, too. */
+typedef struct line_count {
+    uint64_t file[2];
+    uint64_t lines[2];
+} line_count;
+
+/* The number of the portion's first line is known when those before it have counted theirs. */
+static rbt_err number_lines(rbt_chunks *all, const rbt_portion *p, rbt_error *error)
+{
+    size_t last = all->source.count - 1;
+    line_count mine = {.file = {UINT64_MAX, UINT64_MAX}}, *counts = rbt_alloc(p->crew->size, sizeof *counts);
+    if (all->source.count > 0) {
+        mine.file[0] = p->first;
+        mine.file[1] = p->first + last;
+    }
+    for (size_t i = 0; i < all->list.count; i++) {
+        const chunk *c = &all->list.at[i];
+        mine.lines[0] += c->text == &all->source.texts[0] ? c->lines : 0;
+        mine.lines[1] += c->text == &all->source.texts[last] ? c->lines : 0;
+    }
+    rbt_err err = rbt_crew_share(p->crew, RBT_OK, &mine, sizeof mine, counts, error);
+    if (err == RBT_OK && p->middle && all->list.count > 0) {
+        all->list.at[0].line = 1;
+        for (uint32_t r = 0; r < p->crew->rank; r++)
+            all->list.at[0].line += counts[r].file[0] == p->first   ? counts[r].lines[0]
+                                    : counts[r].file[1] == p->first ? counts[r].lines[1]
+                                                                    : 0;
+    }
+    rbt_free(counts);
+    return err;
+}
+
+static void count_rows(const rbt_chunks *all, size_t *rows)
+{
+    memset(rows, 0, all->source.count * sizeof *rows);
+    for (size_t i = 0; i < all->list.count; i++)
+        rows[all->list.at[i].text - all->source.texts] += all->list.at[i].rows;
 }
 
 rbt_cut rbt_cut_default(void)
@@ -303,7 +377,8 @@ static rbt_chunks *create(const rbt_source *source, const rbt_row_format *format
     all->source = *source;
     all->format = *format;
     for (size_t i = 0; i < source->count; i++)
-        cut_text(all, &source->texts[i], line, source->cut.chunk_bytes);
+        cut_text(all, &source->texts[i], i == 0 && source->portion != NULL && source->portion->middle ? SIZE_MAX : line,
+                 source->cut.chunk_bytes);
     return all;
 }
 
@@ -340,30 +415,37 @@ static rbt_err allocate(rbt_chunks *all, size_t rows, size_t features, rbt_error
 
 rbt_err rbt_chunks_parse(rbt_chunks *all, const rbt_reading *reading, rbt_data *data, rbt_seen *seen, rbt_error *error)
 {
-    rbt_read_report report = {.skipped = 0};
+    const rbt_portion *portion = all->source.portion;
+    verdict v = {.rows = 0};
     size_t rows, features;
+    rbt_err err = RBT_OK;
     all->refused = SIZE_MAX;
     all->skip_bad = reading->skip_bad;
     rbt_parallel_for(all->list.count, all->source.cut.threads, count_item, all);
-    place(all, &rows, &features);
-    rbt_err err = allocate(all, rows, features, error);
+    if (portion != NULL)
+        err = number_lines(all, portion, error);
     if (err != RBT_OK)
         return err;
-    rbt_parallel_for(all->list.count, all->source.cut.threads, parse_item, all);
-    err = judge(all, &report, error);
+    place(all, &rows, &features);
+    err = allocate(all, rows, features, error);
+    if (err == RBT_OK) {
+        rbt_parallel_for(all->list.count, all->source.cut.threads, parse_item, all);
+        err = judge(all, &v, error);
+    }
+    if (portion != NULL)
+        err = combine(portion->crew, err, &v, error);
+    if (err == RBT_OK)
+        err = refuse_bad(all, &v, error);
     if (err != RBT_OK)
         return err;
     close_up(all);
-    if (all->data.rows == 0 && report.skipped > 0 && !all->piece)
-        return rbt_fail(error, RBT_E_DATA, "%s: has no good rows; the first: %s", all->source.name, report.first.text);
-    if (all->data.rows == 0 && !all->piece)
-        return rbt_fail(error, RBT_E_DATA, "%s: has no rows; expected one or more lines of the form: %s",
-                        all->source.name, all->format.row);
-    sum_up(all, seen);
+    if (portion != NULL && portion->rows != NULL)
+        count_rows(all, portion->rows);
+    *seen = v.seen;
     *data = all->data;
     all->data = (rbt_data){0};
     if (reading->report != NULL)
-        *reading->report = report;
+        *reading->report = v.report;
     return RBT_OK;
 }
 

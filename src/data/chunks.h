@@ -7,12 +7,14 @@
  * text never stands in memory beside the data.
  *
  * Called by libsvm.c, vw.c and csv.c; the tests choose their own cuts. Always holds: the result, or the refusal with its
- * file:line, is the same whatever the cut and the number of threads; a bad row that is left out leaves no trace.
- * Proved by tests/unit/test_libsvm_parallel.c, test_vw.c, test_csv.c and test_reading.c.
+ * file:line, is the same whatever the cut, the number of threads and the number of processes that have portions of it; a
+ * bad row that is left out leaves no trace. Proved by tests/unit/test_libsvm_parallel.c, test_vw.c, test_csv.c,
+ * test_reading.c and test_part_parallel.c.
  */
 #ifndef RBT_DATA_CHUNKS_H
 #define RBT_DATA_CHUNKS_H
 
+#include "base/crew.h"
 #include "rubato.h"
 
 #define RBT_TOKEN_ROOM 32 /* how much of an offending text a message shows */
@@ -34,12 +36,24 @@ typedef struct rbt_cut {
 /* What suits this machine. */
 rbt_cut rbt_cut_default(void);
 
+/* The texts are only a portion of what is read: the processes of a crew have one each, in the order of their ranks, and
+ * all read at the same time. What is decided over all rows is then decided over all portions, and a refusal is the one
+ * of reading everything at once. A portion may have no texts. */
+typedef struct rbt_portion {
+    rbt_crew *crew;
+    size_t first;  /* the number, among all files, of the first text's; the others follow it */
+    bool middle;   /* the first text begins in the middle of its file, where a row begins */
+    size_t beyond; /* behind the last text lie so many more bytes of its file, which others read */
+    size_t *rows;  /* set: how many rows each text has; NULL: not wanted */
+} rbt_portion;
+
 /* The texts that make one data set. `name` names the whole in messages that are about no single text. */
 typedef struct rbt_source {
     const rbt_text *texts;
     size_t count;
     const char *name;
     rbt_cut cut;
+    const rbt_portion *portion; /* NULL: the texts are all there is */
 } rbt_source;
 
 /* What the rows of a chunk, and in the end of all, showed. */

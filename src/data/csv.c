@@ -183,7 +183,7 @@ static rbt_err parse(const rbt_source *source, const rbt_reading *reading, rbt_c
                                    .parse = parse_row};
     rbt_seen seen;
     rbt_chunks *chunks = rbt_chunks_create(source, &format);
-    rbt_err err = rbt_csv_layout_survey(l, chunks, reading, source->name, error);
+    rbt_err err = rbt_csv_layout_survey(l, chunks, reading, source, error);
     if (err == RBT_OK)
         err = rbt_chunks_parse(chunks, reading, data, &seen, error);
     rbt_chunks_destroy(chunks);

@@ -12,13 +12,17 @@
 #include "base/mem.h"
 #include "data/csv.h"
 #include "data/data.h"
+#include "data/names.h"
 
 /* ----------------------------------------------------------------------------------------------- the first rows */
 
-/* The text behind a byte order mark. */
-static rbt_cells cells_of(const rbt_text *text, char delimiter)
+/* The i-th text behind a byte order mark, and up to its file's end. */
+static rbt_cells cells_of(const rbt_source *source, size_t i, char delimiter)
 {
+    const rbt_text *text = &source->texts[i];
     rbt_cells c = {.at = text->bytes, .end = text->bytes + text->n, .delimiter = delimiter};
+    if (source->portion != NULL && i + 1 == source->count)
+        c.end += source->portion->beyond;
     if (text->n >= 3 && memcmp(text->bytes, "\xef\xbb\xbf", 3) == 0)
         c.at += 3;
     return c;
@@ -154,61 +158,156 @@ static rbt_err no_memory(const char *name, rbt_error *error)
     return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for what its columns are; use a larger machine", name);
 }
 
-static rbt_err read_names(rbt_csv_layout *l, rbt_cells row, const char *name, rbt_error *error)
+/* The first row with cells: where it is, and whether it names the columns. */
+typedef struct first_row {
+    char delimiter;
+    bool header;
+    uint64_t count;  /* of its cells; 0: there is no such row */
+    uint64_t bytes;  /* of the header, without its line end */
+    const char *row; /* the header */
+    const char *name;
+} first_row;
+
+static rbt_err find_first(const rbt_source *source, size_t i, first_row *first, rbt_error *error)
+{
+    const char *name = source->texts[i].name;
+    rbt_cells row = cells_of(source, i, ',');
+    if ((i == 0 && source->portion != NULL && source->portion->middle) || !find_row(&row))
+        return RBT_OK;
+    row.delimiter = find_delimiter(row.at, row.end);
+    rbt_cells counted = row;
+    size_t count = count_cells(&counted);
+    if (count == 0)
+        return rbt_fail(error, RBT_E_DATA, "%s: the first row has %s; check the quotes", name, counted.wrong);
+    const char *end = counted.at;
+    if (end > row.at && end[-1] == '\n')
+        end--;
+    if (end > row.at && end[-1] == '\r')
+        end--;
+    *first = (first_row){.delimiter = row.delimiter,
+                         .header = is_header(row),
+                         .count = count,
+                         .bytes = (uint64_t)(end - row.at),
+                         .row = row.at,
+                         .name = name};
+    return RBT_OK;
+}
+
+/* The columns' names out of the header. */
+static rbt_err read_names(rbt_csv_layout *l, const first_row *first, const char *name, rbt_error *error)
 {
     rbt_cell cell;
-    l->header = row.at;
+    l->header = rbt_try_alloc_raw(first->bytes + 1, 1);
+    if (l->header == NULL)
+        return no_memory(name, error);
+    memcpy(l->header, first->row, first->bytes);
+    l->header_bytes = first->bytes;
+    rbt_cells row = {.at = l->header, .end = l->header + first->bytes, .delimiter = l->delimiter};
     for (size_t i = 0; i < l->count && rbt_cells_next(&row, &cell); i++) {
         l->column[i].name = rbt_cell_text(&cell);
         if (l->column[i].name == NULL)
             return no_memory(name, error);
     }
-    const char *end = row.at;
-    if (end > l->header && end[-1] == '\n')
-        end--;
-    if (end > l->header && end[-1] == '\r')
-        end--;
-    l->header_bytes = (size_t)(end - l->header);
+    return RBT_OK;
+}
+
+/* What the processes tell each other of their first rows: this, then the header, then the file's name. */
+typedef struct first_told {
+    uint64_t count;
+    uint64_t bytes;
+    uint64_t name_bytes;
+    char delimiter;
+    bool header;
+} first_told;
+
+/* Whoever has the first text with rows tells the others. *all is to be freed when nothing of `first` is needed any more. */
+static rbt_err agree_on_first(rbt_crew *crew, rbt_err err, first_row *first, rbt_bytes *all, rbt_error *error)
+{
+    first_told told = {first->count, first->header ? first->bytes : 0, first->count > 0 ? strlen(first->name) + 1 : 0,
+                       first->delimiter, first->header};
+    rbt_bytes mine = {.n = sizeof told + told.bytes + told.name_bytes};
+    mine.at = rbt_try_alloc_raw(mine.n, 1);
+    if (mine.at == NULL && err == RBT_OK)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for a row of %zu bytes", mine.n);
+    if (mine.at != NULL) {
+        memcpy(mine.at, &told, sizeof told);
+        if (told.bytes > 0)
+            memcpy(mine.at + sizeof told, first->row, told.bytes);
+        if (told.name_bytes > 0)
+            memcpy(mine.at + sizeof told + told.bytes, first->name, told.name_bytes);
+    }
+    err = rbt_crew_collect(crew, err, mine, all, error);
+    rbt_free(mine.at);
+    for (uint32_t r = 0; err == RBT_OK && r < crew->size; r++) {
+        if (all[r].n >= sizeof told)
+            memcpy(&told, all[r].at, sizeof told);
+        if (all[r].n < sizeof told || told.bytes > all[r].n || told.name_bytes > all[r].n ||
+            all[r].n != sizeof told + told.bytes + told.name_bytes ||
+            (told.count > 0 && (told.name_bytes == 0 || all[r].at[all[r].n - 1] != 0))) {
+            rbt_crew_free(crew, all);
+            return rbt_fail(error, RBT_E_PROTOCOL, "process %u tells nonsense about its first row", r);
+        }
+        if (told.count == 0)
+            continue;
+        *first = (first_row){.delimiter = told.delimiter,
+                             .header = told.header,
+                             .count = told.count,
+                             .bytes = told.bytes,
+                             .row = (const char *)all[r].at + sizeof told,
+                             .name = (const char *)all[r].at + sizeof told + told.bytes};
+        break;
+    }
+    return err;
+}
+
+/* The other texts must have the same header, or none. */
+static rbt_err compare_headers(const rbt_csv_layout *l, const rbt_source *source, const char *first, rbt_error *error)
+{
+    for (size_t i = 0; l->header != NULL && i < source->count; i++) {
+        rbt_cells row = cells_of(source, i, l->delimiter);
+        if ((i == 0 && source->portion != NULL && source->portion->middle) || !find_row(&row))
+            continue;
+        if (rbt_csv_layout_header_end(l, row.at, row.end) == NULL && is_header(row))
+            return rbt_fail(error, RBT_E_DATA,
+                            "%s: its columns are named otherwise than those of %s; give files with the same columns",
+                            source->texts[i].name, first);
+    }
     return RBT_OK;
 }
 
 /* The columns of the first text that has rows; the others must agree with it. */
 static rbt_err read_header(rbt_csv_layout *l, const rbt_source *source, rbt_error *error)
 {
-    for (size_t i = 0; i < source->count; i++) {
-        rbt_cells row = cells_of(&source->texts[i], ',');
-        const char *name = source->texts[i].name;
-        bool first = l->column == NULL;
-        if (!find_row(&row))
-            continue;
-        if (first)
-            l->delimiter = find_delimiter(row.at, row.end);
-        row.delimiter = l->delimiter;
-        if (!first) {
-            if (l->header != NULL && rbt_csv_layout_header_end(l, row.at, row.end) == NULL && is_header(row))
-                return rbt_fail(error, RBT_E_DATA,
-                                "%s: its columns are named otherwise than those of %s; give files with "
-                                "the same columns",
-                                name, source->texts[0].name);
-            continue;
-        }
-        rbt_cells counted = row;
-        l->count = count_cells(&counted);
-        if (l->count == 0)
-            return rbt_fail(error, RBT_E_DATA, "%s: the first row has %s; check the quotes", name, counted.wrong);
-        l->column = rbt_try_alloc(l->count, sizeof *l->column);
-        if (l->column == NULL)
-            return no_memory(name, error);
-        if (is_header(row)) {
-            rbt_err err = read_names(l, row, name, error);
-            if (err != RBT_OK)
-                return err;
-        }
+    rbt_crew *crew = source->portion != NULL ? source->portion->crew : NULL;
+    rbt_bytes *told = crew != NULL ? rbt_alloc(crew->size, sizeof *told) : NULL;
+    first_row first = {0};
+    rbt_err err = RBT_OK;
+    for (size_t i = 0; err == RBT_OK && first.count == 0 && i < source->count; i++)
+        err = find_first(source, i, &first, error);
+    if (crew != NULL)
+        err = agree_on_first(crew, err, &first, told, error);
+    if (err != RBT_OK)
+        goto free_told;
+    if (first.count == 0) {
+        err = rbt_fail(error, RBT_E_DATA,
+                       "%s: has no rows; expected one or more lines of the form: label,number,word,...", source->name);
+    } else {
+        l->delimiter = first.delimiter;
+        l->column = rbt_try_alloc(first.count, sizeof *l->column);
+        l->count = l->column != NULL ? first.count : 0;
+        err = l->column == NULL ? no_memory(first.name, error)
+              : first.header    ? read_names(l, &first, first.name, error)
+                                : RBT_OK;
     }
-    if (l->column == NULL)
-        return rbt_fail(error, RBT_E_DATA,
-                        "%s: has no rows; expected one or more lines of the form: label,number,word,...", source->name);
-    return RBT_OK;
+    if (err == RBT_OK)
+        err = compare_headers(l, source, first.name, error);
+    if (crew != NULL) {
+        rbt_crew_free(crew, told);
+        err = rbt_crew_agree(crew, err, error);
+    }
+free_told:
+    rbt_free(told);
+    return err;
 }
 
 const char *rbt_csv_layout_header_end(const rbt_csv_layout *l, const char *at, const char *end)
@@ -260,6 +359,22 @@ static void look_for_words(void *context, const char *at, const char *end)
                 atomic_store_explicit(&l->column[found.at[i]].words, true, memory_order_relaxed);
     }
     rbt_array_free(&found);
+}
+
+/* A column that has words in one portion has words. */
+static rbt_err agree_on_words(rbt_csv_layout *l, rbt_crew *crew, const char *name, rbt_error *error)
+{
+    uint8_t *mine = rbt_try_alloc(l->count, 1), *all = rbt_try_alloc(l->count, crew->size);
+    rbt_err err = mine == NULL || all == NULL ? no_memory(name, error) : RBT_OK;
+    for (size_t i = 0; err == RBT_OK && i < l->count; i++)
+        mine[i] = atomic_load_explicit(&l->column[i].words, memory_order_relaxed);
+    err = rbt_crew_share(crew, err, mine, l->count, all, error);
+    for (size_t i = 0; err == RBT_OK && i < l->count * crew->size; i++)
+        if (all[i] != 0)
+            atomic_store_explicit(&l->column[i % l->count].words, true, memory_order_relaxed);
+    rbt_free(mine);
+    rbt_free(all);
+    return err;
 }
 
 /* The labels seen so far, by all chunks. */
@@ -316,13 +431,22 @@ static void look_for_labels(void *context, const char *at, const char *end)
     rbt_map_deinit(&seen);
 }
 
-static int by_bytes(const void *a, const void *b)
+/* The labels of all portions. */
+static rbt_err agree_on_labels(labels *all, rbt_err err, rbt_crew *crew, const char *name, rbt_error *error)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    rbt_names mine = {all->names.at, all->names.count};
+    rbt_names sum = {0};
+    err = rbt_names_share(&mine, crew, err, name, &sum, error);
+    if (err != RBT_OK)
+        return err;
+    rbt_names_free(&mine);
+    all->names.at = sum.at;
+    all->names.count = all->names.room = sum.count;
+    return RBT_OK;
 }
 
 /* The different words of the label's column, in ascending order. */
-static rbt_err find_labels(rbt_csv_layout *l, rbt_chunks *chunks, const char *name, rbt_error *error)
+static rbt_err find_labels(rbt_csv_layout *l, rbt_chunks *chunks, const rbt_source *source, rbt_error *error)
 {
     labels all = {.layout = l};
     rbt_err err = RBT_OK;
@@ -331,29 +455,23 @@ static rbt_err find_labels(rbt_csv_layout *l, rbt_chunks *chunks, const char *na
     (void)pthread_mutex_destroy(&all.lock);
     rbt_map_deinit(&all.seen);
     if (all.exhausted)
-        err = no_memory(name, error);
-    else if (all.names.count > RBT_CSV_LABELS_LIMIT)
+        err = no_memory(source->name, error);
+    if (source->portion != NULL)
+        err = agree_on_labels(&all, err, source->portion->crew, source->name, error);
+    if (err == RBT_OK && all.names.count > RBT_CSV_LABELS_LIMIT)
         err =
             rbt_fail(error, RBT_E_LIMIT,
                      "%s: the label's column (%zu) has more than %d different words; is it the right one? Name another "
                      "with --label",
-                     name, l->label + 1, RBT_CSV_LABELS_LIMIT);
+                     source->name, l->label + 1, RBT_CSV_LABELS_LIMIT);
+    rbt_names names = {all.names.at, all.names.count};
     if (err != RBT_OK) {
-        for (size_t i = 0; i < all.names.count; i++)
-            rbt_free(all.names.at[i]);
-        rbt_array_free(&all.names);
+        rbt_names_free(&names);
         return err;
     }
-    qsort(all.names.at, all.names.count, sizeof *all.names.at, by_bytes);
-    size_t n = 0;
-    for (size_t i = 0; i < all.names.count; i++) { /* "a""b" and a"b are one */
-        if (n > 0 && strcmp(all.names.at[n - 1], all.names.at[i]) == 0)
-            rbt_free(all.names.at[i]);
-        else
-            all.names.at[n++] = all.names.at[i];
-    }
-    l->label_names = all.names.at;
-    l->label_count = n;
+    rbt_names_sort(&names); /* "a""b" and a"b are one */
+    l->label_names = names.at;
+    l->label_count = names.count;
     return RBT_OK;
 }
 
@@ -420,14 +538,18 @@ rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, co
     return err;
 }
 
-rbt_err rbt_csv_layout_survey(rbt_csv_layout *l, rbt_chunks *chunks, const rbt_reading *reading, const char *name,
-                              rbt_error *error)
+rbt_err rbt_csv_layout_survey(rbt_csv_layout *l, rbt_chunks *chunks, const rbt_reading *reading,
+                              const rbt_source *source, rbt_error *error)
 {
+    rbt_err err = RBT_OK;
     rbt_chunks_survey(chunks, look_for_words, l);
-    rbt_err err = number_columns(l, reading, name, error);
+    if (source->portion != NULL)
+        err = agree_on_words(l, source->portion->crew, source->name, error);
+    if (err == RBT_OK)
+        err = number_columns(l, reading, source->name, error);
     if (err == RBT_OK && l->label != RBT_CSV_NONE &&
         atomic_load_explicit(&l->column[l->label].words, memory_order_relaxed))
-        err = find_labels(l, chunks, name, error);
+        err = find_labels(l, chunks, source, error);
     return err;
 }
 
@@ -436,6 +558,7 @@ void rbt_csv_layout_deinit(rbt_csv_layout *l)
     for (size_t i = 0; i < l->count && l->column != NULL; i++)
         rbt_free(l->column[i].name);
     rbt_free(l->column);
+    rbt_free(l->header);
     for (size_t i = 0; i < l->label_count; i++)
         rbt_free(l->label_names[i]);
     rbt_free(l->label_names);

@@ -1,7 +1,8 @@
 /* What the columns of CSV text are: delimiter, header, label, weight, numbers or words, and the feature each becomes.
  *
- * Called by csv.c. Always holds: the layout depends on the rows alone, not on how they are cut; rows that are not whole
- * (csv.c will refuse them) have no say in it. Proved by tests/unit/test_csv.c.
+ * Called by csv.c. Always holds: the layout depends on the rows alone, not on how they are cut and who has which portion of
+ * them; rows that are not whole (csv.c will refuse them) have no say in it. Proved by tests/unit/test_csv.c and
+ * test_part_parallel.c.
  */
 #ifndef RBT_DATA_CSV_LAYOUT_H
 #define RBT_DATA_CSV_LAYOUT_H
@@ -25,7 +26,7 @@ typedef struct rbt_csv_layout {
     char delimiter;
     size_t count;
     rbt_csv_column *column;
-    const char *header; /* the header's row without its line end; a row that equals it is none. NULL: no header */
+    char *header; /* the header's row without its line end; a row that equals it is none. NULL: no header */
     size_t header_bytes;
     size_t label; /* which column; RBT_CSV_NONE: none */
     size_t weight;
@@ -42,8 +43,8 @@ rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, co
                             rbt_error *error);
 
 /* The rest, from all rows. */
-rbt_err rbt_csv_layout_survey(rbt_csv_layout *layout, rbt_chunks *chunks, const rbt_reading *reading, const char *name,
-                              rbt_error *error);
+rbt_err rbt_csv_layout_survey(rbt_csv_layout *layout, rbt_chunks *chunks, const rbt_reading *reading,
+                              const rbt_source *source, rbt_error *error);
 void rbt_csv_layout_deinit(rbt_csv_layout *layout);
 
 /* Is the row at `at` the header once more (files put one after the other)? Then its end, else NULL. */

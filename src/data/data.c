@@ -3,13 +3,13 @@
 #include "data/data.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "data/file.h"
+#include "data/names.h"
 
 rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error)
 {
@@ -82,18 +82,6 @@ size_t rbt_data_block_rows(const rbt_data *data)
 
 /* ------------------------------------------------------------------------------------------------------- labels */
 
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Which of the names it is; count when none. */
-static size_t find_name(char *const *names, size_t count, const char *name)
-{
-    char *const *found = count > 0 ? bsearch(&name, names, count, sizeof *names, by_bytes) : NULL;
-    return found != NULL ? (size_t)(found - names) : count;
-}
-
 static char **copy_names(char *const *names, size_t count)
 {
     char **copy = rbt_alloc(count, sizeof *copy);
@@ -108,23 +96,17 @@ static rbt_err join_names(const rbt_data *parts, size_t count, rbt_data *d, rbt_
     RBT_ARRAY(char *) all = {0};
     for (size_t i = 0; i < count; i++) {
         if ((parts[i].label_names == NULL) != (parts[0].label_names == NULL)) {
-            rbt_array_free(&all);
+            rbt_names_free(&(rbt_names){all.at, all.count});
             return rbt_fail(error, RBT_E_DATA,
                             "some files have words as labels and some have numbers; use files with the same labels");
         }
         for (size_t k = 0; parts[i].label_names != NULL && k < parts[i].label_count; k++)
-            rbt_array_push(&all, parts[i].label_names[k]);
+            rbt_array_push(&all, rbt_strdup(parts[i].label_names[k]));
     }
-    if (all.count == 0)
-        return RBT_OK;
-    qsort(all.at, all.count, sizeof *all.at, by_bytes);
-    size_t n = 0;
-    for (size_t i = 0; i < all.count; i++)
-        if (n == 0 || strcmp(all.at[n - 1], all.at[i]) != 0)
-            all.at[n++] = all.at[i];
-    d->label_names = copy_names(all.at, n);
-    d->label_count = n;
-    rbt_array_free(&all);
+    rbt_names names = {all.at, all.count};
+    rbt_names_sort(&names);
+    d->label_names = names.at;
+    d->label_count = names.count;
     return RBT_OK;
 }
 
@@ -133,9 +115,9 @@ static rbt_err join_names(const rbt_data *parts, size_t count, rbt_data *d, rbt_
 /* The labels of the part that comes next, by the names of all. */
 static void renumber(rbt_data *d, const rbt_data *part)
 {
+    const rbt_names names = {d->label_names, d->label_count};
     for (size_t r = 0; r < part->rows; r++)
-        d->label[d->rows + r] =
-            (float)find_name(d->label_names, d->label_count, part->label_names[(size_t)part->label[r]]);
+        d->label[d->rows + r] = (float)rbt_names_find(&names, part->label_names[(size_t)part->label[r]]);
 }
 
 rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error)
@@ -198,6 +180,35 @@ rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rb
             d.weight[i] = data->weight[rows[i]];
     }
     d.rows = n;
+    d.cols = data->cols;
+    if (data->label_names != NULL) {
+        d.label_names = copy_names(data->label_names, data->label_count);
+        d.label_count = data->label_count;
+    }
+    *out = d;
+    return RBT_OK;
+}
+
+rbt_err rbt_data_slice(const rbt_data *data, size_t first, size_t n, rbt_data *out, rbt_error *error)
+{
+    size_t from = data->start[first], features = data->start[first + n] - from;
+    rbt_data d = {0};
+    rbt_err err = rbt_data_alloc(n, features, &d, error);
+    if (err == RBT_OK && data->weight != NULL && (d.weight = rbt_try_alloc_raw(n + 1, sizeof *d.weight)) == NULL)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the weights of %zu rows", n);
+    if (err != RBT_OK) {
+        rbt_data_deinit(&d);
+        return err;
+    }
+    for (size_t r = 1; r <= n; r++)
+        d.start[r] = data->start[first + r] - from;
+    memcpy(d.index, data->index + from, features * sizeof *d.index);
+    memcpy(d.value, data->value + from, features * sizeof *d.value);
+    memcpy(d.label, data->label + first, n * sizeof *d.label);
+    if (d.weight != NULL)
+        memcpy(d.weight, data->weight + first, n * sizeof *d.weight);
+    d.rows = n;
+    d.nnz = features;
     d.cols = data->cols;
     if (data->label_names != NULL) {
         d.label_names = copy_names(data->label_names, data->label_count);

@@ -28,6 +28,9 @@ rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_e
 /* A copy of the given rows, in that order. */
 rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rbt_data *out, rbt_error *error);
 
+/* A copy of rows first .. first + n - 1; there may be none. */
+rbt_err rbt_data_slice(const rbt_data *data, size_t first, size_t n, rbt_data *out, rbt_error *error);
+
 /* Scales every row to length 1; rows without features stay. Mapped values are copied first. */
 rbt_err rbt_data_scale_rows(rbt_data *data, rbt_error *error);
 

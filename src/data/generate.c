@@ -337,10 +337,10 @@ rbt_err rbt_generate_write(const rbt_rows_options *options, rbt_format format, c
     if (err != RBT_OK)
         return err;
     rbt_buffer head = {0};
-    rbt_pieces pieces = {.count = g.blocks, .make = print_block, .end = end_text, .context = &g};
+    rbt_making pieces = {.count = g.blocks, .make = print_block, .end = end_text, .context = &g};
     err = rbt_rows_print_head(format, &(rbt_data){.cols = options->common.cols}, &head, error);
     if (err == RBT_OK)
-        err = rbt_pieces_write_file(&pieces, how, &head, error);
+        err = rbt_making_write_file(&pieces, how, &head, error);
     rbt_buffer_deinit(&head);
     generator_deinit(&g);
     return err;

@@ -248,9 +248,9 @@ rbt_err rbt_generate_docs(const rbt_docs_options *options, const rbt_writing *ho
     rbt_popularity_init(&d.popularity, options->words, options->skew);
     make_topics(&d);
     rbt_buffer head = {.at = text, .n = print_head(options, text)};
-    rbt_pieces pieces = {
+    rbt_making pieces = {
         .count = (options->docs + d.piece_docs - 1) / d.piece_docs, .make = print_piece, .context = &d};
-    err = rbt_pieces_write_file(&pieces, how, &head, error);
+    err = rbt_making_write_file(&pieces, how, &head, error);
     rbt_free(d.topics);
     return err;
 }

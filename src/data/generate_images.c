@@ -121,7 +121,7 @@ static rbt_err print_labels(void *context, size_t piece, rbt_buffer *out, rbt_er
 /* ------------------------------------------------------------------------------------------------------- files */
 
 /* One of the two: its numbers, big-endian, then its bytes. */
-static rbt_err put_file(const rbt_pieces *pieces, const uint32_t *head, size_t n, const rbt_writing *how,
+static rbt_err put_file(const rbt_making *pieces, const uint32_t *head, size_t n, const rbt_writing *how,
                         rbt_output *output, rbt_error *error)
 {
     rbt_err err = RBT_OK;
@@ -130,7 +130,7 @@ static rbt_err put_file(const rbt_pieces *pieces, const uint32_t *head, size_t n
                                        (unsigned char)(head[i] >> 8), (unsigned char)head[i]};
         err = rbt_output_put(output, bytes, sizeof bytes, error);
     }
-    return err == RBT_OK ? rbt_pieces_write(pieces, how, output, error) : err;
+    return err == RBT_OK ? rbt_making_write(pieces, how, output, error) : err;
 }
 
 static rbt_err write_files(images *m, const char *pixels_path, const char *labels_path, const rbt_writing *how,
@@ -139,8 +139,8 @@ static rbt_err write_files(images *m, const char *pixels_path, const char *label
     const rbt_images_options *o = m->options;
     uint32_t n = (uint32_t)o->images, side = (uint32_t)o->side;
     size_t per_piece = images_in_a_piece(o);
-    rbt_pieces shown = {.count = (n + per_piece - 1) / per_piece, .make = print_images, .context = m};
-    rbt_pieces named = {.count = (n + PIECE_BYTES - 1) / PIECE_BYTES, .make = print_labels, .context = m};
+    rbt_making shown = {.count = (n + per_piece - 1) / per_piece, .make = print_images, .context = m};
+    rbt_making named = {.count = (n + PIECE_BYTES - 1) / PIECE_BYTES, .make = print_labels, .context = m};
     rbt_output pixels, labels;
     rbt_err err = rbt_output_open(pixels_path, &pixels, error);
     if (err != RBT_OK)

@@ -236,8 +236,8 @@ rbt_err rbt_generate_ratings(const rbt_ratings_options *options, bool csv, const
     char text[] = "user,item,rating\n";
     rbt_buffer head = {.at = text, .n = csv ? sizeof text - 1 : 0};
     /* Up to the piece in which the last user begins. */
-    rbt_pieces pieces = {.count = r.start[options->users - 1] / PIECE_RATINGS + 1, .make = print_piece, .context = &r};
-    err = rbt_pieces_write_file(&pieces, how, &head, error);
+    rbt_making pieces = {.count = r.start[options->users - 1] / PIECE_RATINGS + 1, .make = print_piece, .context = &r};
+    err = rbt_making_write_file(&pieces, how, &head, error);
     ratings_deinit(&r);
     return err;
 }

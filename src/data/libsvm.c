@@ -206,5 +206,5 @@ rbt_err rbt_libsvm_parse_piece(const rbt_source *source, size_t line, const rbt_
 rbt_err rbt_data_parse_libsvm(const char *text, size_t bytes, const char *name, rbt_data *data, rbt_error *error)
 {
     const rbt_text whole = {.name = name, .bytes = text, .n = bytes};
-    return rbt_libsvm_parse(&(rbt_source){&whole, 1, name, rbt_cut_default()}, &(rbt_reading){0}, data, error);
+    return rbt_libsvm_parse(&(rbt_source){&whole, 1, name, rbt_cut_default(), NULL}, &(rbt_reading){0}, data, error);
 }

@@ -59,19 +59,25 @@ rbt_err rbt_reading_fits(const rbt_reading *reading, rbt_kind kind, const char *
                     reading->label != NULL ? "labels" : "weights");
 }
 
+rbt_err rbt_texts_parse(const rbt_source *source, rbt_kind kind, const rbt_reading *reading, rbt_data *data,
+                        rbt_error *error)
+{
+    rbt_err err = rbt_reading_fits(reading, kind, source->name, error);
+    if (err != RBT_OK)
+        return err;
+    return kind == RBT_KIND_CSV  ? rbt_csv_parse(source, reading, data, error)
+           : kind == RBT_KIND_VW ? rbt_vw_parse(source, reading, data, error)
+                                 : rbt_libsvm_parse(source, reading, data, error);
+}
+
 static rbt_err parse_texts(const files *f, rbt_kind kind, const char *name, const rbt_reading *reading, rbt_data *data,
                            rbt_error *error)
 {
-    rbt_err err = rbt_reading_fits(reading, kind, name, error);
-    if (err != RBT_OK)
-        return err;
     rbt_text *texts = rbt_alloc(f->inputs.count, sizeof *texts);
     for (size_t i = 0; i < f->inputs.count; i++)
         texts[i] = (rbt_text){f->inputs.at[i].name, f->inputs.at[i].bytes, f->inputs.at[i].n, f->inputs.at[i].mapped};
-    const rbt_source source = {texts, f->inputs.count, name, rbt_cut_default()};
-    err = kind == RBT_KIND_CSV  ? rbt_csv_parse(&source, reading, data, error)
-          : kind == RBT_KIND_VW ? rbt_vw_parse(&source, reading, data, error)
-                                : rbt_libsvm_parse(&source, reading, data, error);
+    const rbt_source source = {texts, f->inputs.count, name, rbt_cut_default(), NULL};
+    rbt_err err = rbt_texts_parse(&source, kind, reading, data, error);
     rbt_free(texts);
     return err;
 }
@@ -116,17 +122,13 @@ static rbt_err open_labels(const rbt_input *images, const rbt_reading *reading, 
     return err == RBT_OK ? rbt_input_unpack(labels, error) : err;
 }
 
-static rbt_err read_images(const files *f, const char *name, const rbt_reading *reading, rbt_data *data,
-                           rbt_error *error)
+rbt_err rbt_images_read(const rbt_input *images, const rbt_reading *reading, rbt_data *data, rbt_error *error)
 {
-    const rbt_input *images = &f->inputs.at[0];
     rbt_input labels = {0};
     char *path = NULL;
-    if (f->inputs.count > 1)
-        return rbt_fail(error, RBT_E_USAGE, "%s: stands for %zu files; images are read from one file at a time", name,
-                        f->inputs.count);
     if (reading->weight != NULL)
-        return rbt_fail(error, RBT_E_USAGE, "--weight makes no sense for %s, which has images; leave it out", name);
+        return rbt_fail(error, RBT_E_USAGE, "--weight makes no sense for %s, which has images; leave it out",
+                        images->name);
     rbt_err err = open_labels(images, reading, &path, &labels, error);
     if (err == RBT_OK)
         err = rbt_idx_parse(images, labels.bytes != NULL ? &labels : NULL, data, error);
@@ -135,6 +137,12 @@ static rbt_err read_images(const files *f, const char *name, const rbt_reading *
     rbt_input_close(&labels);
     rbt_free(path);
     return err;
+}
+
+rbt_err rbt_images_refuse(const char *name, size_t count, rbt_error *error)
+{
+    return rbt_fail(error, RBT_E_USAGE, "%s: stands for %zu files; images are read from one file at a time", name,
+                    count);
 }
 
 /* ---------------------------------------------------------------------------------------------------- all kinds */
@@ -188,7 +196,8 @@ static rbt_err read_files(files *f, const char *name, const rbt_reading *reading
     if (err != RBT_OK)
         return err;
     if (kind == RBT_KIND_IDX)
-        return read_images(f, name, reading, data, error);
+        return f->inputs.count > 1 ? rbt_images_refuse(name, f->inputs.count, error)
+                                   : rbt_images_read(&f->inputs.at[0], reading, data, error);
     if (kind != RBT_KIND_CACHE)
         return parse_texts(f, kind, name, reading, data, error);
     if (reading->report != NULL)

@@ -1,11 +1,12 @@
 /* Reading data, whatever it is: which files a path stands for, what they hold, and who reads that.
  *
- * Called through rbt_data_read and rbt_data_read_as (rubato.h) and by `rubato info`. Proved by tests/unit/test_data.c,
+ * Called through rbt_data_read and rbt_data_read_as (rubato.h), by part.c and by `rubato info`. Proved by tests/unit/test_data.c,
  * test_reading.c and tests/cli/test_formats.sh.
  */
 #ifndef RBT_DATA_READ_H
 #define RBT_DATA_READ_H
 
+#include "data/chunks.h"
 #include "data/file.h"
 
 /* Does the path name no file and hold one of * ? [, so that rbt_data_read looks for files that match it? */
@@ -33,6 +34,12 @@ rbt_err rbt_reading_kind(const rbt_reading *reading, rbt_kind *kind, rbt_error *
 
 /* Refuses what makes no sense for text of that kind. */
 rbt_err rbt_reading_fits(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error);
+
+/* The rows of texts of that kind; of images and their labels, which are looked for; the refusal of several files of these. */
+rbt_err rbt_texts_parse(const rbt_source *source, rbt_kind kind, const rbt_reading *reading, rbt_data *data,
+                        rbt_error *error);
+rbt_err rbt_images_read(const rbt_input *images, const rbt_reading *reading, rbt_data *data, rbt_error *error);
+rbt_err rbt_images_refuse(const char *name, size_t count, rbt_error *error);
 
 /* What an unpacked file holds: by its first bytes, then by its name, then by its first line. LIBSVM when nothing tells. */
 rbt_kind rbt_kind_of(const rbt_input *input);

@@ -8,36 +8,50 @@
 #include "base/mem.h"
 #include "data/data.h"
 
-rbt_err rbt_scaling_learn(rbt_scaling *scaling, const rbt_data *data, rbt_error *error)
+static rbt_err no_memory(size_t cols, rbt_error *error)
 {
-    size_t cols = data->cols;
-    double *sum = rbt_try_alloc(cols + 1, sizeof *sum), *squares = rbt_try_alloc(cols + 1, sizeof *squares);
-    bool dense = (double)data->nnz >= RBT_SCALE_DENSE * (double)data->rows * (double)cols;
-    rbt_err err = RBT_OK;
+    return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the means of %zu features; use --normalize unit", cols);
+}
+
+void rbt_scaling_add(double *sums, const rbt_data *data)
+{
+    double *squares = sums + data->cols;
+    for (size_t i = 0; i < data->nnz; i++) {
+        sums[data->index[i]] += (double)data->value[i];
+        squares[data->index[i]] += (double)data->value[i] * (double)data->value[i];
+    }
+}
+
+rbt_err rbt_scaling_finish(rbt_scaling *scaling, const double *sums, size_t cols, size_t rows, size_t nnz,
+                           rbt_error *error)
+{
+    bool dense = (double)nnz >= RBT_SCALE_DENSE * (double)rows * (double)cols;
     *scaling = (rbt_scaling){.cols = cols,
                              .mean = dense ? rbt_try_alloc(cols + 1, sizeof *scaling->mean) : NULL,
                              .scale = rbt_try_alloc(cols + 1, sizeof *scaling->scale)};
-    if (sum == NULL || squares == NULL || scaling->scale == NULL || (dense && scaling->mean == NULL)) {
-        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the means of %zu features; use --normalize unit",
-                       cols);
+    if (scaling->scale == NULL || (dense && scaling->mean == NULL)) {
         rbt_scaling_deinit(scaling);
-        goto free_sums;
-    }
-    for (size_t i = 0; i < data->nnz; i++) {
-        sum[data->index[i]] += (double)data->value[i];
-        squares[data->index[i]] += (double)data->value[i] * (double)data->value[i];
+        return no_memory(cols, error);
     }
     for (size_t j = 0; j < cols; j++) {
-        double mean = sum[j] / (double)data->rows;
-        double variance = squares[j] / (double)data->rows - mean * mean;
+        double mean = sums[j] / (double)rows;
+        double variance = sums[cols + j] / (double)rows - mean * mean;
         bool varies = variance > 1e-12 * mean * mean; /* more than rounding */
         scaling->scale[j] = varies ? (float)(1 / sqrt(variance)) : 1;
         if (dense)
             scaling->mean[j] = varies ? (float)mean : 0;
     }
-free_sums:
-    rbt_free(sum);
-    rbt_free(squares);
+    return RBT_OK;
+}
+
+rbt_err rbt_scaling_learn(rbt_scaling *scaling, const rbt_data *data, rbt_error *error)
+{
+    double *sums = rbt_try_alloc(data->cols + 1, 2 * sizeof *sums);
+    if (sums == NULL)
+        return no_memory(data->cols, error);
+    rbt_scaling_add(sums, data);
+    rbt_err err = rbt_scaling_finish(scaling, sums, data->cols, data->rows, data->nnz, error);
+    rbt_free(sums);
     return err;
 }
 

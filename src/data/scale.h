@@ -18,6 +18,11 @@ typedef struct rbt_scaling {
 } rbt_scaling;
 
 rbt_err rbt_scaling_learn(rbt_scaling *scaling, const rbt_data *data, rbt_error *error);
+
+/* The same of data in parts, which all add to the same sums, in order: two per column, zero at first. */
+void rbt_scaling_add(double *sums, const rbt_data *data);
+rbt_err rbt_scaling_finish(rbt_scaling *scaling, const double *sums, size_t cols, size_t rows, size_t nnz,
+                           rbt_error *error);
 void rbt_scaling_deinit(rbt_scaling *scaling);
 
 /* Makes the features alike; those beyond the ones learned stay as they are. */

@@ -17,18 +17,38 @@
 #define PIECES_LEAST      64 /* fewer than that are simply shuffled: they are near each other anyway */
 #define BLOCKS_PER_WORKER 16 /* so that a worker's rows come from many places of a small file, too */
 
-static rbt_err check(const rbt_data *data, uint32_t workers, rbt_error *error)
+static rbt_err check(size_t rows, uint32_t workers, rbt_error *error)
 {
     if (workers == 0)
-        return rbt_fail(error, RBT_E_USAGE, "0 workers cannot share the %zu rows; use at least 1 worker", data->rows);
-    if (data->rows > UINT32_MAX)
-        return rbt_fail(error, RBT_E_LIMIT, "the data has %zu rows, the limit is %u; split it into several jobs",
-                        data->rows, UINT32_MAX);
-    if (workers > data->rows)
+        return rbt_fail(error, RBT_E_USAGE, "0 workers cannot share the %zu rows; use at least 1 worker", rows);
+    if (rows > UINT32_MAX)
+        return rbt_fail(error, RBT_E_LIMIT, "the data has %zu rows, the limit is %u; split it into several jobs", rows,
+                        UINT32_MAX);
+    if (workers > rows)
         return rbt_fail(
             error, RBT_E_USAGE,
             "%u workers cannot share %zu row%s, each needs at least one; use at most %zu worker%s or more data",
-            workers, data->rows, data->rows == 1 ? "" : "s", data->rows, data->rows == 1 ? "" : "s");
+            workers, rows, rows == 1 ? "" : "s", rows, rows == 1 ? "" : "s");
+    return RBT_OK;
+}
+
+static rbt_err no_memory(size_t rows, uint32_t workers, rbt_error *error)
+{
+    return rbt_fail(error, RBT_E_MEMORY, "not enough memory to deal %zu rows to %u workers; use fewer rows", rows,
+                    workers);
+}
+
+rbt_err rbt_shards_order(size_t rows, uint32_t workers, uint64_t seed, uint32_t **order, rbt_error *error)
+{
+    rbt_err err = check(rows, workers, error);
+    uint32_t *list = err == RBT_OK ? rbt_try_alloc_raw(rows, sizeof *list) : NULL;
+    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_SHUFFLE, 0);
+    if (err != RBT_OK || list == NULL)
+        return err != RBT_OK ? err : no_memory(rows, workers, error);
+    for (size_t i = 0; i < rows; i++)
+        list[i] = (uint32_t)i;
+    rbt_rng_shuffle_u32(&rng, list, rows);
+    *order = list;
     return RBT_OK;
 }
 
@@ -61,34 +81,31 @@ static bool order_in_blocks(rbt_shards *s, size_t rows, rbt_rng *rng)
 
 rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error)
 {
-    rbt_err err = check(data, workers, error);
+    rbt_shards s = {.workers = workers};
+    rbt_err err = data->streamed ? check(data->rows, workers, error)
+                                 : rbt_shards_order(data->rows, workers, seed, &s.order, error);
     if (err != RBT_OK)
         return err;
-    rbt_shards s = {
-        .workers = workers,
-        .shard = rbt_try_alloc(workers, sizeof *s.shard),
-        .order = rbt_try_alloc(data->rows, sizeof *s.order),
-    };
-    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_SHUFFLE, 0);
-    if (data->streamed)
+    s.shard = rbt_try_alloc(workers, sizeof *s.shard);
+    if (data->streamed) {
+        rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_SHUFFLE, 0);
+        s.order = rbt_try_alloc(data->rows, sizeof *s.order);
         s.block_rows = block_rows_of(data, workers);
-    bool room = s.shard != NULL && s.order != NULL;
-    if (!room || (data->streamed && !order_in_blocks(&s, data->rows, &rng))) {
-        rbt_shards_destroy(&s);
-        return rbt_fail(error, RBT_E_MEMORY, "not enough memory to deal %zu rows to %u workers; use fewer rows",
-                        data->rows, workers);
+        if (s.order != NULL && !order_in_blocks(&s, data->rows, &rng)) {
+            rbt_free(s.order);
+            s.order = NULL;
+        }
     }
-    if (!data->streamed) {
-        for (size_t i = 0; i < data->rows; i++)
-            s.order[i] = (uint32_t)i;
-        rbt_rng_shuffle_u32(&rng, s.order, data->rows);
+    if (s.shard == NULL || s.order == NULL) {
+        rbt_shards_destroy(&s);
+        return no_memory(data->rows, workers, error);
     }
 
     uint32_t *next = s.order;
     for (uint32_t w = 0; w < workers; w++) {
         rbt_shard *shard = &s.shard[w];
         shard->rows = next;
-        shard->n = data->rows / workers + (w < data->rows % workers);
+        shard->n = rbt_shards_begin(data->rows, workers, w + 1) - rbt_shards_begin(data->rows, workers, w);
         for (size_t i = 0; i < shard->n; i++) {
             shard->nnz += data->start[shard->rows[i] + (size_t)1] - data->start[shard->rows[i]];
             rbt_shards_release(&s, data, shard->rows, shard->n, i, 1);
@@ -103,7 +120,7 @@ rbt_err rbt_shards_deal(const rbt_data *data, uint32_t workers, uint64_t seed, r
 {
     if (data->streamed)
         return rbt_shards_create(data, workers, seed, out, error);
-    rbt_err err = check(data, workers, error);
+    rbt_err err = check(data->rows, workers, error);
     if (err != RBT_OK)
         return err;
     rbt_shards s = {.workers = workers,
@@ -114,8 +131,7 @@ rbt_err rbt_shards_deal(const rbt_data *data, uint32_t workers, uint64_t seed, r
     if (s.shard == NULL || s.order == NULL || hand == NULL) {
         rbt_shards_destroy(&s);
         rbt_free(hand);
-        return rbt_fail(error, RBT_E_MEMORY, "not enough memory to deal %zu rows to %u workers; use fewer rows",
-                        data->rows, workers);
+        return no_memory(data->rows, workers, error);
     }
     rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_SHUFFLE, 0);
     for (uint32_t w = 0; w < workers; w++) {

@@ -34,6 +34,15 @@ typedef struct rbt_shards {
 /* Deals the rows out. More workers than rows is RBT_E_USAGE, more than 2^32 - 1 rows is RBT_E_LIMIT. */
 rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error);
 
+/* The order in which rbt_shards_create puts rows that are not streamed: in new memory. Worker w's are those from
+ * rbt_shards_begin(rows, workers, w) on. */
+rbt_err rbt_shards_order(size_t rows, uint32_t workers, uint64_t seed, uint32_t **order, rbt_error *error);
+
+static inline size_t rbt_shards_begin(size_t rows, uint32_t workers, uint32_t worker)
+{
+    return rows / workers * worker + (worker < rows % workers ? worker : rows % workers);
+}
+
 /* Deals the rows out one by one: of each `workers` rows every worker gets one, at random. Streamed data is dealt in blocks
  * as above. */
 rbt_err rbt_shards_deal(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error);

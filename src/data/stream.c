@@ -235,7 +235,8 @@ static size_t count_lines(const char *text, size_t n)
 static rbt_err parse_piece(rbt_rowstream *s, size_t bytes, rbt_error *error)
 {
     const rbt_text text = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = bytes};
-    const rbt_source source = {&text, 1, text.name, {.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()}};
+    const rbt_source source = {
+        &text, 1, text.name, {.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()}, NULL};
     rbt_read_report report = {.skipped = 0};
     rbt_reading reading = s->reading;
     reading.report = &report;

@@ -57,7 +57,7 @@ typedef struct slot {
 } slot;
 
 typedef struct waves {
-    const rbt_pieces *pieces;
+    const rbt_making *pieces;
     rbt_output *output;
     slot *making, *written;    /* the two halves of the slots */
     size_t first, made, ready; /* pieces first .. first + made - 1 are being made; so many are ready to be written */
@@ -100,7 +100,7 @@ static rbt_err turn(waves *w)
     return RBT_OK;
 }
 
-rbt_err rbt_pieces_write(const rbt_pieces *pieces, const rbt_writing *how, rbt_output *output, rbt_error *error)
+rbt_err rbt_making_write(const rbt_making *pieces, const rbt_writing *how, rbt_output *output, rbt_error *error)
 {
     unsigned threads = rbt_writing_threads(how);
     size_t wave = (size_t)threads * PIECES_PER_THREAD;
@@ -128,7 +128,7 @@ rbt_err rbt_pieces_write(const rbt_pieces *pieces, const rbt_writing *how, rbt_o
     return err;
 }
 
-rbt_err rbt_pieces_write_file(const rbt_pieces *pieces, const rbt_writing *how, const rbt_buffer *head,
+rbt_err rbt_making_write_file(const rbt_making *pieces, const rbt_writing *how, const rbt_buffer *head,
                               rbt_error *error)
 {
     rbt_output output;
@@ -138,7 +138,7 @@ rbt_err rbt_pieces_write_file(const rbt_pieces *pieces, const rbt_writing *how, 
     if (head != NULL && head->n > 0)
         err = rbt_output_put(&output, head->at, head->n, error);
     if (err == RBT_OK)
-        err = rbt_pieces_write(pieces, how, &output, error);
+        err = rbt_making_write(pieces, how, &output, error);
     if (err == RBT_OK)
         return rbt_output_finish(&output, false, error);
     rbt_output_abandon(&output);

@@ -35,20 +35,20 @@ typedef struct rbt_writing {
 rbt_err rbt_writing_check(const rbt_writing *how, rbt_error *error);
 unsigned rbt_writing_threads(const rbt_writing *how);
 
-typedef struct rbt_pieces {
+typedef struct rbt_making {
     size_t count;
     /* Adds the text of a piece to an empty buffer; called by several threads at once. */
     rbt_err (*make)(void *context, size_t piece, rbt_buffer *out, rbt_error *error);
     /* Once all are made: may change the text of the last one. NULL: it is as it should be. */
     rbt_err (*end)(void *context, rbt_buffer *last, rbt_error *error);
     void *context;
-} rbt_pieces;
+} rbt_making;
 
 /* Writes all pieces to an output that the caller opened and finishes. */
-rbt_err rbt_pieces_write(const rbt_pieces *pieces, const rbt_writing *how, rbt_output *output, rbt_error *error);
+rbt_err rbt_making_write(const rbt_making *pieces, const rbt_writing *how, rbt_output *output, rbt_error *error);
 
 /* The same into a file of their own, which begins with the bytes of `head` (NULL: none). A failure leaves no file. */
-rbt_err rbt_pieces_write_file(const rbt_pieces *pieces, const rbt_writing *how, const rbt_buffer *head,
+rbt_err rbt_making_write_file(const rbt_making *pieces, const rbt_writing *how, const rbt_buffer *head,
                               rbt_error *error);
 
 #endif

@@ -271,13 +271,13 @@ rbt_err rbt_data_write(const rbt_data *data, rbt_format format, const rbt_writin
     if (err != RBT_OK)
         return err;
     writer w = {.data = data, .format = format, .path = how->path};
-    rbt_pieces pieces = {.count = pieces_of(&w), .make = make_piece, .context = &w};
+    rbt_making pieces = {.count = pieces_of(&w), .make = make_piece, .context = &w};
     if (format == RBT_FORMAT_LIBSVM)
         pieces.end = end_libsvm;
     rbt_buffer head = {0};
     err = rbt_rows_print_head(format, data, &head, error);
     if (err == RBT_OK)
-        err = rbt_pieces_write_file(&pieces, how, &head, error);
+        err = rbt_making_write_file(&pieces, how, &head, error);
     rbt_buffer_deinit(&head);
     return err;
 }

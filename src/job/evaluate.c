@@ -40,7 +40,8 @@ static rbt_progress progress_of(rbt_worker *observer, uint64_t slowest)
         uint64_t clock = atomic_load_explicit(&p->clock, memory_order_relaxed);
         uint64_t waited = atomic_load_explicit(&p->wait_ns, memory_order_relaxed);
 
-        progress.clock_min = clock < progress.clock_min ? clock : progress.clock_min;
+        if (!atomic_load_explicit(&p->is_lost, memory_order_relaxed) && clock < progress.clock_min)
+            progress.clock_min = clock;
         progress.clock_max = clock > progress.clock_max ? clock : progress.clock_max;
         progress.samples += atomic_load_explicit(&p->samples, memory_order_relaxed);
         wait += waited;
@@ -124,6 +125,21 @@ rbt_err rbt_evaluation_finish(rbt_evaluation *evaluation, rbt_error *error)
     return evaluate_valid(evaluation, &evaluation->last, &valid, error);
 }
 
+/* The objective of the parameters just read. */
+static rbt_err find_objective(const rbt_evaluation *evaluation, double *objective, rbt_error *error)
+{
+    const rbt_training *training = evaluation->training;
+    double sum = 0;
+    rbt_err err = RBT_OK;
+
+    if (evaluation->losses != NULL)
+        err = evaluation->losses(evaluation->losses_context, evaluation->w, &sum, error);
+    else
+        sum = rbt_training_losses(training, evaluation->w);
+    *objective = rbt_training_mean(training, evaluation->w, sum);
+    return err;
+}
+
 /* With --verify: the sum over the probe is the number of clocks all workers have finished, not one more or less. */
 static rbt_err check_conservation(rbt_worker *observer, rbt_evaluation *evaluation, rbt_error *error)
 {
@@ -148,11 +164,11 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
     rbt_evaluation *evaluation = argument;
     const rbt_options *options = evaluation->training->options;
     uint64_t slowest = 0, need = options->eval_every > 0 ? options->eval_every : RBT_UNBOUNDED;
-    rbt_err err = RBT_OK;
+    rbt_err err = find_objective(evaluation, &evaluation->first, error);
 
-    evaluation->first = rbt_training_objective(evaluation->training, evaluation->w);
     while (err == RBT_OK && slowest != RBT_UNBOUNDED && evaluation->watch.why == NULL) {
         rbt_progress progress;
+        double objective;
 
         err = rbt_observe(observer, RBT_TABLE_PARAMETERS, need, evaluation->w, &slowest, error);
         if (err != RBT_OK)
@@ -160,8 +176,9 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
         progress = progress_of(observer, slowest);
         if (evaluation->evaluations == 0 ||
             progress.updates > evaluation->last.updates) { /* else nothing has changed */
-            err = rbt_evaluation_take(evaluation, rbt_training_objective(evaluation->training, evaluation->w), NAN,
-                                      &progress, error);
+            err = find_objective(evaluation, &objective, error);
+            if (err == RBT_OK)
+                err = rbt_evaluation_take(evaluation, objective, NAN, &progress, error);
             /* The wish to stop is an objective below every target. */
             rbt_observer_report(observer, slowest, evaluation->watch.why != NULL ? -INFINITY : evaluation->loss);
         }

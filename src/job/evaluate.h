@@ -19,6 +19,10 @@ typedef struct rbt_evaluation {
     void (*on_valid)(void *context, uint64_t clock, double seconds, const rbt_metrics *metrics);
     void *context;
 
+    /* The sum of the losses of all rows at `w`, asked of the processes that have them; NULL: all rows are here. */
+    rbt_err (*losses)(void *context, const float *w, double *sum, rbt_error *error);
+    void *losses_context;
+
     /* the outcome */
     float *w;          /* the final parameters, or those with which training was ended */
     double loss;       /* their objective */

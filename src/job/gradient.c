@@ -310,8 +310,15 @@ rbt_err rbt_training_work(rbt_worker *worker, void *argument, rbt_error *error)
     rbt_err err = rbt_scratch_init(&scratch, training, error);
 
     if (err == RBT_OK) {
-        while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !rbt_worker_should_stop(worker))
+        while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !rbt_worker_should_stop(worker)) {
             err = work_clock(worker, training, &scratch, probe, error);
+            if (err == RBT_OK && rbt_training_latest(training) != training) {
+                training = rbt_training_latest(training);
+                clocks = rbt_training_clocks(training, rbt_worker_id(worker));
+                rbt_scratch_deinit(&scratch);
+                err = rbt_scratch_init(&scratch, training, error);
+            }
+        }
         rbt_scratch_deinit(&scratch);
     }
     rbt_free(probe);
@@ -339,8 +346,7 @@ rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_erro
     return err;
 }
 
-/* The sum of the losses; streamed data is given back as it has been visited. */
-static double sum_of_losses(const rbt_training *training, const float *w)
+double rbt_training_losses(const rbt_training *training, const float *w)
 {
     const rbt_data *data = training->data;
     size_t block = data->streamed ? rbt_data_block_rows(data) : data->rows;
@@ -350,14 +356,17 @@ static double sum_of_losses(const rbt_training *training, const float *w)
         size_t n = data->rows - row < block ? data->rows - row : block;
 
         loss += training->model->loss(&training->shape, data, row, n, w);
-        rbt_data_release_rows(data, row, n);
+        rbt_data_release_rows(data, row, n); /* streamed data is given back as it has been visited */
     }
     return loss;
 }
 
+double rbt_training_mean(const rbt_training *training, const float *w, double losses)
+{
+    return losses / (double)training->total_rows + rbt_problem_penalty(&training->problem, w);
+}
+
 double rbt_training_objective(const rbt_training *training, const float *w)
 {
-    double loss = sum_of_losses(training, w);
-
-    return loss / (double)training->data->rows + rbt_problem_penalty(&training->problem, w);
+    return rbt_training_mean(training, w, rbt_training_losses(training, w));
 }

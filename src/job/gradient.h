@@ -11,6 +11,8 @@
 #ifndef RBT_JOB_GRADIENT_H
 #define RBT_JOB_GRADIENT_H
 
+#include <stdatomic.h>
+
 #include "data/shard.h"
 #include "job/options.h"
 #include "runtime/runtime.h"
@@ -26,10 +28,21 @@ typedef struct rbt_training {
     rbt_shape shape;
     const rbt_data *data;
     const rbt_shards *shards;
-    size_t n; /* parameters */
+    size_t total_rows; /* over which means are taken: more than data->rows where other processes have the others */
+    size_t n;          /* parameters */
     bool takes_gradients;
     rbt_problem problem; /* the same, as solvers see it */
+
+    _Atomic(struct rbt_training *) next; /* the same with more rows, once some were taken over; workers go on with it */
 } rbt_training;
+
+/* The one to go on with. */
+static inline const rbt_training *rbt_training_latest(const rbt_training *training)
+{
+    for (const rbt_training *t = training; t != NULL; t = atomic_load(&((rbt_training *)t)->next))
+        training = t;
+    return training;
+}
 
 /* A worker's scratch memory. */
 typedef struct rbt_scratch {
@@ -67,7 +80,13 @@ rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_erro
 /* The step size at a clock; `context` is the options. */
 double rbt_training_rate(const void *context, uint64_t clock);
 
-/* mean loss + l2/2 |w|^2 + l1 |w|_1, the bias not counted. */
+/* The sum of the losses of the rows here. */
+double rbt_training_losses(const rbt_training *training, const float *w);
+
+/* mean loss + l2/2 |w|^2 + l1 |w|_1, the bias not counted; `losses` is the sum over all rows. */
+double rbt_training_mean(const rbt_training *training, const float *w, double losses);
+
+/* The same when all rows are here. */
 double rbt_training_objective(const rbt_training *training, const float *w);
 
 #endif

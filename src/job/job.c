@@ -1,6 +1,7 @@
 /* A job: creating and describing it, its events, what it leaves behind (rubato.h, section 5). Running one is run.c. */
 
 #include "base/error.h"
+#include "job/cluster_job.h"
 #include "job/job_state.h"
 
 /* ------------------------------------------------------------------------------------- creating, describing */
@@ -30,6 +31,9 @@ void rbt_job_destroy(rbt_job *job)
     rbt_job_forget_texts(job);
     rbt_job_forget_tables(job);
     rbt_options_deinit(&job->options);
+    if (job->gathering != NULL)
+        rbt_key_wipe(&job->gathering->key);
+    rbt_free(job->gathering);
     rbt_free(job->reports);
     rbt_trained_deinit(&job->trained);
     pthread_mutex_destroy(&job->handler_lock);

@@ -18,6 +18,7 @@ struct rbt_job {
     RBT_ARRAY(rbt_option_text) texts; /* of the options, made on demand */
     atomic_bool interrupted;
     _Atomic(rbt_job *) child; /* cross-validation: the job of the fold that is running */
+    struct rbt_gathering *gathering; /* cluster: how it comes by its processes, or NULL */
     rbt_event_handler *handler;
     void *context;
     pthread_mutex_t handler_lock; /* workers log from their own threads */

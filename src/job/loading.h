@@ -6,9 +6,16 @@
 #ifndef RBT_JOB_LOADING_H
 #define RBT_JOB_LOADING_H
 
+#include "data/deal.h"
 #include "data/scale.h"
 #include "data/shard.h"
 #include "job/options.h"
+#include "solve/problem.h"
+
+/* Rows of each class. */
+typedef struct rbt_label_counts {
+    uint64_t of[RBT_LABELS_REPORTED];
+} rbt_label_counts;
 
 typedef struct rbt_loaded {
     const rbt_model *model;
@@ -20,10 +27,24 @@ typedef struct rbt_loaded {
     rbt_read_report valid_report;
     rbt_shards shards;
     rbt_scaling scaling; /* cols 0: none */
+
+    size_t *worker_rows;      /* with {rank} in --data: rows of each worker, one after the other; else NULL */
+    rbt_label_counts *labels; /* per worker; NULL: too many classes to be reported, or numbers are predicted */
+    size_t total_rows;        /* of all processes */
+    rbt_facts facts;          /* of all processes, when there are several */
 } rbt_loaded;
 
 /* Reads --data and --valid; what becomes of caches goes to the log. */
 rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error);
+
+/* The steps of that, for sharing.c: the model by its name; a process's part of --data; --valid. */
+rbt_err rbt_loaded_find_model(rbt_loaded *loaded, const char *name, rbt_error *error);
+rbt_err rbt_loaded_read_part(rbt_loaded *loaded, const rbt_options *options, const rbt_hosting *hosting, rbt_crew *crew,
+                             rbt_data_part *part, rbt_error *error);
+rbt_err rbt_loaded_read_valid(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error);
+
+/* Fills in `labels` for the workers whose rows are here. */
+void rbt_loaded_count_labels(rbt_loaded *loaded);
 
 /* Makes what was read ready. */
 rbt_err rbt_loaded_prepare(rbt_loaded *loaded, rbt_options *options, rbt_error *error);

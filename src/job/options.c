@@ -364,7 +364,10 @@ static bool option_applies(const rbt_options *options, const rbt_option *o)
         return options->rule == RBT_RULE_DYN || options->partition_sync == RBT_ON ||
                (options->rule == RBT_RULE_AUTO && options->partition_sync != RBT_AUTO);
     if (o->offset == OFFSET(per_process))
-        return options->runtime == RBT_RUNTIME_SIM || options->per_process > 1;
+        return options->runtime != RBT_RUNTIME_LOCAL || options->per_process > 1;
+    if (o->offset == OFFSET(join_timeout) || o->offset == OFFSET(insecure) || o->offset == OFFSET(shm) ||
+        o->offset == OFFSET(on_worker_loss) || o->offset == OFFSET(colocate))
+        return options->runtime == RBT_RUNTIME_CLUSTER;
     if (o->offset == OFFSET(bits))
         return options->bits > 0;
     if (o->offset == OFFSET(skip_bad))

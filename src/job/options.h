@@ -10,13 +10,14 @@
 
 #include "data/store.h"
 #include "rubato.h"
+#include "runtime/cluster/cluster.h"
 #include "solve/sgd.h"
 
 #define RBT_WORKERS_LIMIT 100000
 #define RBT_SERVERS_LIMIT 10000
 #define RBT_OPTION_ROOM   4352 /* characters that hold any option's value as text, with the end: a path and a little */
 
-typedef enum rbt_runtime_kind { RBT_RUNTIME_LOCAL, RBT_RUNTIME_SIM } rbt_runtime_kind;
+typedef enum rbt_runtime_kind { RBT_RUNTIME_LOCAL, RBT_RUNTIME_SIM, RBT_RUNTIME_CLUSTER } rbt_runtime_kind;
 typedef enum rbt_sync {
     RBT_SYNC_AUTO,
     RBT_SYNC_BSP,
@@ -51,7 +52,7 @@ typedef struct rbt_options {
     uint64_t skip_bad; /* --skip-bad */
 
     /* the job */
-    rbt_runtime_kind runtime; /* --runtime local|sim */
+    rbt_runtime_kind runtime; /* --runtime local|sim|cluster */
     uint32_t workers;         /* --workers N; 0 = as many as cores */
     bool workers_auto;        /* it was: the data may be too small for all of them */
     uint32_t servers;         /* --servers P; 0 = 1, and none in shared memory */
@@ -94,8 +95,20 @@ typedef struct rbt_options {
     double target_loss; /* --target-loss X */
     bool has_target;
 
-    /* the simulator; only with --runtime sim */
+    /* the cluster; only with --runtime cluster. None of it changes what is trained. */
+    char *key;                   /* --key FILE or NULL */
+    char *listen;                /* --listen ADDRESS or NULL */
+    char *advertise;             /* --advertise ADDRESS or NULL */
+    uint32_t join_timeout;       /* --join-timeout S, default 60 */
+    bool insecure;               /* --insecure: no encryption between hosts */
+    rbt_toggle shm;              /* --shm auto|on|off: memory shared by processes of one host */
+    rbt_on_loss on_worker_loss;  /* --on-worker-loss continue|stop|wait */
+    rbt_toggle colocate;         /* --colocate on|off: servers in the workers' processes; auto: the starter decides */
+
+    /* the simulator and the cluster */
     uint32_t per_process; /* --per-process N: workers that share a process and its cache */
+
+    /* the simulator; only with --runtime sim */
     char *net;            /* --net bw=1Gbit,lat=200us,jitter=50us */
     char *cost;           /* --cost sample=100ns,nnz=2ns,byte=0.1ns,message=1us */
     char *faults;         /* --faults drop=P,dup=P,delay=P,crash=N,partition=N */

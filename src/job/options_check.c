@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/part.h"
 
 #define EPOCHS_DEFAULT    10
 #define EPOCHS_SHARED     100 /* at most: the tolerance ends it before */
@@ -84,6 +85,13 @@ static const char *sync_name(rbt_sync sync)
     return NAMES[sync];
 }
 
+static const char *runtime_name(rbt_runtime_kind runtime)
+{
+    static const char *const NAMES[] = {"local", "sim", "cluster"};
+
+    return NAMES[runtime];
+}
+
 static const char *rule_name(rbt_rule_kind rule)
 {
     static const char *const NAMES[] = {"auto", "sum", "con", "dyn", "adagrad"};
@@ -115,9 +123,9 @@ static rbt_err check_shared(const rbt_options *o, rbt_error *error)
 
     if (o->runtime != RBT_RUNTIME_LOCAL)
         return rbt_fail(error, RBT_E_USAGE,
-                        "--sync %s is for threads that share memory and makes no sense with --runtime sim; use --sync "
+                        "--sync %s is for threads that share memory and makes no sense with --runtime %s; use --sync "
                         "bsp, ssp or asp",
-                        sync_name(o->sync));
+                        sync_name(o->sync), runtime_name(o->runtime));
     if (o->model == NULL)
         return rbt_fail(error, RBT_E_USAGE, "--sync %s trains models; a table program needs bsp, ssp or asp",
                         sync_name(o->sync));
@@ -131,6 +139,45 @@ static rbt_err check_shared(const rbt_options *o, rbt_error *error)
     if (o->sync == RBT_SYNC_PSGD && o->optimizer != RBT_OPTIMIZER_AUTO && o->optimizer != RBT_OPTIMIZER_SGD)
         return rbt_fail(error, RBT_E_USAGE,
                         "--sync psgd averages what plain steps of workers alone lead to; use --optimizer sgd");
+    return RBT_OK;
+}
+
+/* What describes another runtime. */
+static rbt_err check_runtime(const rbt_options *o, rbt_error *error)
+{
+    const char *simulated = o->net != NULL      ? "net"
+                            : o->cost != NULL   ? "cost"
+                            : o->faults != NULL ? "faults"
+                                                : NULL;
+    const char *clustered = o->key != NULL                              ? "key"
+                            : o->listen != NULL                         ? "listen"
+                            : o->advertise != NULL                      ? "advertise"
+                            : o->insecure                               ? "insecure"
+                            : o->shm != RBT_AUTO                        ? "shm"
+                            : o->on_worker_loss != RBT_LOSS_CONTINUE    ? "on-worker-loss"
+                            : o->colocate != RBT_AUTO                   ? "colocate"
+                                                                        : NULL;
+
+    if (o->runtime != RBT_RUNTIME_SIM && simulated != NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s describes the simulator and makes no sense with --runtime %s; use --runtime sim",
+                        simulated, runtime_name(o->runtime));
+    if (o->runtime != RBT_RUNTIME_CLUSTER && clustered != NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s is for several processes and makes no sense with --runtime %s; use rubato launch, or "
+                        "--runtime cluster under srun or mpirun",
+                        clustered, runtime_name(o->runtime));
+    if (o->runtime == RBT_RUNTIME_LOCAL && o->per_process > 1)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--per-process makes no sense with --runtime local, where all workers share one process; leave "
+                        "it out");
+    if (o->runtime == RBT_RUNTIME_CLUSTER && o->folds > 0)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--folds makes no sense with --runtime cluster; cross-validate on one machine");
+    if (o->runtime == RBT_RUNTIME_CLUSTER && o->store == RBT_STORE_DISK)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--store disk makes no sense with --runtime cluster, where every process has its share of the "
+                        "rows in memory; leave it out");
     return RBT_OK;
 }
 
@@ -154,6 +201,24 @@ static rbt_err check_learning(const rbt_options *o, rbt_error *error)
         return rbt_fail(error, RBT_E_USAGE, "--patience watches the loss on --valid; give --valid PATH");
     if (o->folds > 0 && o->valid != NULL)
         return rbt_fail(error, RBT_E_USAGE, "--folds measures on parts of --data; leave out --valid");
+    return RBT_OK;
+}
+
+/* With {rank} in --data every worker has its own files. */
+static rbt_err check_ranked(const rbt_options *o, rbt_error *error)
+{
+    if (o->data == NULL || !rbt_path_is_ranked(o->data))
+        return RBT_OK;
+    if (o->workers == 0 || o->workers_auto)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--data %s stands for one path per worker, from 0 on; say how many there are with --workers",
+                        o->data);
+    if (o->folds > 0 || o->store != RBT_STORE_MEMORY || o->cache == RBT_CACHE_AUTO)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s makes no sense with {rank} in --data, where every worker has its own files; leave it out",
+                        o->folds > 0                    ? "folds"
+                        : o->store != RBT_STORE_MEMORY ? "store"
+                                                       : "cache");
     return RBT_OK;
 }
 
@@ -210,15 +275,7 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
                         "--%s makes no sense with --rule adagrad, where workers send gradients and servers make the "
                         "steps; use --rule con or dyn",
                         o->l1 > 0 ? "l1" : "optimizer");
-    if (o->runtime != RBT_RUNTIME_SIM && (o->net != NULL || o->cost != NULL || o->faults != NULL || o->per_process > 1))
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--%s describes the simulator and makes no sense with --runtime local; use "
-                        "--runtime sim",
-                        o->net != NULL      ? "net"
-                        : o->cost != NULL   ? "cost"
-                        : o->faults != NULL ? "faults"
-                                            : "per-process");
-    return RBT_OK;
+    return check_runtime(o, error);
 }
 
 /* A model on one machine is trained in shared memory, unless something is asked for that needs servers. */
@@ -315,6 +372,8 @@ rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
         err = check_shared(options, error);
     if (err == RBT_OK)
         err = check_combinations(options, sync, rule, error);
+    if (err == RBT_OK)
+        err = check_ranked(options, error);
     if (err == RBT_OK)
         settle(options);
     return err;

@@ -4,12 +4,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/time.h"
 #include "data/read.h"
+#include "job/cluster_job.h"
 #include "model/metrics.h"
 #include "model/model.h"
 
@@ -61,7 +63,10 @@ static void make_training(rbt_model_run *r)
     training->shape = r->loaded.shape;
     training->data = &r->loaded.data;
     training->shards = &r->loaded.shards;
+    training->total_rows = r->loaded.total_rows;
     training->problem = rbt_problem_of(training->model, &training->shape, training->data, options->l1, options->l2);
+    if (r->loaded.facts.rows > 0)
+        training->problem.facts = &r->loaded.facts;
     training->n = training->problem.n;
 }
 
@@ -91,11 +96,10 @@ static void set_programs(rbt_model_run *r)
     run->interrupted = &r->job->interrupted;
 }
 
-/* Everything after reading. */
-static rbt_err set_up(rbt_model_run *r, rbt_error *error)
+rbt_err rbt_model_run_set_up(rbt_model_run *r, rbt_error *error)
 {
     rbt_options *options = &r->job->options;
-    rbt_err err = rbt_loaded_prepare(&r->loaded, options, error);
+    rbt_err err = r->session == NULL ? rbt_loaded_prepare(&r->loaded, options, error) : RBT_OK; /* done together */
 
     if (err == RBT_OK)
         make_training(r);
@@ -115,7 +119,7 @@ static rbt_err set_up(rbt_model_run *r, rbt_error *error)
     return RBT_OK;
 }
 
-static void tear_down(rbt_model_run *r)
+void rbt_model_run_tear_down(rbt_model_run *r)
 {
     rbt_setup_deinit(&r->setup);
     rbt_evaluation_deinit(&r->evaluation);
@@ -171,13 +175,12 @@ void rbt_job_count(rbt_job *job, const rbt_setup *setup)
     result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
 }
 
-static void count_labels(const rbt_loaded *loaded, const rbt_shard *shard, rbt_worker_report *report)
+static void count_labels(const rbt_loaded *loaded, size_t worker, rbt_worker_report *report)
 {
-    if (loaded->shape.classes > RBT_LABELS_REPORTED)
+    if (loaded->labels == NULL)
         return;
     report->classes = loaded->shape.classes;
-    for (size_t i = 0; report->classes > 0 && i < shard->n; i++)
-        report->labels[(size_t)loaded->data.label[shard->rows[i]]]++; /* labels have been numbered */
+    memcpy(report->labels, loaded->labels[worker].of, sizeof report->labels);
 }
 
 /* What a model's job reports beyond that; up to where it was ended, if it was. */
@@ -221,7 +224,7 @@ static void fill_result(rbt_model_run *r, double load_seconds)
     for (size_t m = 0; m < result->workers; m++) {
         job->reports[m].rows = r->loaded.shards.shard[m].n;
         job->reports[m].nonzeros = r->loaded.shards.shard[m].nnz;
-        count_labels(&r->loaded, &r->loaded.shards.shard[m], &job->reports[m]);
+        count_labels(&r->loaded, m, &job->reports[m]);
     }
 }
 
@@ -265,6 +268,8 @@ static rbt_err train(rbt_model_run *r, rbt_error *error)
 
     if (rbt_options_shared(options))
         err = rbt_shared_job_run(r, error);
+    else if (r->session != NULL)
+        err = rbt_cluster_job_train(r, error);
     else
         err = rbt_setup_run(&r->setup, options, error);
     if (err != RBT_OK)
@@ -288,7 +293,7 @@ static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
 {
     rbt_job *job = r->job;
     double load_seconds;
-    rbt_err err = set_up(r, error);
+    rbt_err err = rbt_model_run_set_up(r, error);
 
     load_seconds =
         job->options.runtime == RBT_RUNTIME_SIM ? 0 : rbt_now_seconds() - started; /* sim: the same bytes each run */
@@ -339,7 +344,7 @@ static rbt_err run_fold(rbt_job *job, const rbt_loaded *whole, uint32_t fold, fo
     if (err == RBT_OK)
         err = run_read(&r, rbt_now_seconds(), error);
     atomic_store(&job->child, NULL);
-    tear_down(&r);
+    rbt_model_run_tear_down(&r);
     rbt_job_destroy(child);
     if (err == RBT_OK && atomic_load(&job->interrupted))
         err = rbt_fail(error, RBT_E_INTERRUPTED, "interrupted in fold %u of %u; there is no result", fold + 1,
@@ -405,8 +410,13 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
     err = settle_options(job, error);
     if (err == RBT_OK)
         err = rbt_setup_init(&r.setup, &job->options, error);
+    if (err == RBT_OK && job->options.runtime == RBT_RUNTIME_CLUSTER) {
+        err = rbt_cluster_job_open(job, &r.session, error);
+        started = rbt_now_seconds(); /* waiting is not loading */
+    }
     if (err == RBT_OK)
-        err = rbt_loaded_read(&r.loaded, &job->options, &log, error);
+        err = r.session != NULL ? rbt_cluster_job_load(&r, error)
+                                : rbt_loaded_read(&r.loaded, &job->options, &log, error);
     if (err == RBT_OK && job->options.folds > 0) {
         double before = rbt_now_seconds();
 
@@ -422,8 +432,13 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
         job->result.fold_score = folded.fold_score;
         job->result.fold_score_deviation = folded.fold_score_deviation;
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_DONE, .job = job, .result = &job->result});
-        err = judge(job, error);
     }
-    tear_down(&r);
+    if (r.session != NULL) {
+        rbt_session_end(r.session, err == RBT_OK ? &(rbt_error){.code = RBT_OK} : error);
+        rbt_session_destroy(r.session);
+    }
+    if (err == RBT_OK)
+        err = judge(job, error);
+    rbt_model_run_tear_down(&r);
     return err;
 }

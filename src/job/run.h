@@ -13,7 +13,12 @@ typedef struct rbt_model_run {
     rbt_training training;
     rbt_evaluation evaluation;
     rbt_setup setup;
+    rbt_session *session; /* on a cluster */
 } rbt_model_run;
+
+/* Everything between reading and running; and what undoes it, whatever succeeded. */
+rbt_err rbt_model_run_set_up(rbt_model_run *run, rbt_error *error);
+void rbt_model_run_tear_down(rbt_model_run *run);
 
 /* Trains in shared memory; fills in the evaluation and the job's result. */
 rbt_err rbt_shared_job_run(rbt_model_run *run, rbt_error *error);

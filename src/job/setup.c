@@ -69,6 +69,7 @@ rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rb
     topology->staleness = options->staleness;
     topology->eager = options->eager == RBT_ON;
     topology->partition_sync = rule.partition_sync;
+    topology->lost_is_gone = options->runtime == RBT_RUNTIME_CLUSTER && options->on_worker_loss != RBT_LOSS_WAIT;
     topology->filter = (float)options->filter;
     err = rbt_topology_init(topology, specs, tables, &rule, error);
     if (err != RBT_OK)

@@ -9,10 +9,18 @@
 
 #include "rubato.h"
 
+/* What steps must know of all rows, where only some of them are at hand. */
+typedef struct rbt_facts {
+    size_t rows;
+    double square;    /* the mean square of the values (sgd.h) */
+    uint32_t *counts; /* for every feature, in how many rows it occurs; NULL without penalties */
+} rbt_facts;
+
 typedef struct rbt_problem {
     const rbt_model *model;
     const rbt_shape *shape;
     const rbt_data *data; /* fits the shape; weights of rows have the mean 1 */
+    const rbt_facts *facts; /* NULL: the data has all rows */
     double l1;
     double l2;
     size_t n;       /* parameters */

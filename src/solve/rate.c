@@ -9,7 +9,6 @@
 #include "base/rng.h"
 #include "model/link.h"
 
-#define SAMPLE_ROWS  4000
 #define FACTOR       2.0
 #define RATE_FIRST   0.5
 #define RATE_OF_ADAM 0.01
@@ -18,7 +17,7 @@
 /* A trial: parameters of its own, and the sample. */
 typedef struct trial {
     const rbt_problem *problem;
-    uint32_t *rows;
+    const uint32_t *rows;
     size_t n;
     float *w;
     rbt_walk walk;
@@ -56,12 +55,12 @@ static void climb(trial *t, double factor, double *rate, double *best)
 }
 
 /* A loss whose slope grows without end blows up where a row's step overshoots its own optimum, be it after many passes:
- * no larger rate than one that no row overshoots with. */
-static double safe_rate(const rbt_problem *p)
+ * no larger rate than one that no row overshoots with. Others have no such number. */
+double rbt_rate_steepness(const rbt_problem *p)
 {
     double largest = 0;
     if (p->model->link != &rbt_link_squares && p->model->link != &rbt_link_squared_hinge)
-        return INFINITY;
+        return 0;
     for (size_t r = 0; r < p->data->rows; r++) {
         rbt_row row = rbt_row_of(p->data, r, p->shape->cols);
         double squares = p->shape->bias ? 1 : 0;
@@ -71,7 +70,7 @@ static double safe_rate(const rbt_problem *p)
             squares *= (double)p->data->weight[r];
         largest = fmax(largest, squares);
     }
-    return 1 / (p->model->link->steepest * largest);
+    return p->model->link->steepest * largest;
 }
 
 /* Below rates that lead nowhere the objective says nothing: first down to one that is better than not to move at all. */
@@ -87,56 +86,81 @@ static double find(trial *t, double rate)
     return rate;
 }
 
-/* Rows that lie all over a large file are better visited once. */
-static rbt_err take_sample(trial *t, rbt_problem *seen, rbt_data *sample, rbt_error *error)
+size_t rbt_rate_sample(size_t rows, uint64_t seed, uint32_t *sample)
 {
-    rbt_err err = rbt_data_select(seen->data, t->rows, t->n, sample, error);
-    for (size_t i = 0; i < t->n; i++)
-        t->rows[i] = (uint32_t)i;
+    size_t n = rows < RBT_RATE_SAMPLE ? rows : RBT_RATE_SAMPLE;
+    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_BATCH, UINT64_MAX);
+    for (size_t i = 0; i < n; i++)
+        sample[i] = (uint32_t)(rows == n ? i : rbt_rng_below(&rng, rows));
+    rbt_rng_shuffle_u32(&rng, sample, n);
+    return n;
+}
+
+rbt_err rbt_rate_try(const rbt_problem *problem, const uint32_t *sample, size_t n, double steepness,
+                     rbt_optimizer optimizer, double momentum, double *rate, rbt_error *error)
+{
+    bool plain = optimizer <= RBT_OPTIMIZER_MOMENTUM || optimizer == RBT_OPTIMIZER_ASGD;
+    trial t = {.problem = problem, .rows = sample, .n = n, .w = rbt_try_alloc(problem->n, sizeof *t.w)};
+    if (t.w == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory to try step sizes on %zu parameters; give --lr",
+                        problem->n);
+    rbt_err err = rbt_sgd_init(&t.sgd, problem, plain ? RBT_OPTIMIZER_SGD : optimizer, momentum, error);
     if (err == RBT_OK)
-        seen->data = sample;
+        err = rbt_walk_init(&t.walk, problem, RBT_ACCESS_ALONE, 1, error);
+    if (err == RBT_OK) {
+        rbt_sgd_attach(&t.sgd, &t.walk);
+        rbt_walker_init(&t.walker, &t.walk, t.w, 0);
+        *rate = find(&t, optimizer == RBT_OPTIMIZER_ADAM ? RATE_OF_ADAM : RATE_FIRST);
+        if (plain && steepness > 0)
+            *rate = fmin(*rate, 1 / steepness);
+        if (optimizer == RBT_OPTIMIZER_MOMENTUM) /* a step goes on until it is 1 / (1 - momentum) times as long */
+            *rate *= 1 - momentum;
+        rbt_walker_deinit(&t.walker);
+    }
+    rbt_walk_deinit(&t.walk);
+    rbt_sgd_deinit(&t.sgd);
+    rbt_free(t.w);
+    return err;
+}
+
+/* What steps must know of all rows. */
+static rbt_err find_facts(const rbt_problem *problem, rbt_facts *facts, rbt_error *error)
+{
+    rbt_squares squares = {0};
+    rbt_squares_add(&squares, problem->data, 0, problem->data->nnz);
+    *facts = (rbt_facts){.rows = problem->data->rows, .square = rbt_squares_mean(&squares)};
+    return problem->l1 > 0 || problem->l2 > 0 ? rbt_problem_count_columns(problem, &facts->counts, error) : RBT_OK;
+}
+
+/* Rows that lie all over a large file are better visited once: what is tried are copies. */
+static rbt_err find_streamed(const rbt_problem *problem, uint32_t *rows, size_t n, rbt_optimizer optimizer,
+                             double momentum, double *rate, rbt_error *error)
+{
+    rbt_data sample = {0};
+    rbt_facts facts = {0};
+    rbt_problem seen = *problem;
+    rbt_err err = rbt_data_select(problem->data, rows, n, &sample, error);
+    if (err == RBT_OK)
+        err = find_facts(problem, &facts, error);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = (uint32_t)i;
+    seen.data = &sample;
+    seen.facts = &facts;
+    if (err == RBT_OK)
+        err = rbt_rate_try(&seen, rows, n, rbt_rate_steepness(problem), optimizer, momentum, rate, error);
+    rbt_free(facts.counts);
+    rbt_data_deinit(&sample);
     return err;
 }
 
 rbt_err rbt_rate_find(const rbt_problem *problem, rbt_optimizer optimizer, double momentum, uint64_t seed, double *rate,
                       rbt_error *error)
 {
-    size_t rows = problem->data->rows, n = rows < SAMPLE_ROWS ? rows : SAMPLE_ROWS;
-    bool plain = optimizer <= RBT_OPTIMIZER_MOMENTUM || optimizer == RBT_OPTIMIZER_ASGD;
-    rbt_optimizer tried = plain ? RBT_OPTIMIZER_SGD : optimizer;
-    rbt_problem seen = *problem; /* streamed data: what the trials see is a copy of the sample */
-    rbt_data sample = {0};
-    trial t = {.problem = &seen, .n = n, .w = rbt_try_alloc(problem->n, sizeof *t.w)};
-    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_BATCH, UINT64_MAX);
-    rbt_err err;
-    if (t.w == NULL)
-        return rbt_fail(error, RBT_E_MEMORY, "not enough memory to try step sizes on %zu parameters; give --lr",
-                        problem->n);
-    err = rbt_sgd_init(&t.sgd, problem, tried, momentum, error);
-    if (err == RBT_OK)
-        err = rbt_walk_init(&t.walk, &seen, RBT_ACCESS_ALONE, 1, error);
-    if (err == RBT_OK) {
-        t.rows = rbt_alloc(n, sizeof *t.rows);
-        for (size_t i = 0; i < n; i++)
-            t.rows[i] = (uint32_t)(rows == n ? i : rbt_rng_below(&rng, rows));
-        rbt_rng_shuffle_u32(&rng, t.rows, n);
-        if (problem->data->streamed)
-            err = take_sample(&t, &seen, &sample, error);
-    }
-    if (err == RBT_OK) {
-        rbt_sgd_attach(&t.sgd, &t.walk);
-        rbt_walker_init(&t.walker, &t.walk, t.w, 0);
-        *rate = find(&t, optimizer == RBT_OPTIMIZER_ADAM ? RATE_OF_ADAM : RATE_FIRST);
-        if (plain)
-            *rate = fmin(*rate, safe_rate(problem));
-        if (optimizer == RBT_OPTIMIZER_MOMENTUM) /* a step goes on until it is 1 / (1 - momentum) times as long */
-            *rate *= 1 - momentum;
-        rbt_walker_deinit(&t.walker);
-    }
-    rbt_free(t.rows);
-    rbt_data_deinit(&sample);
-    rbt_walk_deinit(&t.walk);
-    rbt_sgd_deinit(&t.sgd);
-    rbt_free(t.w);
+    uint32_t *rows = rbt_alloc(RBT_RATE_SAMPLE, sizeof *rows);
+    size_t n = rbt_rate_sample(problem->data->rows, seed, rows);
+    rbt_err err = problem->data->streamed
+                      ? find_streamed(problem, rows, n, optimizer, momentum, rate, error)
+                      : rbt_rate_try(problem, rows, n, rbt_rate_steepness(problem), optimizer, momentum, rate, error);
+    rbt_free(rows);
     return err;
 }

@@ -13,32 +13,63 @@
 #define LOG_ADAM_SECOND  -0.0010005003335835335 /* the logarithm of RBT_ADAM_SECOND */
 #define VALUES_LOOKED_AT 65536
 
-/* The mean square of the values that are not zero, from a sample; at most 1. */
-static double typical_square(const rbt_data *data)
+void rbt_squares_add(rbt_squares *squares, const rbt_data *data, size_t first, size_t nnz)
 {
-    size_t step = data->nnz / VALUES_LOOKED_AT + 1, n = 0;
-    double sum = 0;
-    for (size_t i = 0; i < data->nnz; i += step, n++)
-        sum += (double)data->value[i] * (double)data->value[i];
-    return n == 0 || sum > (double)n ? 1 : sum / (double)n;
+    size_t step = nnz / VALUES_LOOKED_AT + 1;
+    for (size_t i = (step - first % step) % step; i < data->nnz; i += step, squares->n++)
+        squares->sum += (double)data->value[i] * (double)data->value[i];
+}
+
+double rbt_squares_mean(const rbt_squares *squares)
+{
+    double n = (double)squares->n;
+    return n == 0 || squares->sum > n ? 1 : squares->sum / n;
+}
+
+static double typical_square(const rbt_problem *problem)
+{
+    rbt_squares squares = {0};
+    if (problem->facts != NULL)
+        return problem->facts->square;
+    rbt_squares_add(&squares, problem->data, 0, problem->data->nnz);
+    return rbt_squares_mean(&squares);
+}
+
+/* For every feature, rows / rows with it. */
+static rbt_err find_shares(const rbt_problem *problem, float **shares, rbt_error *error)
+{
+    const rbt_facts *facts = problem->facts;
+    size_t cols = problem->shape->cols, rows = facts != NULL ? facts->rows : problem->data->rows;
+    uint32_t *counts = NULL;
+    rbt_err err = facts == NULL ? rbt_problem_count_columns(problem, &counts, error) : RBT_OK;
+    if (facts != NULL) {
+        RBT_ASSERT(facts->counts != NULL);
+        counts = rbt_try_alloc_raw(cols > 0 ? cols : 1, sizeof *counts);
+        if (counts == NULL)
+            err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the penalties of %zu features", cols);
+        else
+            memcpy(counts, facts->counts, cols * sizeof *counts);
+    }
+    if (err != RBT_OK)
+        return err;
+    *shares = (float *)counts; /* in place: both have four bytes */
+    for (size_t j = 0; j < cols; j++) {
+        float share = counts[j] > 0 ? (float)rows / (float)counts[j] : 0;
+        memcpy(&counts[j], &share, sizeof share);
+    }
+    return RBT_OK;
 }
 
 rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer optimizer, double momentum,
                      rbt_error *error)
 {
     size_t cols = problem->shape->cols;
-    uint32_t *counts = NULL;
     *sgd = (rbt_sgd){
-        .problem = problem, .optimizer = optimizer, .momentum = (float)momentum, .bias = typical_square(problem->data)};
+        .problem = problem, .optimizer = optimizer, .momentum = (float)momentum, .bias = typical_square(problem)};
     if (problem->l1 > 0 || problem->l2 > 0) {
-        rbt_err err = rbt_problem_count_columns(problem, &counts, error);
+        rbt_err err = find_shares(problem, &sgd->share, error);
         if (err != RBT_OK)
             return err;
-        sgd->share = (float *)counts; /* in place: both have four bytes */
-        for (size_t j = 0; j < cols; j++) {
-            float share = counts[j] > 0 ? (float)problem->data->rows / (float)counts[j] : 0;
-            memcpy(&counts[j], &share, sizeof share);
-        }
     }
     if (optimizer == RBT_OPTIMIZER_SGD && problem->l2 > 0)
         sgd->shrink = rbt_try_alloc(cols > 0 ? cols : 1, sizeof *sgd->shrink);

@@ -44,6 +44,15 @@ rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer opt
                      rbt_error *error);
 void rbt_sgd_deinit(rbt_sgd *sgd);
 
+/* The mean square of the values that are not zero, from a sample; at most 1. Data in parts: all parts add to the same two
+ * sums, in order; `first` is the number of the part's first value among all `nnz` ones. */
+typedef struct rbt_squares {
+    double sum;
+    uint64_t n;
+} rbt_squares;
+void rbt_squares_add(rbt_squares *squares, const rbt_data *data, size_t first, size_t nnz);
+double rbt_squares_mean(const rbt_squares *squares);
+
 /* Forgets what the optimizer has seen. */
 void rbt_sgd_reset(rbt_sgd *sgd);
 

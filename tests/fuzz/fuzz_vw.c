@@ -19,9 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
                                  .report = &report};
     rbt_data whole, cut;
     rbt_error refusal = {RBT_OK, ""}, error = {RBT_OK, ""};
-    rbt_err err = rbt_vw_parse(&(rbt_source){&text, 1, "fuzz", {SIZE_MAX, 1}}, &reading, &whole, &refusal);
+    rbt_err err = rbt_vw_parse(&(rbt_source){&text, 1, "fuzz", {SIZE_MAX, 1}, NULL}, &reading, &whole, &refusal);
     size_t chunk_bytes = 1 + bytes[n / 2] % 32;
-    RBT_ASSERT(rbt_vw_parse(&(rbt_source){&text, 1, "fuzz", {chunk_bytes, 1}}, &reading, &cut, &error) == err);
+    RBT_ASSERT(rbt_vw_parse(&(rbt_source){&text, 1, "fuzz", {chunk_bytes, 1}, NULL}, &reading, &cut, &error) == err);
     if (err == RBT_OK) {
         check_data(&whole);
         check_same(&whole, &cut);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* With the secret 00 01 02 ... 1f. */
@@ -252,6 +253,43 @@ static void derived_secrets_depend_on_key_and_label(void **state)
     assert_memory_not_equal(one, two, RBT_KEY_SECRET);
 }
 
+/* Reads the key as a user whose group may read it: 0 when it was taken. */
+static int read_as_another(const char *path)
+{
+    int status = -1;
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        rbt_key key;
+        rbt_error error;
+
+        if (setgid(1000) != 0 || setuid(1000) != 0)
+            _exit(2);
+        _exit(rbt_key_read(path, &key, &error) == RBT_OK ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void a_secret_of_root_that_is_mounted_for_a_group_is_taken(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chmod(".", 0755), 0);
+    write_text("mounted.key", KNOWN "\n", 0440);
+    assert_int_equal(chown("mounted.key", 0, 1000), 0);
+    assert_int_equal(read_as_another("mounted.key"), 0);
+    assert_int_equal(chmod("mounted.key", 0444), 0);
+    assert_int_equal(read_as_another("mounted.key"), 1);
+    assert_int_equal(chmod("mounted.key", 0460), 0);
+    assert_int_equal(read_as_another("mounted.key"), 1);
+    assert_int_equal(chmod("mounted.key", 0440), 0);
+    assert_int_equal(chown("mounted.key", 1000, 1000), 0);
+    assert_int_equal(read_as_another("mounted.key"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +297,7 @@ int main(void)
         cmocka_unit_test(a_wiped_key_is_nothing_but_zeros),
         cmocka_unit_test(a_written_key_is_read_again_and_is_its_owners_alone),
         cmocka_unit_test(a_key_that_others_may_read_or_write_is_refused_with_the_remedy),
+        cmocka_unit_test(a_secret_of_root_that_is_mounted_for_a_group_is_taken),
         cmocka_unit_test(a_key_that_is_not_there_or_is_a_folder_is_named),
         cmocka_unit_test(the_text_of_a_key_is_as_documented),
         cmocka_unit_test(what_is_no_key_is_refused_and_never_repeated),

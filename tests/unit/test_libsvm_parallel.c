@@ -22,7 +22,7 @@ static rbt_err parse(const char *text, rbt_cut cut, rbt_data *data, rbt_error *e
     assert_non_null(copy);
     memcpy(copy, text, n);
     const rbt_text mem = {.name = "mem", .bytes = copy, .n = n};
-    rbt_err err = rbt_libsvm_parse(&(rbt_source){&mem, 1, "all", cut}, &(rbt_reading){0}, data, error);
+    rbt_err err = rbt_libsvm_parse(&(rbt_source){&mem, 1, "all", cut, NULL}, &(rbt_reading){0}, data, error);
     free(copy);
     return err;
 }
@@ -109,11 +109,11 @@ static void many_rows_by_many_threads_give_the_same_data(void **state)
         n += (size_t)snprintf(text + n, 64, r % 7 == 0 ? "# %zu:1\n" : "%zu 1:0.5 %zu:%zu\n", r, 2 + r % 50, r % 3);
     rbt_text part = {.name = "mem", .bytes = text, .n = n};
     rbt_data expected, d;
-    assert_int_equal(rbt_libsvm_parse(&(rbt_source){&part, 1, "all", whole}, &(rbt_reading){0}, &expected, NULL),
+    assert_int_equal(rbt_libsvm_parse(&(rbt_source){&part, 1, "all", whole, NULL}, &(rbt_reading){0}, &expected, NULL),
                      RBT_OK);
     for (unsigned threads = 1; threads <= 8; threads++) {
         assert_int_equal(
-            rbt_libsvm_parse(&(rbt_source){&part, 1, "all", (rbt_cut){97, threads}}, &(rbt_reading){0}, &d, NULL),
+            rbt_libsvm_parse(&(rbt_source){&part, 1, "all", (rbt_cut){97, threads}, NULL}, &(rbt_reading){0}, &d, NULL),
             RBT_OK);
         same_data(&expected, &d);
         rbt_data_deinit(&d);
@@ -132,7 +132,7 @@ static void several_texts_are_one_data_set(void **state)
     assert_int_equal(parse("1 1:1\n2 2:2\n3 3:3 5:0\n", whole, &expected, NULL), RBT_OK);
     for (size_t bytes = 1; bytes < 12; bytes++) {
         assert_int_equal(
-            rbt_libsvm_parse(&(rbt_source){texts, 3, "all", (rbt_cut){bytes, 2}}, &(rbt_reading){0}, &d, &error),
+            rbt_libsvm_parse(&(rbt_source){texts, 3, "all", (rbt_cut){bytes, 2}, NULL}, &(rbt_reading){0}, &d, &error),
             RBT_OK);
         same_data(&expected, &d);
         rbt_data_deinit(&d);
@@ -140,10 +140,10 @@ static void several_texts_are_one_data_set(void **state)
     rbt_data_deinit(&expected);
 
     const rbt_text bad[] = {{"a", "1 1:1\n2 2:2", 11, false}, {"c", "\n3 x\n", 5, false}, {"d", "y", 1, false}};
-    assert_int_equal(rbt_libsvm_parse(&(rbt_source){bad, 3, "all", (rbt_cut){1, 2}}, &(rbt_reading){0}, &d, &error),
+    assert_int_equal(rbt_libsvm_parse(&(rbt_source){bad, 3, "all", (rbt_cut){1, 2}, NULL}, &(rbt_reading){0}, &d, &error),
                      RBT_E_DATA);
     assert_non_null(strstr(error.text, "c:2: 'x'"));
-    assert_int_equal(rbt_libsvm_parse(&(rbt_source){&texts[1], 1, "all", whole}, &(rbt_reading){0}, &d, &error),
+    assert_int_equal(rbt_libsvm_parse(&(rbt_source){&texts[1], 1, "all", whole, NULL}, &(rbt_reading){0}, &d, &error),
                      RBT_E_DATA);
     assert_non_null(strstr(error.text, "all: has no rows"));
 }

@@ -104,7 +104,7 @@ static void bad_rows_may_be_left_out_and_leave_no_trace(void **state)
     char note[RBT_READ_NOTE_ROOM];
     const rbt_text mem = {.name = "mem", .bytes = bad, .n = strlen(bad)};
     for (size_t bytes = 1; bytes <= strlen(bad) + 1; bytes++) {
-        const rbt_source source = {&mem, 1, "mem", {bytes, 2}};
+        const rbt_source source = {&mem, 1, "mem", {bytes, 2}, NULL};
         rbt_reading reading = {.skip_bad = 4, .report = &report};
         assert_int_equal(rbt_libsvm_parse(&source, &reading, &d, &error), RBT_OK);
         assert_true(d.rows == 2 && d.nnz == 2 && d.label[1] == 4);
@@ -120,11 +120,11 @@ static void bad_rows_may_be_left_out_and_leave_no_trace(void **state)
         assert_non_null(strstr(error.text, "mem:2: 'x': expected a feature"));
         assert_non_null(strstr(error.text, "the first of more than 3 bad rows"));
     }
-    assert_int_equal(rbt_libsvm_parse(&(rbt_source){&mem, 1, "mem", {9, 2}}, &(rbt_reading){0}, &d, &error),
+    assert_int_equal(rbt_libsvm_parse(&(rbt_source){&mem, 1, "mem", {9, 2}, NULL}, &(rbt_reading){0}, &d, &error),
                      RBT_E_DATA);
     assert_null(strstr(error.text, "more than"));
     const rbt_text all = {.name = "mem", .bytes = "x\ny\n", .n = 4};
-    assert_int_equal(rbt_libsvm_parse(&(rbt_source){&all, 1, "mem", {9, 2}}, &(rbt_reading){.skip_bad = 9}, &d, &error),
+    assert_int_equal(rbt_libsvm_parse(&(rbt_source){&all, 1, "mem", {9, 2}, NULL}, &(rbt_reading){.skip_bad = 9}, &d, &error),
                      RBT_E_DATA);
     assert_non_null(strstr(error.text, "mem: has no good rows"));
 }

@@ -126,7 +126,7 @@ static void mpirun_fills_the_first_host_of_its_list(void **state)
     assert_string_equal(apart.kind, "mpirun"); /* inside a Slurm job too */
     assert_int_equal(apart.rank, 1);
     assert_int_equal(apart.size, 3);
-    assert_string_equal(apart.job, "mpirun 73269249 f46d0f0e20615356-0045b54560658fd9");
+    assert_int_equal(strncmp(apart.job, "mpirun 73269249.", 16), 0);
     assert_int_equal(apart.leads, 2); /* mpirun runs on login, which has no process of the job */
     assert_string_equal(apart.lead[0], "a");
     assert_int_equal(part.leads, 5);

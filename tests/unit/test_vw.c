@@ -19,7 +19,7 @@ static rbt_err parse_cut(const char *text, rbt_reading reading, rbt_cut cut, rbt
     assert_non_null(copy);
     memcpy(copy, text, n);
     const rbt_text mem = {.name = "mem", .bytes = copy, .n = n};
-    rbt_err err = rbt_vw_parse(&(rbt_source){&mem, 1, "mem", cut}, &reading, data, error);
+    rbt_err err = rbt_vw_parse(&(rbt_source){&mem, 1, "mem", cut, NULL}, &reading, data, error);
     free(copy);
     return err;
 }

@@ -68,11 +68,11 @@ static void pieces_come_in_order_whatever_the_threads(void **state)
     static const size_t counts[] = {0, 1, 15, 16, 17, 33, 2000};
     making m = {SIZE_MAX, SIZE_MAX, NULL};
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
-        rbt_pieces pieces = {.count = counts[c], .make = make_number, .end = make_end, .context = &m};
+        rbt_making pieces = {.count = counts[c], .make = make_number, .end = make_end, .context = &m};
         for (unsigned threads = 0; threads < 9; threads += 2) {
             rbt_buffer head = {.at = (char[]){'h', '\n'}, .n = 2};
             rbt_writing how = {.path = "a", .threads = threads};
-            assert_int_equal(rbt_pieces_write_file(&pieces, &how, &head, NULL), RBT_OK);
+            assert_int_equal(rbt_making_write_file(&pieces, &how, &head, NULL), RBT_OK);
             size_t n;
             char *bytes = bytes_of("a", &n), *at = bytes + 2;
             assert_memory_equal(bytes, "h\n", 2);
@@ -88,16 +88,16 @@ static void the_first_piece_that_fails_is_reported_and_no_file_is_left(void **st
 {
     (void)state;
     making m = {777, 790, NULL};
-    rbt_pieces pieces = {.count = 1000, .make = make_number, .context = &m};
+    rbt_making pieces = {.count = 1000, .make = make_number, .context = &m};
     rbt_error error;
     for (unsigned threads = 1; threads < 5; threads++) {
         rbt_writing how = {.path = "b", .threads = threads};
-        assert_int_equal(rbt_pieces_write_file(&pieces, &how, NULL, &error), RBT_E_DATA);
+        assert_int_equal(rbt_making_write_file(&pieces, &how, NULL, &error), RBT_E_DATA);
         assert_string_equal(error.text, "piece 777 is bad");
         assert_int_not_equal(access("b", F_OK), 0);
     }
     m.refuse = m.refuse_too = SIZE_MAX;
-    assert_int_equal(rbt_pieces_write_file(&pieces, &(rbt_writing){.path = "/dev/full"}, NULL, &error), RBT_E_IO);
+    assert_int_equal(rbt_making_write_file(&pieces, &(rbt_writing){.path = "/dev/full"}, NULL, &error), RBT_E_IO);
 }
 
 static void an_interrupted_writing_ends_soon_and_leaves_no_file(void **state)
@@ -105,10 +105,10 @@ static void an_interrupted_writing_ends_soon_and_leaves_no_file(void **state)
     (void)state;
     atomic_bool stop = false;
     making m = {2000, SIZE_MAX, &stop}; /* piece 2000 is never asked for */
-    rbt_pieces pieces = {.count = SIZE_MAX, .make = make_number, .context = &m};
+    rbt_making pieces = {.count = SIZE_MAX, .make = make_number, .context = &m};
     rbt_error error;
     rbt_writing how = {.path = "b", .threads = 2, .stop = &stop};
-    assert_int_equal(rbt_pieces_write_file(&pieces, &how, NULL, &error), RBT_E_INTERRUPTED);
+    assert_int_equal(rbt_making_write_file(&pieces, &how, NULL, &error), RBT_E_INTERRUPTED);
     assert_non_null(strstr(error.text, "b: interrupted; nothing was written"));
     assert_int_not_equal(access("b", F_OK), 0);
 }

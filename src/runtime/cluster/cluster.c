@@ -18,6 +18,7 @@ enum {
     SAY_TOTALS,               /* to the lead */
     SAY_WEIGH,                /* from the lead: what are the losses at these parameters? */
     SAY_LOSSES,               /* to the lead */
+    SAY_INHERIT,              /* from the lead: take over your part of a lost worker's rows */
 };
 
 typedef struct reported { /* by one process, so far */
@@ -26,7 +27,8 @@ typedef struct reported { /* by one process, so far */
     bool done;
     bool totals;
     bool answered; /* the question under way */
-    double losses;
+    double losses; /* its answer */
+    uint64_t rows;
 } reported;
 
 struct rbt_cluster {
@@ -37,9 +39,7 @@ struct rbt_cluster {
     const rbt_seat *seat;
     rbt_on_loss on_loss;
     uint32_t *rank_of_node;
-    double (*losses)(void *context, const float *w);
-    void *context;
-    size_t n;
+    rbt_cluster_work work;
 
     pthread_mutex_t lock; /* for all below */
     pthread_cond_t news;
@@ -51,6 +51,7 @@ struct rbt_cluster {
     uint32_t lost_workers;
     uint64_t stop_asked_ns;
     uint64_t told_ns;
+    RBT_ARRAY(pthread_t) heirs; /* threads that take rows over */
 };
 
 /* -------------------------------------------------------------------------------------------------- who is where */
@@ -268,6 +269,7 @@ static bool hear_member(rbt_cluster *c, uint32_t rank, uint32_t say, rbt_unpack 
     case SAY_LOSSES:
         if (rbt_unpack_u64(words) == c->question_id) {
             r->losses = rbt_unpack_f64(words);
+            r->rows = rbt_unpack_u64(words);
             r->answered = true;
         }
         return !words->bad;
@@ -276,15 +278,57 @@ static bool hear_member(rbt_cluster *c, uint32_t rank, uint32_t say, rbt_unpack 
     }
 }
 
+/* A thread that takes over rows of a worker that was lost. */
+typedef struct heritage {
+    rbt_cluster *cluster;
+    uint32_t lost, part, parts;
+} heritage;
+
+static void *inherit(void *argument)
+{
+    heritage *h = argument;
+    rbt_cluster *c = h->cluster;
+    rbt_error error;
+
+    if (c->work.inherit(c->work.context, h->lost, h->part, h->parts, &error) != RBT_OK)
+        rbt_log_event(&c->run->log, RBT_LOG_WARNING, "cluster",
+                      "rows of worker %u, which was lost, could not be taken over: %s", h->lost, error.text);
+    rbt_free(h);
+    return NULL;
+}
+
+/* The lock is held. */
+static void begin_inherit(rbt_cluster *c, uint32_t lost, uint32_t part, uint32_t parts)
+{
+    heritage *h = rbt_alloc(1, sizeof *h);
+    pthread_t thread;
+
+    *h = (heritage){.cluster = c, .lost = lost, .part = part, .parts = parts};
+    if (c->work.inherit != NULL && pthread_create(&thread, NULL, inherit, h) == 0)
+        rbt_array_push(&c->heirs, thread);
+    else
+        rbt_free(h);
+}
+
 static bool hear_lead(rbt_cluster *c, uint32_t say, rbt_unpack *words, rbt_arrival *arrival)
 {
+    uint32_t lost, part, parts;
+
     switch (say) {
+    case SAY_INHERIT:
+        lost = rbt_unpack_u32(words);
+        part = rbt_unpack_u32(words);
+        parts = rbt_unpack_u32(words);
+        if (!rbt_unpack_done(words) || lost >= c->run->topology->workers || part >= parts)
+            return false;
+        begin_inherit(c, lost, part, parts);
+        return true;
     case SAY_CLOSE:
         c->close = true;
         return true;
     case SAY_WEIGH:
         c->question_id = rbt_unpack_u64(words);
-        if (!rbt_unpack_done(words) || arrival->header.body != c->n * sizeof(float))
+        if (!rbt_unpack_done(words) || arrival->header.body != c->work.n * sizeof(float))
             return false;
         rbt_free(c->question);
         c->question = (float *)arrival->body;
@@ -346,11 +390,42 @@ static void tell_master(rbt_cluster *c, uint32_t rank)
     for (uint32_t i = 0; i < seat->workers; i++) {
         rbt_message *lost = rbt_message_create(RBT_MSG_LOST, RBT_MASTER, RBT_MASTER);
 
+        atomic_store(&c->run->published[seat->first_worker + i].is_lost, c->on_loss == RBT_LOSS_CONTINUE);
+
         lost->worker = seat->first_worker + i;
         lost->incarnation = seat->incarnation;
         rbt_outbox_put(&out, lost);
     }
     rbt_places_deliver(&c->places, &out);
+}
+
+/* The lead: the others share the rows of a process's workers. */
+static void bequeath(rbt_cluster *c, uint32_t rank)
+{
+    const rbt_seat *gone = rbt_session_seat(c->session, rank);
+    uint32_t size = rbt_session_size(c->session), parts = 0, part = 0;
+
+    pthread_mutex_lock(&c->lock);
+    for (uint32_t r = 0; r < size; r++)
+        parts += rbt_session_seat(c->session, r)->workers > 0 && !c->ranks[r].done;
+    for (uint32_t r = 0; r < size; r++) {
+        if (rbt_session_seat(c->session, r)->workers == 0 || c->ranks[r].done)
+            continue;
+        for (uint32_t i = 0; i < gone->workers; i++) {
+            rbt_pack words = {0};
+
+            rbt_pack_u32(&words, gone->first_worker + i);
+            rbt_pack_u32(&words, part);
+            rbt_pack_u32(&words, parts);
+            if (r == 0)
+                begin_inherit(c, gone->first_worker + i, part, parts);
+            else
+                rbt_session_say(c->session, r, SAY_INHERIT, &words, NULL, 0);
+            rbt_array_free(&words);
+        }
+        part++;
+    }
+    pthread_mutex_unlock(&c->lock);
 }
 
 static void on_lost(void *context, uint32_t rank, const rbt_error *why)
@@ -382,6 +457,8 @@ static void on_lost(void *context, uint32_t rank, const rbt_error *why)
         rbt_log_event(&c->run->log, RBT_LOG_WARNING, "cluster", "%s was lost (%s)", name,
                       why->code == RBT_OK ? "it left" : why->text);
         tell_master(c, rank);
+        if (c->on_loss == RBT_LOSS_CONTINUE)
+            bequeath(c, rank);
     }
 }
 
@@ -432,8 +509,7 @@ static void on_tick(void *context)
 
 /* ------------------------------------------------------------------------------------------------------- running */
 
-rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss,
-                                double (*losses)(void *context, const float *w), void *context, size_t n)
+rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss, const rbt_cluster_work *work)
 {
     rbt_cluster *c = rbt_alloc(1, sizeof *c);
     uint32_t nodes = rbt_topology_nodes(run->topology);
@@ -446,7 +522,7 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss 
                                .on_tick = on_tick,
                                .context = c};
 
-    *c = (rbt_cluster){.run = run, .session = session, .on_loss = on_loss, .losses = losses, .context = context, .n = n};
+    *c = (rbt_cluster){.run = run, .session = session, .on_loss = on_loss, .work = *work};
     c->leads = rbt_session_rank(session) == 0;
     c->seat = rbt_session_seat(session, rbt_session_rank(session));
     pthread_mutex_init(&c->lock, NULL);
@@ -474,6 +550,9 @@ void rbt_cluster_destroy(rbt_cluster *c)
     if (c == NULL)
         return;
     rbt_session_hook(c->session, &none);
+    for (size_t i = 0; i < c->heirs.count; i++)
+        pthread_join(c->heirs.at[i], NULL);
+    rbt_array_free(&c->heirs);
     rbt_places_deinit(&c->places);
     pthread_cond_destroy(&c->news);
     pthread_mutex_destroy(&c->lock);
@@ -493,16 +572,19 @@ static void wait_for_all(rbt_cluster *c, size_t offset)
     pthread_mutex_unlock(&c->lock);
 }
 
-rbt_err rbt_cluster_losses(rbt_cluster *c, const float *w, double *sum, rbt_error *error)
+rbt_err rbt_cluster_losses(rbt_cluster *c, const float *w, double *sum, uint64_t *rows, rbt_error *error)
 {
     uint32_t size = rbt_session_size(c->session);
-    size_t bytes = c->n * sizeof *w;
+    size_t bytes = c->work.n * sizeof *w;
     rbt_pack words = {0};
 
     pthread_mutex_lock(&c->lock);
     c->question_id++;
-    for (uint32_t r = 1; r < size; r++)
+    for (uint32_t r = 1; r < size; r++) {
         c->ranks[r].answered = rbt_session_seat(c->session, r)->workers == 0 || c->ranks[r].totals;
+        c->ranks[r].losses = 0;
+        c->ranks[r].rows = 0;
+    }
     rbt_pack_u64(&words, c->question_id);
     pthread_mutex_unlock(&c->lock);
     for (uint32_t r = 1; r < size; r++) {
@@ -514,12 +596,15 @@ rbt_err rbt_cluster_losses(rbt_cluster *c, const float *w, double *sum, rbt_erro
         rbt_session_say(c->session, r, SAY_WEIGH, &words, copy, bytes);
     }
     rbt_array_free(&words);
-    *sum = c->seat->workers > 0 ? c->losses(c->context, w) : 0;
+    *rows = 0;
+    *sum = c->seat->workers > 0 ? c->work.losses(c->work.context, w, rows) : 0;
     wait_for_all(c, offsetof(reported, answered));
     if (rbt_session_over(c->session, error) != RBT_OK)
         return error != NULL ? error->code : RBT_E_LOST;
-    for (uint32_t r = 1; r < size; r++)
+    for (uint32_t r = 1; r < size; r++) { /* in the order of ranks: the same sum each time */
         *sum += c->ranks[r].losses;
+        *rows += c->ranks[r].rows;
+    }
     return RBT_OK;
 }
 
@@ -539,13 +624,14 @@ static void answer(rbt_cluster *c)
     while (!c->ended) {
         if (c->question != NULL) {
             float *w = c->question;
-            uint64_t id = c->question_id;
+            uint64_t id = c->question_id, rows = 0;
             rbt_pack words = {0};
 
             c->question = NULL;
             pthread_mutex_unlock(&c->lock);
             rbt_pack_u64(&words, id);
-            rbt_pack_f64(&words, c->losses(c->context, w));
+            rbt_pack_f64(&words, c->work.losses(c->work.context, w, &rows));
+            rbt_pack_u64(&words, rows);
             rbt_session_say(c->session, 0, SAY_LOSSES, &words, NULL, 0);
             rbt_array_free(&words);
             rbt_free(w);

@@ -4,7 +4,8 @@
  * they publish is told to the lead ten times a second, so that progress, waits and totals are seen there as in `local`. A
  * worker that has posted waits while a queue to another process is full. When a process is lost:
  *   - with servers, or the lead: the job ends everywhere, with the reason;
- *   - with workers alone: by `on_loss` the job stops, goes on without them, or waits until a new process takes the seat.
+ *   - with workers alone: by `on_loss` the job stops, goes on without them while the others take over their rows, or
+ *     waits until a new process takes the seat.
  * Called by job/cluster_job.c. Proved by tests/cluster.
  */
 #ifndef RBT_RUNTIME_CLUSTER_CLUSTER_H
@@ -17,16 +18,26 @@ typedef enum rbt_on_loss { RBT_LOSS_CONTINUE, RBT_LOSS_STOP, RBT_LOSS_WAIT } rbt
 
 typedef struct rbt_cluster rbt_cluster;
 
-/* The processes of the session run `run` from now on; to be called in all of them before they are ready. `losses` works out
- * the sum of the losses of the rows that live here (asked by the lead, on this process's main thread). */
-rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss,
-                                double (*losses)(void *context, const float *w), void *context, size_t n);
+/* The sum of the losses of the rows that live here at the parameters w, and how many rows these are. */
+typedef double rbt_losses_here(void *context, const float *w, uint64_t *rows);
+
+/* What the job does for the runtime. */
+typedef struct rbt_cluster_work {
+    rbt_losses_here *losses; /* asked by the lead; on the process's main thread */
+    /* Takes over the i-th of n parts of a lost worker's rows; on a thread of its own. NULL: nobody does. */
+    rbt_err (*inherit)(void *context, uint32_t lost, uint32_t part, uint32_t parts, rbt_error *error);
+    void *context;
+    size_t n; /* parameters */
+} rbt_cluster_work;
+
+/* The processes of the session run `run` from now on; to be called in all of them before they are ready. */
+rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss, const rbt_cluster_work *work);
 void rbt_cluster_destroy(rbt_cluster *cluster);
 
 /* Starts with all the others and runs to the end: at the lead until all is told, elsewhere until the lead says so. */
 rbt_err rbt_cluster_run(rbt_cluster *cluster, rbt_error *error);
 
-/* The lead: the sum of all processes' losses at these parameters; waits for the answers. */
-rbt_err rbt_cluster_losses(rbt_cluster *cluster, const float *w, double *sum, rbt_error *error);
+/* The lead: the sum of all processes' losses at these parameters, and over how many rows; waits for the answers. */
+rbt_err rbt_cluster_losses(rbt_cluster *cluster, const float *w, double *sum, uint64_t *rows, rbt_error *error);
 
 #endif

@@ -252,6 +252,15 @@ static rbt_err read_line(int fd, const char *place, char text[RBT_KEY_ROOM], rbt
     return RBT_OK;
 }
 
+/* Whether nobody but its readers can read a key file. Mounted secrets (Kubernetes with fsGroup) belong to root and can only be
+ * read through a group: that is in order for all but root itself. */
+static bool is_private(const struct stat *status)
+{
+    mode_t others = status->st_mode & (S_IRWXG | S_IRWXO);
+
+    return others == 0 || (others == S_IRGRP && status->st_uid == 0 && geteuid() != 0);
+}
+
 rbt_err rbt_key_read(const char *path, rbt_key *key, rbt_error *error)
 {
     char text[RBT_KEY_ROOM];
@@ -266,7 +275,7 @@ rbt_err rbt_key_read(const char *path, rbt_key *key, rbt_error *error)
                         strerror(errno));
     if (!input && fstat(fd, &status) != 0)
         err = rbt_fail(error, RBT_E_IO, "%s: cannot be read: %s", path, strerror(errno));
-    else if (!input && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    else if (!input && !is_private(&status))
         err = rbt_fail(error, RBT_E_DATA,
                        "%s: others may read or write this key (mode %03o); if nobody has, `chmod 600 %s`, else make a "
                        "new one",

@@ -29,7 +29,8 @@ void rbt_key_wipe(rbt_key *key);
 /* Writes a new file, mode 0600; one that is there already is not overwritten. */
 rbt_err rbt_key_write(const rbt_key *key, const char *path, rbt_error *error);
 
-/* Reads a key file; "-" is the first line of the standard input. */
+/* Reads a key file; "-" is the first line of the standard input. Of the files that others may read only those of root that a
+ * group may read are taken, and not by root: secrets as Kubernetes mounts them. */
 rbt_err rbt_key_read(const char *path, rbt_key *key, rbt_error *error);
 
 void rbt_key_text(const rbt_key *key, char text[RBT_KEY_ROOM]);

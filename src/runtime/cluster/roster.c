@@ -119,6 +119,7 @@ void rbt_roster_assign(rbt_seat *seats, uint32_t size, bool lead_works, uint32_t
         server += seat->servers;
     }
     for (uint32_t i = 0; i < apart_count; i++) {
+        seats[first + working + i].first_worker = worker; /* none, where they would come */
         seats[first + working + i].first_server = i;
         seats[first + working + i].servers = 1;
     }

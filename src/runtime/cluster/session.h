@@ -50,6 +50,7 @@ typedef enum rbt_say {
     RBT_SAY_READY,
     RBT_SAY_START,
     RBT_SAY_FAILED, /* to the lead: the reason */
+    RBT_SAY_APART,  /* to the lead: the connection to that rank is gone, and why */
     RBT_SAY_END,    /* from the lead: it is over, and why */
     RBT_SAY_OWN     /* from here on: the runtime's */
 } rbt_say;
@@ -62,6 +63,7 @@ typedef struct rbt_session_config {
     bool shm;
     uint64_t job;            /* 0: no name */
     bool takes_back;         /* the lead: a process may take a seat that was lost */
+    const char *local;       /* the Unix socket of the lead, as "unix:@name"; NULL: one that nobody can guess */
     const char *listen;      /* or NULL */
     const char *advertise;   /* or NULL */
     uint64_t join_timeout_ms;
@@ -130,7 +132,7 @@ rbt_err rbt_session_meet(rbt_session *session, rbt_error *error);
 /* The job's processes as a crew; the session must outlive it. */
 rbt_crew rbt_session_crew(rbt_session *session);
 
-/* From now on the hooks are called. */
+/* From now on the hooks are called; none of the former ones runs any more when this returns. */
 void rbt_session_hook(rbt_session *session, const rbt_session_hooks *hooks);
 
 /* Says something of the runtime's own; `body` is taken. */

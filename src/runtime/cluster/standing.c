@@ -203,7 +203,9 @@ static rbt_err find_mpirun(const asking *a)
     a->standing->one_host = local == a->standing->size;
     if (!a->standing->one_host && a->standing->leads == 0 && (err = find_mpirun_lead(a)))
         return err;
-    rbt_standing_name_job(a->standing, "mpirun %s%s%s", job, random ? " " : "", random ? random : "");
+    /* The namespace alone is made from a host's name and a process number. */
+    rbt_standing_name_job(a->standing, "mpirun %.100s.%08x", job,
+                          random ? (unsigned)rbt_hash(random, strlen(random), 0) : 0U);
     return RBT_OK;
 }
 

@@ -1,0 +1,394 @@
+/* rubato launch: starts the processes of a cluster job, on this host or over ssh, and leads the job itself.
+ *
+ * A thread of its own starts the children, passes on what they say on their standard errors, and ends them all with the
+ * job; the job's key reaches them through their standard inputs. Proved by tests/cluster. */
+#include "cli/cli.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "job/text.h"
+#include "runtime/cluster/hosts.h"
+#include "runtime/cluster/rsh.h"
+#include "runtime/cluster/spawn.h"
+
+#define GRACE_MS   2000 /* for children to end by themselves when the job has */
+#define TURN_MS    100
+#define RESTARTS   100  /* of one process, with --on-worker-loss wait */
+#define SAME_HOST  "localhost"
+
+typedef struct launch {
+    const cli_command *command;
+    rbt_hosts hosts;  /* count 0: all on this host */
+    uint32_t workers; /* processes with workers; those of servers come after them */
+    uint32_t processes;
+    const char *rsh, *rubato;
+    char key[RBT_KEY_ROOM];
+    bool insecure, shm, restart;
+    char *self, *directory;
+
+    /* between the job's thread and the one that watches */
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    char local[RBT_ADDRESS_ROOM], tcp[RBT_ADDRESS_ROOM];
+    bool must_start, has_started, must_end;
+    rbt_error error; /* why starting failed, or a child ended early */
+
+    /* the watching thread's */
+    rbt_spawn *spawn;
+    uint32_t *rank_of_child;
+    size_t children, children_room;
+    uint32_t *restarts; /* per rank */
+} launch;
+
+/* ---------------------------------------------------------------------------------------------------- children */
+
+static const char *host_of(const launch *l, uint32_t rank)
+{
+    uint32_t before = 0;
+
+    if (l->hosts.count == 0)
+        return NULL;
+    if (rank > l->workers) /* servers go round the hosts */
+        return l->hosts.at[(rank - l->workers - 1) % l->hosts.count].name;
+    for (size_t i = 0; i < l->hosts.count; i++) {
+        before += l->hosts.at[i].processes;
+        if (rank <= before)
+            return l->hosts.at[i].name;
+    }
+    return l->hosts.at[l->hosts.count - 1].name;
+}
+
+/* Where a host reaches us: an address of ours that faces it, unless one was said. */
+static rbt_err address_for(const launch *l, const char *host, char text[RBT_ADDRESS_ROOM], rbt_error *error)
+{
+    const char *name = strrchr(host, '@') != NULL ? strrchr(host, '@') + 1 : host;
+    rbt_address listening, there, mine;
+    rbt_error why;
+    rbt_err err = rbt_address_parse(l->tcp, 0, &listening, error);
+
+    snprintf(text, RBT_ADDRESS_ROOM, "%s", l->tcp);
+    if (err != RBT_OK || !rbt_address_is_any(&listening))
+        return err;
+    err = rbt_address_parse(name, RBT_PORT, &there, &why);
+    if (err == RBT_OK)
+        err = rbt_address_facing(&there, &mine, &why);
+    if (err != RBT_OK)
+        return rbt_fail(error, err, "which address of this host does %s reach? %s; say so with --advertise ADDRESS", host,
+                        why.text);
+    rbt_address_set_port(&mine, rbt_address_port(&listening));
+    rbt_address_text(&mine, text);
+    return RBT_OK;
+}
+
+static rbt_err start_child(launch *l, uint32_t rank, rbt_error *error)
+{
+    const char *host = host_of(l, rank);
+    bool is_here = host == NULL || strcmp(host, SAME_HOST) == 0;
+    char number[16], name[64], address[RBT_ADDRESS_ROOM];
+    const char *words[16] = {is_here ? l->self : l->rubato, "node", "--join", host == NULL ? l->local : address,
+                             "--key", "-", "--rank", number, "--quiet"};
+    size_t n = 9;
+    char *line = NULL, **remote = NULL;
+    rbt_err err = host != NULL ? address_for(l, host, address, error) : RBT_OK;
+
+    if (err != RBT_OK)
+        return err;
+    if (l->insecure)
+        words[n++] = "--insecure";
+    if (!l->shm) {
+        words[n++] = "--shm";
+        words[n++] = "off";
+    }
+    words[n] = NULL;
+    snprintf(number, sizeof number, "%u", rank);
+    snprintf(name, sizeof name, "%s process (rank %u)", rank > l->workers ? "server" : "worker", rank);
+    if (!is_here) {
+        line = rbt_rsh_line(l->directory, words);
+        remote = rbt_rsh_words(l->rsh, host, line);
+    }
+    rbt_child_spec spec = {.name = name,
+                           .host = is_here ? NULL : host,
+                           .words = is_here ? words : (const char *const *)remote,
+                           .first_line = l->key};
+    err = rbt_spawn_start(l->spawn, &spec, error);
+    rbt_free(line);
+    rbt_rsh_words_free(remote);
+    if (err != RBT_OK)
+        return err;
+    if (l->children == l->children_room) {
+        l->children_room = l->children_room == 0 ? 64 : 2 * l->children_room;
+        l->rank_of_child = rbt_realloc(l->rank_of_child, l->children_room, sizeof *l->rank_of_child);
+    }
+    l->rank_of_child[l->children++] = rank;
+    return RBT_OK;
+}
+
+static void on_line(void *context, size_t child, const char *line)
+{
+    const launch *l = context;
+    uint32_t rank = l->rank_of_child[child];
+    const char *host = host_of(l, rank);
+
+    fprintf(stderr, "[rank %u%s%s] %s\n", rank, host != NULL ? " on " : "", host != NULL ? host : "", line);
+}
+
+static void on_ended(void *context, size_t child, const rbt_child_end *end)
+{
+    launch *l = context;
+    uint32_t rank = l->rank_of_child[child];
+    rbt_error error;
+
+    pthread_mutex_lock(&l->lock);
+    bool is_over = l->must_end || end->code == 0; /* who was told that the job is done may be faster than we are */
+    if (!is_over && l->error.code == RBT_OK)
+        rbt_fail(&l->error, RBT_E_LOST, "%s", end->sentence);
+    pthread_mutex_unlock(&l->lock);
+    if (is_over)
+        return;
+    if (end->killed) /* else it has said itself what was wrong, here or to the lead */
+        fprintf(stderr, "rubato launch: %s\n", end->sentence);
+    if (l->restart && rank <= l->workers && l->restarts[rank]++ < RESTARTS && start_child(l, rank, &error) != RBT_OK)
+        fprintf(stderr, "rubato launch: %s\n", error.text);
+}
+
+static rbt_err start_all(launch *l, rbt_error *error)
+{
+    rbt_spawn_handler handler = {.line = on_line, .ended = on_ended, .context = l};
+    rbt_err err = rbt_spawn_create(&handler, &l->spawn, error);
+
+    for (uint32_t rank = 1; err == RBT_OK && rank < l->processes; rank++)
+        err = start_child(l, rank, error);
+    return err;
+}
+
+/* The watching thread: the children live as long as it does. */
+static void *watch(void *argument)
+{
+    launch *l = argument;
+    rbt_error error;
+    bool failed;
+
+    pthread_mutex_lock(&l->lock);
+    while (!l->must_start && !l->must_end)
+        pthread_cond_wait(&l->news, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+    if (l->must_end)
+        return NULL;
+    failed = start_all(l, &error) != RBT_OK;
+    pthread_mutex_lock(&l->lock);
+    if (failed)
+        l->error = error;
+    l->has_started = true;
+    pthread_cond_broadcast(&l->news);
+    while (!l->must_end) {
+        pthread_mutex_unlock(&l->lock);
+        if (l->spawn != NULL)
+            rbt_spawn_turn(l->spawn, TURN_MS);
+        pthread_mutex_lock(&l->lock);
+    }
+    pthread_mutex_unlock(&l->lock);
+    if (l->spawn != NULL) {
+        uint64_t turns = GRACE_MS / TURN_MS;
+
+        while (rbt_spawn_running(l->spawn) > 0 && turns-- > 0) /* the end of the job has been told to them */
+            rbt_spawn_turn(l->spawn, TURN_MS);
+        rbt_spawn_end(l->spawn, TURN_MS);
+        rbt_spawn_destroy(l->spawn);
+    }
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------- for the job's lead */
+
+static rbt_err on_start(void *context, const char *local, const char *tcp, rbt_error *error)
+{
+    launch *l = context;
+    rbt_err err;
+
+    pthread_mutex_lock(&l->lock);
+    snprintf(l->local, sizeof l->local, "%s", local);
+    snprintf(l->tcp, sizeof l->tcp, "%s", tcp);
+    l->must_start = true;
+    pthread_cond_broadcast(&l->news);
+    while (!l->has_started)
+        pthread_cond_wait(&l->news, &l->lock);
+    err = l->error.code;
+    if (err != RBT_OK)
+        *error = l->error;
+    pthread_mutex_unlock(&l->lock);
+    return err;
+}
+
+static rbt_err on_check(void *context, rbt_error *error)
+{
+    launch *l = context;
+    rbt_err err;
+
+    pthread_mutex_lock(&l->lock);
+    err = l->error.code;
+    if (err != RBT_OK)
+        rbt_fail(error, err, "%s before it had joined the job", l->error.text);
+    pthread_mutex_unlock(&l->lock);
+    return err;
+}
+
+/* ---------------------------------------------------------------------------------------------------- the command */
+
+typedef struct launch_arguments {
+    const char *local, *hosts, *servers, *key, *rsh, *rubato, *listen, *advertise, *timeout, *insecure, *colocate;
+} launch_arguments;
+
+/* What launch was given and the job has as options, too. */
+static rbt_err pass_on(const launch_arguments *given, rbt_options *options, rbt_error *error)
+{
+    const struct {
+        const char *name, *value;
+    } both[] = {{"runtime", "cluster"},          {"servers", given->servers},       {"listen", given->listen},
+                {"advertise", given->advertise}, {"join-timeout", given->timeout}, {"insecure", given->insecure},
+                {"colocate", given->colocate},   {"key", given->key}};
+    rbt_err err = RBT_OK;
+
+    for (size_t i = 0; err == RBT_OK && i < sizeof both / sizeof both[0]; i++)
+        if (both[i].value != NULL)
+            err = rbt_options_set(options, both[i].name, both[i].value, error);
+    return err;
+}
+
+static rbt_err find_self(launch *l, rbt_error *error)
+{
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+
+    if (n <= 0)
+        return rbt_fail(error, RBT_E_IO, "cannot find the path of this program in /proc/self/exe");
+    path[n] = '\0';
+    l->self = rbt_strdup(path);
+    if (l->rubato == NULL)
+        l->rubato = l->self;
+    if (getcwd(path, sizeof path) != NULL)
+        l->directory = rbt_strdup(path);
+    return RBT_OK;
+}
+
+/* How many processes, where, and what each is. */
+static rbt_err plan(launch *l, const launch_arguments *given, rbt_options *options, rbt_error *error)
+{
+    uint64_t here = 0;
+    rbt_options settled;
+    rbt_err err;
+
+    if ((given->local == NULL) == (given->hosts == NULL))
+        return rbt_fail(error, RBT_E_USAGE, "where? give --local N for processes on this host, or --hosts a,b:4");
+    err = given->local != NULL ? rbt_text_to_count("--local", given->local, 1, RBT_RANKS_LIMIT / 2, &here, error)
+                               : rbt_hosts_parse("--hosts", given->hosts, &l->hosts, error);
+    if (err != RBT_OK)
+        return err;
+    l->workers = given->local != NULL ? (uint32_t)here : l->hosts.processes;
+    if (options->workers == 0)
+        options->workers = l->workers * options->per_process;
+    if (given->hosts != NULL && options->listen == NULL)
+        err = rbt_options_set(options, "listen", ":0", error);
+    if (err != RBT_OK)
+        return err;
+    rbt_options_init(&settled);
+    rbt_options_copy(&settled, options);
+    err = rbt_options_check(&settled, error);
+    l->processes = 1 + l->workers + (settled.colocate == RBT_ON ? 0 : settled.servers);
+    rbt_options_deinit(&settled);
+    l->insecure = options->insecure;
+    l->shm = options->shm != RBT_OFF;
+    l->restart = options->on_worker_loss == RBT_LOSS_WAIT;
+    l->restarts = rbt_alloc(l->processes, sizeof *l->restarts);
+    return err;
+}
+
+static rbt_err find_key(const rbt_options *options, rbt_key *key, rbt_error *error)
+{
+    return options->key != NULL ? rbt_key_read(options->key, key, error) : rbt_key_create(key, error);
+}
+
+static int lead(launch *l, const rbt_options *options, rbt_error *error)
+{
+    rbt_gathering gathering = {.processes = l->processes,
+                               .start = on_start,
+                               .check = on_check,
+                               .context = l,
+                               .has_key = true};
+    pthread_t thread;
+    int code;
+
+    if (find_key(options, &gathering.key, error) != RBT_OK || find_self(l, error) != RBT_OK)
+        return cli_fail(l->command, error);
+    rbt_key_text(&gathering.key, l->key);
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->news, NULL);
+    if (pthread_create(&thread, NULL, watch, l) != 0) {
+        rbt_fail(error, RBT_E_LIMIT, "the system refused a thread");
+        return cli_fail(l->command, error);
+    }
+    code = cli_train_run(l->command, options, &gathering);
+    pthread_mutex_lock(&l->lock);
+    l->must_end = true;
+    pthread_cond_broadcast(&l->news);
+    pthread_mutex_unlock(&l->lock);
+    pthread_join(thread, NULL);
+    rbt_key_wipe(&gathering.key);
+    memset(l->key, 0, sizeof l->key);
+    return code;
+}
+
+int cli_launch(const cli_command *command, int argc, char **argv)
+{
+    launch_arguments given = {0};
+    launch l = {.command = command};
+    const cli_option own[] = {
+        {"local", "N", "N worker processes on this host.", &given.local},
+        {"hosts", "LIST", "Hosts, with the number of worker processes on each: a,b:4,c.", &given.hosts},
+        {"servers", "P", "Server processes. [1]", &given.servers},
+        {"colocate", "on|off", "Servers live in the workers' processes. [off]", &given.colocate},
+        {"key", "FILE", "The job's key; otherwise one is made for this job alone.", &given.key},
+        {"listen", "ADDRESS", "Where the processes join; between hosts a free port by default.", &given.listen},
+        {"advertise", "ADDRESS", "The address that other hosts are told.", &given.advertise},
+        {"join-timeout", "S", "Seconds to wait for all processes. [60]", &given.timeout},
+        {"insecure", NULL, "No encryption between hosts.", &given.insecure},
+        {"rsh", "COMMAND", "Runs COMMAND HOST LINE instead of ssh.", &l.rsh},
+        {"rubato", "PATH", "This program on the other hosts. [the same path]", &l.rubato},
+    };
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
+    rbt_error error = {RBT_OK, ""};
+    rbt_options options;
+    bool helped = false;
+    int mine = 0, code;
+
+    while (mine < argc && strcmp(argv[mine], "--") != 0)
+        mine++;
+    rbt_options_init(&options);
+    rbt_err err = cli_parse(&arguments, mine, argv, &error);
+    if (err == RBT_OK && arguments.help) {
+        cli_help(command, &arguments);
+        helped = true;
+    }
+    if (err == RBT_OK && !helped && (mine + 1 >= argc || strcmp(argv[mine + 1], "train") != 0))
+        err = rbt_fail(&error, RBT_E_USAGE, "what? give the job behind --, as in: rubato launch --local 4 -- train lr "
+                                            "--data FILE");
+    if (err == RBT_OK && !helped)
+        err = cli_train_options(command, argc - mine - 2, argv + mine + 2, &options, &helped, &error);
+    if (err == RBT_OK && !helped)
+        err = pass_on(&given, &options, &error);
+    if (err == RBT_OK && !helped)
+        err = plan(&l, &given, &options, &error);
+    if (err == RBT_OK && !helped)
+        err = cli_job_check(&options, &error);
+    code = err != RBT_OK ? cli_fail(command, &error) : helped ? 0 : lead(&l, &options, &error);
+    rbt_options_deinit(&options);
+    rbt_hosts_deinit(&l.hosts);
+    rbt_free(l.rank_of_child);
+    rbt_free(l.restarts);
+    rbt_free(l.self);
+    rbt_free(l.directory);
+    return code;
+}

@@ -1,0 +1,89 @@
+/* rubato node: one process of a cluster job. It is told everything by the job's lead; what it has to say goes there. */
+#include "cli/cli.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "job/text.h"
+
+/* A launcher's pipe: its end means that the launcher is gone. The key was its first line. */
+static void *watch_input(void *argument)
+{
+    char byte;
+
+    (void)argument;
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        ;
+    _exit(rbt_err_exit_code(RBT_E_LOST));
+}
+
+typedef struct node_arguments {
+    const char *join, *key, *rank, *listen, *advertise, *timeout, *shm, *insecure, *quiet;
+} node_arguments;
+
+static rbt_err settle(const node_arguments *given, rbt_session_config *config, uint32_t *rank, rbt_error *error)
+{
+    uint64_t number = 0;
+    rbt_err err = cli_require("join", given->join, "ADDRESS", error);
+
+    config->insecure = given->insecure != NULL;
+    config->shm = given->shm == NULL || strcmp(given->shm, "off") != 0;
+    config->listen = given->listen;
+    config->advertise = given->advertise;
+    config->join_timeout_ms = 60000;
+    *rank = RBT_RANK_NONE;
+    if (err == RBT_OK && given->timeout != NULL) {
+        err = rbt_text_to_count("--join-timeout", given->timeout, 1, 86400, &number, error);
+        config->join_timeout_ms = number * 1000;
+    }
+    if (err == RBT_OK && given->rank != NULL) {
+        err = rbt_text_to_count("--rank", given->rank, 1, RBT_RANKS_LIMIT - 1, &number, error);
+        *rank = (uint32_t)number;
+    }
+    if (err == RBT_OK && given->key != NULL) {
+        err = rbt_key_read(given->key, &config->key, error);
+        config->has_key = err == RBT_OK;
+    }
+    return err;
+}
+
+int cli_node(const cli_command *command, int argc, char **argv)
+{
+    node_arguments given = {0};
+    const cli_option own[] = {
+        {"join", "ADDRESS", "Where the job's lead listens: HOST:PORT or unix:NAME.", &given.join},
+        {"key", "FILE", "The job's key; - = the first line of the standard input.", &given.key},
+        {"rank", "N", "Which process of the job to be; otherwise the first that is missing.", &given.rank},
+        {"listen", "ADDRESS", "Where the other processes reach this one.", &given.listen},
+        {"advertise", "ADDRESS", "The address they are told, if it is not the one listened on.", &given.advertise},
+        {"join-timeout", "S", "Seconds to try to reach the lead. [60]", &given.timeout},
+        {"shm", "auto|on|off", "Shared memory with processes of this host. [auto]", &given.shm},
+        {"insecure", NULL, "No encryption between hosts.", &given.insecure},
+        {"quiet", NULL, "Leaves it to the lead to tell what went wrong in the job.", &given.quiet},
+    };
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
+    rbt_session_config config = {0};
+    rbt_error error = {RBT_OK, ""};
+    uint32_t rank;
+    bool joined = false;
+    pthread_t watcher;
+    rbt_err err = cli_parse(&arguments, argc, argv, &error);
+
+    if (err == RBT_OK && arguments.help) {
+        cli_help(command, &arguments);
+        return 0;
+    }
+    if (err == RBT_OK)
+        err = settle(&given, &config, &rank, &error);
+    if (err == RBT_OK && given.key != NULL && strcmp(given.key, "-") == 0 &&
+        pthread_create(&watcher, NULL, watch_input, NULL) == 0)
+        pthread_detach(watcher);
+    if (err == RBT_OK)
+        err = rbt_cluster_job_join(&config, given.join, rank, &joined, &error);
+    rbt_key_wipe(&config.key);
+    if (err == RBT_OK)
+        return 0;
+    return given.quiet != NULL && joined ? rbt_err_exit_code(err) : cli_fail(command, &error);
+}

@@ -1,0 +1,423 @@
+/* Data read by many processes. Contract in part.h; proved by tests/unit/test_part_parallel.c. */
+#include "data/part.h"
+
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "data/cache.h"
+#include "data/data.h"
+#include "data/names.h"
+#include "data/plan.h"
+#include "data/read.h"
+#include "data/unpack.h"
+
+#define HOST_ROOM 256
+
+/* One file, or a slice of it, that is read here. */
+typedef struct piece {
+    rbt_slice slice; /* of text and caches: in the end what is read, cut between rows */
+    rbt_input input; /* the whole file, mapped */
+} piece;
+
+/* A part being read. */
+typedef struct reader {
+    const char *path;
+    const rbt_reading *reading;
+    rbt_crew *crew;
+    rbt_plan plan;
+    RBT_ARRAY(piece) pieces;
+    size_t *rows; /* of each piece, when they were read */
+} reader;
+
+void rbt_data_part_deinit(rbt_data_part *part)
+{
+    rbt_data_deinit(&part->data);
+    rbt_free(part->rows_of);
+    rbt_free(part->nnz_of);
+    rbt_free(part->worker_rows);
+    *part = (rbt_data_part){0};
+}
+
+/* ------------------------------------------------------------------------------------------------------- opening */
+
+/* Says on which host something is wrong. */
+static rbt_err name_host(const rbt_crew *crew, rbt_err err, rbt_error *error)
+{
+    char host[HOST_ROOM] = "";
+    rbt_error why;
+    if (err == RBT_OK || crew->size == 1 || error == NULL)
+        return err;
+    why = *error;
+    if (gethostname(host, sizeof host - 1) != 0)
+        (void)memcpy(host, "?", 2);
+    return rbt_fail(error, err, "on host %s: %.900s", host, why.text);
+}
+
+/* Behind the first newline from `at` - 1 on. */
+static uint64_t next_row(const rbt_input *input, uint64_t at)
+{
+    if (at == 0 || at >= input->n)
+        return at == 0 ? 0 : input->n;
+    const char *newline = memchr(input->bytes + at - 1, '\n', input->n - at + 1);
+    return newline != NULL ? (uint64_t)(newline - input->bytes) + 1 : input->n;
+}
+
+static rbt_err open_piece(reader *r, rbt_slice slice, rbt_error *error)
+{
+    const rbt_plan_file *file = &r->plan.at[slice.file];
+    piece p = {.slice = slice};
+    rbt_err err = rbt_input_open(file->path, &p.input, error);
+    if (err != RBT_OK)
+        return err;
+    if (file->bytes > 0 && p.input.n != file->bytes) {
+        err = rbt_fail(error, RBT_E_DATA,
+                       "%s: has %zu bytes here and %llu for another process of this job; give all hosts the same file",
+                       file->path, p.input.n, (unsigned long long)file->bytes);
+    } else if (file->form == RBT_FORM_WHOLE) {
+        err = rbt_input_unpack(&p.input, error);
+        p.slice.to = p.input.n;
+    } else if (file->form == RBT_FORM_TEXT) {
+        p.slice.from = next_row(&p.input, slice.from);
+        p.slice.to = next_row(&p.input, slice.to);
+    }
+    if (err == RBT_OK && (p.slice.from < p.slice.to || slice.from == slice.to || file->form == RBT_FORM_WHOLE))
+        rbt_array_push(&r->pieces, p);
+    else
+        rbt_input_close(&p.input); /* no row begins in it */
+    return err;
+}
+
+/* Which files there are, and which of them are read here. */
+static rbt_err open_pieces(reader *r, const rbt_hosting *hosting, rbt_error *error)
+{
+    rbt_crew *crew = r->crew;
+    uint32_t readers = 0, before = 0, planner = 0;
+    bool mine = false, ranked = rbt_path_is_ranked(r->path);
+    for (uint32_t q = 0; q < crew->size; q++) {
+        bool reads = strcmp(r->path, "-") == 0 ? q == 0 : hosting->workers_of[q] > 0;
+        planner = reads && readers == 0 ? q : planner;
+        readers += reads;
+        before += reads && q < crew->rank;
+        mine |= reads && q == crew->rank;
+    }
+    rbt_err err = RBT_OK;
+    if (ranked)
+        err = rbt_plan_make_ranked(&r->plan, r->path, hosting->first_worker[crew->rank],
+                                   hosting->workers_of[crew->rank], error);
+    else if (crew->rank == planner)
+        err = rbt_plan_make(&r->plan, r->path, r->reading, error);
+    err = name_host(crew, err, error);
+    if (!ranked)
+        err = rbt_plan_share(&r->plan, planner, crew, err, error);
+    size_t count = 0;
+    rbt_slice *slices = NULL;
+    if (err == RBT_OK && (mine || ranked))
+        slices = rbt_plan_cut(&r->plan, ranked ? 0 : before, ranked ? 1 : readers, &count);
+    for (size_t i = 0; err == RBT_OK && i < count; i++)
+        err = name_host(crew, open_piece(r, slices[i], error), error);
+    rbt_free(slices);
+    return err;
+}
+
+/* --------------------------------------------------------------------------------------------------------- kinds */
+
+/* What a process sees in the files that begin in its part. */
+typedef struct vote {
+    uint64_t caches;
+    uint64_t others;
+    uint32_t weight; /* 0: none begins here; 1: only empty ones; 2: one that is not */
+    uint32_t kind;   /* by the first */
+} vote;
+
+static vote vote_on_kind(const reader *r)
+{
+    vote v = {0};
+    for (size_t i = 0; i < r->pieces.count; i++) {
+        const piece *p = &r->pieces.at[i];
+        bool cache = rbt_cache_recognise(p->input.bytes, p->input.n);
+        uint32_t weight = p->input.n > 0 ? 2 : 1;
+        v.caches += cache;
+        v.others += !cache;
+        if (p->slice.from > 0 || weight <= v.weight)
+            continue;
+        v.weight = weight;
+        v.kind = rbt_kind_of(&p->input);
+    }
+    return v;
+}
+
+/* What the files hold: what the first that is not empty does. All caches or none. */
+static rbt_err agree_on_kind(const reader *r, rbt_err err, rbt_kind *kind, rbt_error *error)
+{
+    vote mine = err == RBT_OK ? vote_on_kind(r) : (vote){0}, *all = rbt_alloc(r->crew->size, sizeof *all), sum = {0};
+    if (err == RBT_OK)
+        err = rbt_reading_kind(r->reading, kind, error);
+    err = rbt_crew_share(r->crew, err, &mine, sizeof mine, all, error);
+    for (uint32_t q = 0; err == RBT_OK && q < r->crew->size; q++) {
+        sum.caches += all[q].caches;
+        sum.others += all[q].others;
+        if (all[q].weight > sum.weight && all[q].kind <= RBT_KIND_CACHE) {
+            sum.weight = all[q].weight;
+            sum.kind = all[q].kind;
+        }
+    }
+    rbt_free(all);
+    if (err != RBT_OK || *kind != RBT_KIND_AUTO)
+        return err;
+    if (sum.caches > 0 && sum.others > 0)
+        return rbt_fail(error, RBT_E_DATA,
+                        "%s: matches caches and files that are none; choose a pattern that matches one kind", r->path);
+    *kind = sum.weight > 0 ? (rbt_kind)sum.kind : RBT_KIND_LIBSVM;
+    return RBT_OK;
+}
+
+/* --------------------------------------------------------------------------------------------------------- texts */
+
+static bool is_cut(const reader *r, const piece *p)
+{
+    return r->plan.at[p->slice.file].form == RBT_FORM_TEXT && (p->slice.from > 0 || p->slice.to < p->input.n);
+}
+
+/* Files that a process found quotes in, of those that it has only slices of: its first and its last, at most. */
+typedef struct quoted {
+    uint64_t file[2];
+} quoted;
+
+/* In CSV text with quotes a newline need not end a row: who has its beginning reads such a file alone. */
+static rbt_err undo_cuts(reader *r, rbt_error *error)
+{
+    quoted mine = {{UINT64_MAX, UINT64_MAX}}, *all = rbt_alloc(r->crew->size, sizeof *all);
+    for (size_t i = 0, n = 0; i < r->pieces.count; i++) {
+        const piece *p = &r->pieces.at[i];
+        size_t bytes = (size_t)(p->slice.to - p->slice.from);
+        if (is_cut(r, p) && n < 2 && memchr(p->input.bytes + p->slice.from, '"', bytes) != NULL)
+            mine.file[n++] = p->slice.file;
+    }
+    rbt_err err = rbt_crew_share(r->crew, RBT_OK, &mine, sizeof mine, all, error);
+    size_t kept = 0;
+    for (size_t i = 0; err == RBT_OK && i < r->pieces.count; i++) {
+        piece *p = &r->pieces.at[i];
+        bool undo = false;
+        for (uint32_t q = 0; is_cut(r, p) && q < r->crew->size; q++)
+            undo |= all[q].file[0] == p->slice.file || all[q].file[1] == p->slice.file;
+        if (undo && p->slice.from > 0) {
+            rbt_input_close(&p->input);
+            continue;
+        }
+        if (undo)
+            p->slice.to = p->input.n;
+        r->pieces.at[kept++] = *p;
+    }
+    if (err == RBT_OK)
+        r->pieces.count = kept;
+    rbt_free(all);
+    return err;
+}
+
+static rbt_err read_texts(reader *r, rbt_kind kind, rbt_data *data, rbt_error *error)
+{
+    rbt_err err = kind == RBT_KIND_CSV ? undo_cuts(r, error) : RBT_OK;
+    if (err != RBT_OK)
+        return err;
+    size_t count = r->pieces.count;
+    rbt_text *texts = rbt_alloc(count, sizeof *texts);
+    rbt_portion portion = {.crew = r->crew, .rows = r->rows};
+    for (size_t i = 0; i < count; i++) {
+        const piece *p = &r->pieces.at[i];
+        size_t n = (size_t)(p->slice.to - p->slice.from);
+        texts[i] = (rbt_text){p->input.name, n > 0 ? p->input.bytes + p->slice.from : "", n, p->input.mapped};
+        portion.beyond = p->input.n - (size_t)p->slice.to;
+    }
+    if (count > 0) {
+        portion.first = r->pieces.at[0].slice.file;
+        portion.middle = r->pieces.at[0].slice.from > 0;
+    }
+    const char *name = strcmp(r->path, "-") == 0 ? "standard input" : r->path;
+    const rbt_source source = {texts, count, name, rbt_cut_default(), &portion};
+    err = rbt_texts_parse(&source, kind, r->reading, data, error);
+    rbt_free(texts);
+    return err;
+}
+
+/* --------------------------------------------------------------------------------------------- caches and images */
+
+static rbt_err read_cache(piece *p, bool whole, rbt_data *data, rbt_error *error)
+{
+    rbt_data all;
+    rbt_err err = rbt_cache_take(&p->input, &all, error);
+    if (err != RBT_OK)
+        return err;
+    if (whole || (p->slice.from == 0 && p->slice.to == all.rows)) {
+        *data = all;
+        return RBT_OK;
+    }
+    if (p->slice.to > all.rows)
+        err = rbt_fail(error, RBT_E_DATA, "%s: the cache has changed while it was read; start again", p->input.name);
+    else
+        err = rbt_data_slice(&all, (size_t)p->slice.from, (size_t)(p->slice.to - p->slice.from), data, error);
+    rbt_data_deinit(&all);
+    return err;
+}
+
+/* The pieces, each read by itself, as one. */
+static rbt_err read_each(reader *r, rbt_kind kind, rbt_data *data, rbt_error *error)
+{
+    size_t n = 0;
+    rbt_data *parts = rbt_alloc(r->pieces.count + 1, sizeof *parts);
+    rbt_reading reading = *r->reading;
+    rbt_err err = RBT_OK;
+    reading.report = NULL;
+    for (size_t i = 0; err == RBT_OK && i < r->pieces.count; i++) {
+        piece *p = &r->pieces.at[i];
+        bool whole = r->plan.at[p->slice.file].form != RBT_FORM_CACHE;
+        if (kind == RBT_KIND_IDX && p->slice.from > 0)
+            continue; /* no image at all, as whoever has its beginning will say */
+        err = kind == RBT_KIND_IDX ? rbt_images_read(&p->input, &reading, &parts[n], error)
+                                   : read_cache(p, whole, &parts[n], error);
+        if (err == RBT_OK)
+            r->rows[i] = parts[n++].rows;
+    }
+    if (err == RBT_OK && n == 1) {
+        *data = parts[0];
+        parts[0] = (rbt_data){0};
+    } else if (err == RBT_OK) {
+        err = n > 0 ? rbt_data_join(parts, n, data, error) : rbt_data_alloc(0, 0, data, error);
+    }
+    for (size_t i = 0; i < n; i++)
+        rbt_data_deinit(&parts[i]);
+    rbt_free(parts);
+    return err;
+}
+
+/* What a part that was read by itself is like. */
+typedef struct likeness {
+    uint64_t cols;
+    uint8_t weighted;
+    uint8_t words;   /* it has rows, and their labels are words */
+    uint8_t numbers; /* it has rows, and they are not */
+} likeness;
+
+/* Numbers the labels by the names of all parts. */
+static rbt_err agree_on_names(const reader *r, rbt_err err, rbt_data *d, rbt_error *error)
+{
+    const rbt_names mine = {d->label_names, d->label_count};
+    rbt_names names = {0};
+    err = rbt_names_share(&mine, r->crew, err, r->path, &names, error);
+    if (err != RBT_OK)
+        return err;
+    for (size_t row = 0; row < d->rows; row++)
+        d->label[row] = (float)rbt_names_find(&names, d->label_names[(size_t)d->label[row]]);
+    for (size_t i = 0; i < d->label_count; i++)
+        rbt_free(d->label_names[i]);
+    rbt_free(d->label_names);
+    d->label_names = names.at;
+    d->label_count = names.count;
+    return RBT_OK;
+}
+
+/* Makes parts that were read by themselves parts of one data set, as rbt_data_join does. */
+static rbt_err unite(const reader *r, rbt_err err, rbt_data *d, rbt_error *error)
+{
+    bool words = d->rows > 0 && d->label_names != NULL, numbers = d->rows > 0 && d->label_names == NULL;
+    likeness mine = {d->cols, d->weight != NULL, words, numbers}, sum = {0};
+    likeness *all = rbt_alloc(r->crew->size, sizeof *all);
+    err = rbt_crew_share(r->crew, err, &mine, sizeof mine, all, error);
+    for (uint32_t q = 0; err == RBT_OK && q < r->crew->size; q++) {
+        sum.cols = all[q].cols > sum.cols ? all[q].cols : sum.cols;
+        sum.weighted |= all[q].weighted;
+        sum.words |= all[q].words;
+        sum.numbers |= all[q].numbers;
+    }
+    rbt_free(all);
+    if (err == RBT_OK && sum.words && sum.numbers)
+        err = rbt_fail(error, RBT_E_DATA,
+                       "some files have words as labels and some have numbers; use files with the same labels");
+    if (err != RBT_OK)
+        return err;
+    d->cols = (size_t)sum.cols;
+    if (sum.weighted && d->weight == NULL) {
+        d->weight = rbt_try_alloc_raw(d->rows + 1, sizeof *d->weight);
+        for (size_t row = 0; d->weight != NULL && row < d->rows; row++)
+            d->weight[row] = 1;
+        if (d->weight == NULL)
+            err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the weights of %zu rows", d->rows);
+    }
+    return sum.words ? agree_on_names(r, err, d, error) : rbt_crew_agree(r->crew, err, error);
+}
+
+/* ------------------------------------------------------------------------------------------------------- reading */
+
+static rbt_err read_kind(reader *r, rbt_kind kind, rbt_data *data, rbt_error *error)
+{
+    r->rows = rbt_alloc(r->pieces.count + 1, sizeof *r->rows);
+    if (kind != RBT_KIND_IDX && kind != RBT_KIND_CACHE)
+        return read_texts(r, kind, data, error);
+    if (r->reading->report != NULL)
+        *r->reading->report = (rbt_read_report){0};
+    rbt_err err = kind == RBT_KIND_IDX && r->plan.count > 1 && !rbt_path_is_ranked(r->path)
+                      ? rbt_images_refuse(r->path, r->plan.count, error)
+                      : read_each(r, kind, data, error);
+    return unite(r, err, data, error);
+}
+
+/* With {rank}: whose rows are how many. */
+static rbt_err count_workers(const reader *r, const rbt_hosting *hosting, rbt_data_part *part, rbt_error *error)
+{
+    uint32_t first = hosting->first_worker[r->crew->rank], workers = hosting->workers_of[r->crew->rank];
+    part->worker_rows = rbt_alloc(workers + (size_t)1, sizeof *part->worker_rows);
+    for (size_t i = 0; i < r->pieces.count; i++)
+        part->worker_rows[r->plan.at[r->pieces.at[i].slice.file].worker - first] += r->rows[i];
+    for (uint32_t m = 0; m < workers; m++)
+        if (part->worker_rows[m] == 0)
+            return rbt_fail(error, RBT_E_DATA, "%s: the files of worker %u have no rows; each worker needs at least one",
+                            r->path, first + m);
+    return RBT_OK;
+}
+
+static rbt_err count_parts(const reader *r, rbt_err err, rbt_data_part *part, rbt_error *error)
+{
+    rbt_crew *crew = r->crew;
+    uint64_t mine[2] = {part->data.rows, part->data.nnz}, *all = rbt_alloc(crew->size, sizeof mine);
+    part->rows_of = rbt_alloc(crew->size, sizeof *part->rows_of);
+    part->nnz_of = rbt_alloc(crew->size, sizeof *part->nnz_of);
+    err = rbt_crew_share(crew, err, mine, sizeof mine, all, error);
+    for (uint32_t q = 0; err == RBT_OK && q < crew->size; q++) {
+        part->rows_of[q] = (size_t)all[2 * (size_t)q];
+        part->nnz_of[q] = (size_t)all[2 * (size_t)q + 1];
+        part->first += q < crew->rank ? part->rows_of[q] : 0;
+        part->first_nnz += q < crew->rank ? part->nnz_of[q] : 0;
+        part->rows += part->rows_of[q];
+        part->nnz += part->nnz_of[q];
+    }
+    rbt_free(all);
+    return err;
+}
+
+rbt_err rbt_data_part_read(rbt_data_part *part, const char *path, const rbt_reading *reading, const rbt_hosting *hosting,
+                      rbt_crew *crew, rbt_error *error)
+{
+    reader r = {.path = path, .reading = reading, .crew = crew};
+    rbt_data_part p = {.first = 0};
+    rbt_kind kind = RBT_KIND_AUTO;
+    rbt_err err = agree_on_kind(&r, open_pieces(&r, hosting, error), &kind, error);
+    if (err == RBT_OK)
+        err = read_kind(&r, kind, &p.data, error);
+    if (err == RBT_OK) {
+        if (rbt_path_is_ranked(path))
+            err = count_workers(&r, hosting, &p, error);
+        err = count_parts(&r, err, &p, error);
+    }
+    for (size_t i = 0; i < r.pieces.count; i++)
+        rbt_input_close(&r.pieces.at[i].input);
+    rbt_array_free(&r.pieces);
+    rbt_free(r.rows);
+    rbt_plan_free(&r.plan);
+    if (err == RBT_OK)
+        *part = p;
+    else
+        rbt_data_part_deinit(&p);
+    return err;
+}

@@ -1,0 +1,257 @@
+/* What depends on the data in the options. Contract in prepare.h; proved by tests/unit/test_loading.c and
+ * test_sharing_parallel.c. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "data/data.h"
+#include "job/prepare.h"
+#include "model/model.h"
+#include "solve/newton.h"
+#include "solve/rate.h"
+
+#define FEW_PARAMETERS 2000
+
+/* Do so few features occur in the data that there are at most FEW_PARAMETERS to learn? Looks only as long as it may. */
+static bool has_few_parameters(const rbt_problem *problem)
+{
+    const rbt_data *data = problem->data;
+    size_t limit = FEW_PARAMETERS / problem->outputs, used = 0, bytes = problem->shape->cols / 8 + 1;
+    unsigned char *seen = rbt_alloc(bytes, 1);
+
+    for (size_t row = 0; row < data->rows && used <= limit; row++) {
+        for (size_t i = data->start[row]; i < data->start[row + 1]; i++) {
+            uint32_t j = data->index[i];
+            if (j < problem->shape->cols && (seen[j / 8] >> (j % 8) & 1) == 0) {
+                seen[j / 8] |= (unsigned char)(1 << (j % 8));
+                used++;
+            }
+        }
+        rbt_data_release_passed(data, row, 1);
+    }
+    rbt_free(seen);
+    return used <= limit;
+}
+
+/* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
+ * second derivatives are cheap; dual coordinate ascent for many. */
+static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, rbt_error *error)
+{
+    rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
+    bool few = has_few_parameters(&problem);
+
+    if (options->optimizer == RBT_OPTIMIZER_AUTO)
+        options->optimizer = few && rbt_newton_fits(&problem) ? RBT_OPTIMIZER_NEWTON : RBT_OPTIMIZER_SDCA;
+    if (options->optimizer == RBT_OPTIMIZER_NEWTON && !rbt_newton_fits(&problem))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--optimizer newton needs a smooth loss, which that of %s is not; use --optimizer sdca, or "
+                        "train svm2",
+                        loaded->model->name);
+    if (options->workers_auto && few && options->optimizer != RBT_OPTIMIZER_NEWTON)
+        options->workers = 1;
+    return RBT_OK;
+}
+
+/* ------------------------------------------------------------------------------------- rows at several places */
+
+typedef struct counting {
+    const rbt_problem *problem;
+    const rbt_extent *extent;
+    rbt_squares squares;
+} counting;
+
+static void add_squares(void *context, void *sums)
+{
+    const counting *c = context;
+    rbt_squares_add(sums, c->problem->data, c->extent->first_nnz, c->extent->nnz);
+}
+
+static void add_counts(void *context, void *sums)
+{
+    const counting *c = context;
+    const rbt_data *data = c->problem->data;
+    uint32_t *counts = sums;
+    for (size_t i = 0; i < data->nnz; i++)
+        if (data->index[i] < c->problem->shape->cols)
+            counts[data->index[i]]++;
+}
+
+/* What steps must know of all rows. */
+static rbt_err find_facts(const rbt_problem *problem, const rbt_extent *extent, rbt_crew *crew, rbt_facts *facts,
+                          rbt_error *error)
+{
+    counting c = {.problem = problem, .extent = extent};
+    size_t cols = problem->shape->cols;
+    rbt_err err = rbt_crew_travel(crew, RBT_OK, add_squares, &c, &c.squares, sizeof c.squares, error);
+    facts->rows = extent->rows;
+    facts->square = rbt_squares_mean(&c.squares);
+    if (err != RBT_OK || (problem->l1 == 0 && problem->l2 == 0))
+        return err;
+    facts->counts = rbt_try_alloc(cols + 1, sizeof *facts->counts);
+    if (facts->counts == NULL)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory to count the rows of %zu features", cols);
+    return rbt_crew_travel(crew, err, add_counts, &c, facts->counts, cols * sizeof *facts->counts, error);
+}
+
+/* A row of the sample on its way: numbers, then indices, then values. */
+typedef struct sampled {
+    uint32_t n;
+    float label;
+    float weight;
+} sampled;
+
+/* The rows of the sample that are here, as bytes, in the sample's order. */
+static rbt_err pack_sample(const rbt_data *data, const rbt_extent *extent, const uint32_t *sample, size_t n,
+                           rbt_bytes *out, rbt_error *error)
+{
+    for (int pass = 0; pass < 2; pass++) { /* how long it is; then what it is */
+        uint8_t *at = out->at;
+        for (size_t i = 0; i < n; i++) {
+            if (sample[i] < extent->first || sample[i] >= extent->first + data->rows)
+                continue;
+            size_t row = sample[i] - extent->first, first = data->start[row], features = data->start[row + 1] - first;
+            const sampled s = {(uint32_t)features, data->label[row], (float)rbt_data_weight(data, row)};
+            if (pass == 0) {
+                out->n += sizeof s + features * (sizeof *data->index + sizeof *data->value);
+                continue;
+            }
+            memcpy(at, &s, sizeof s);
+            at += sizeof s;
+            memcpy(at, data->index + first, features * sizeof *data->index);
+            at += features * sizeof *data->index;
+            memcpy(at, data->value + first, features * sizeof *data->value);
+            at += features * sizeof *data->value;
+        }
+        if (pass == 0 && (out->at = rbt_try_alloc_raw(out->n + 1, 1)) == NULL)
+            return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu bytes of rows to try step sizes on; give --lr",
+                            out->n);
+    }
+    return RBT_OK;
+}
+
+/* The next row of one process's bytes to the end of the sample. */
+static rbt_err unpack_row(rbt_bytes *in, size_t cols, rbt_data *to, rbt_error *error)
+{
+    sampled s = {0};
+    size_t features = 0, bytes = sizeof s;
+    if (in->n >= sizeof s) {
+        memcpy(&s, in->at, sizeof s);
+        features = s.n;
+        bytes += features * (sizeof *to->index + sizeof *to->value);
+    }
+    if (in->n < bytes)
+        return rbt_fail(error, RBT_E_PROTOCOL, "a row of the sample to try step sizes on has not arrived; give --lr");
+    const uint8_t *at = in->at + sizeof s;
+    to->label[to->rows] = s.label;
+    if (to->weight != NULL)
+        to->weight[to->rows] = s.weight;
+    memcpy(to->index + to->nnz, at, features * sizeof *to->index);
+    memcpy(to->value + to->nnz, at + features * sizeof *to->index, features * sizeof *to->value);
+    for (size_t i = 0; i < features; i++)
+        if (to->index[to->nnz + i] >= cols)
+            return rbt_fail(error, RBT_E_PROTOCOL, "a row of the sample to try step sizes on is damaged; give --lr");
+    to->nnz += features;
+    to->start[++to->rows] = to->nnz;
+    in->at += bytes;
+    in->n -= bytes;
+    return RBT_OK;
+}
+
+/* The sample's rows, put together from what all processes have of them. */
+static rbt_err unpack_sample(const rbt_loaded *loaded, const size_t *rows_of, rbt_crew *crew, const uint32_t *sample,
+                             size_t n, const rbt_bytes *in, rbt_data *out, rbt_error *error)
+{
+    rbt_bytes *left = rbt_alloc(crew->size, sizeof *left);
+    size_t bytes = 0;
+    for (uint32_t r = 0; r < crew->size; r++) {
+        left[r] = in[r];
+        bytes += in[r].n;
+    }
+    rbt_err err = rbt_data_alloc(n, bytes / (sizeof *out->index + sizeof *out->value), out, error);
+    if (err == RBT_OK && loaded->data.weight != NULL)
+        out->weight = rbt_alloc(n, sizeof *out->weight);
+    for (size_t i = 0; err == RBT_OK && i < n; i++) {
+        size_t r = 0, end = rows_of[0];
+        while (r + 1 < crew->size && sample[i] >= end)
+            end += rows_of[++r];
+        err = unpack_row(&left[r], loaded->data.cols, out, error);
+    }
+    out->cols = loaded->data.cols;
+    rbt_free(left);
+    return err;
+}
+
+/* Gathers the sample at rank 0 (elsewhere `out` stays empty). */
+static rbt_err gather_sample(const rbt_loaded *loaded, const rbt_extent *extent, rbt_crew *crew, const uint32_t *sample,
+                             size_t n, rbt_data *out, rbt_error *error)
+{
+    rbt_bytes *to = rbt_alloc(crew->size, sizeof *to), *in = rbt_alloc(crew->size, sizeof *in), mine = {0};
+    size_t rows = loaded->data.rows, *rows_of = rbt_alloc(crew->size, sizeof *rows_of);
+    rbt_err err = pack_sample(&loaded->data, extent, sample, n, &mine, error);
+    err = rbt_crew_share(crew, err, &rows, sizeof rows, rows_of, error);
+    if (err == RBT_OK) {
+        to[0] = mine;
+        err = rbt_crew_swap(crew, err, to, in, error);
+        if (err == RBT_OK && crew->rank == 0)
+            err = unpack_sample(loaded, rows_of, crew, sample, n, in, out, error);
+        rbt_crew_free(crew, in);
+    }
+    rbt_free(mine.at);
+    rbt_free(rows_of);
+    rbt_free(to);
+    rbt_free(in);
+    return err;
+}
+
+/* The step size, found at rank 0 on rows of all. */
+static rbt_err find_rate_together(const rbt_loaded *loaded, rbt_options *options, const rbt_problem *problem,
+                                  const rbt_extent *extent, rbt_crew *crew, rbt_error *error)
+{
+    uint32_t *sample = rbt_alloc(RBT_RATE_SAMPLE, sizeof *sample);
+    double steepness = rbt_rate_steepness(problem), *all = rbt_alloc(crew->size, sizeof *all);
+    size_t n = rbt_rate_sample(extent->rows, options->seed, sample);
+    rbt_data rows = {0};
+    rbt_problem seen = *problem;
+    double rate = 0;
+    rbt_err err = gather_sample(loaded, extent, crew, sample, n, &rows, error);
+    err = rbt_crew_share(crew, err, &steepness, sizeof steepness, all, error);
+    for (uint32_t r = 0; err == RBT_OK && r < crew->size; r++)
+        steepness = fmax(steepness, all[r]);
+    for (size_t i = 0; i < n; i++)
+        sample[i] = (uint32_t)i;
+    seen.data = &rows;
+    if (err == RBT_OK && crew->rank == 0)
+        err = rbt_rate_try(&seen, sample, n, steepness, options->optimizer, options->momentum, &rate, error);
+    err = rbt_crew_share(crew, err, &rate, sizeof rate, all, error);
+    if (err == RBT_OK)
+        options->lr = all[0];
+    rbt_data_deinit(&rows);
+    rbt_free(sample);
+    rbt_free(all);
+    return err;
+}
+
+/* -------------------------------------------------------------------------------------------------------- all */
+
+rbt_err rbt_prepare_options(rbt_loaded *loaded, rbt_options *options, const rbt_extent *extent, rbt_crew *crew,
+                            rbt_error *error)
+{
+    if (isnan(options->l2)) /* softmax: a penalty on the weights of every class, of which few matter to a row */
+        options->l2 = (loaded->model == &rbt_model_softmax ? 0.5 : 1) / (double)extent->rows;
+    rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
+    rbt_err err = rbt_options_shared(options) ? settle_optimizer(loaded, options, error) : RBT_OK;
+    if (err == RBT_OK && extent->leaves) {
+        err = find_facts(&problem, extent, crew, &loaded->facts, error);
+        problem.facts = &loaded->facts;
+    }
+    if (err != RBT_OK || options->lr > 0 || options->optimizer >= RBT_OPTIMIZER_SDCA)
+        return err;
+    if (options->rule == RBT_RULE_ADAGRAD && !rbt_options_shared(options)) {
+        options->lr = RBT_RATE_ADAPTIVE;
+        return RBT_OK;
+    }
+    return crew->size == 1
+               ? rbt_rate_find(&problem, options->optimizer, options->momentum, options->seed, &options->lr, error)
+               : find_rate_together(loaded, options, &problem, extent, crew, error);
+}

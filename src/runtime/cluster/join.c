@@ -1,0 +1,535 @@
+/* How processes get together: joining the lead, getting a seat, meeting the others; the contract is in session.h. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "runtime/cluster/roster.h"
+#include "runtime/cluster/session_state.h"
+
+#define TELL_MS      5000 /* how often whoever waits says for whom */
+#define DIAL_BACK_MS 2000
+
+/* ------------------------------------------------------------------------------------------------------ joining */
+
+/* The lead: somebody wants to join. The lock is held; answers with a reason when it cannot. */
+static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank)
+{
+    if (wanted != RBT_RANK_NONE) {
+        if (wanted == 0 || wanted >= s->size)
+            return "there is no such rank in this job";
+        if (s->seats[wanted].state != RBT_SEAT_EMPTY && s->seats[wanted].state != RBT_SEAT_LOST)
+            return "a process with this rank has joined already";
+        *rank = wanted;
+        return NULL;
+    }
+    for (uint32_t r = 1; r < s->size; r++)
+        if (s->seats[r].state == RBT_SEAT_EMPTY || s->seats[r].state == RBT_SEAT_LOST) {
+            *rank = r;
+            return NULL;
+        }
+    return "the job has all processes it needs";
+}
+
+/* An address of this machine alone is of no use to others. */
+static const char *check_advertised(const rbt_peer *peer, const rbt_seat *seat, const rbt_seat *lead)
+{
+    rbt_address address;
+
+    (void)peer;
+    if (seat->host_id == lead->host_id || seat->tcp[0] == '\0')
+        return NULL;
+    if (rbt_address_parse(seat->tcp, 0, &address, NULL) != RBT_OK)
+        return "the address it advertises is none";
+    if (rbt_address_is_loopback(&address) || rbt_address_is_any(&address))
+        return "it advertises an address that only its own host can reach; start it with --advertise ADDRESS, one that "
+               "the other hosts can dial";
+    return NULL;
+}
+
+static void send_welcome(rbt_session *s, uint32_t rank)
+{
+    rbt_pack words = {0};
+
+    rbt_pack_u32(&words, rank);
+    rbt_roster_pack(&words, s->seats, s->size);
+    rbt_pack_bytes(&words, s->description.at, s->description.n);
+    rbt_session_say_to(s->seats[rank].peer, RBT_SAY_WELCOME, &words, NULL, 0);
+    rbt_array_free(&words);
+}
+
+/* A seat that was lost is taken again, by a new life: the others learn of it first. The lock is held. */
+static void seat_again(rbt_session *s, uint32_t rank)
+{
+    rbt_pack words = {0};
+
+    s->seats[rank].incarnation++;
+    rbt_roster_pack(&words, s->seats, s->size);
+    for (uint32_t r = 1; r < s->size; r++)
+        if (r != rank && s->seats[r].peer != NULL)
+            rbt_session_say_to(s->seats[r].peer, RBT_SAY_WELCOME, &words, NULL, 0);
+    rbt_array_free(&words);
+    send_welcome(s, rank);
+}
+
+void rbt_join_hello(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
+{
+    uint32_t wanted = rbt_unpack_u32(words), rank = 0;
+    rbt_seat seat = {0};
+    const char *sorry;
+
+    rbt_seat_unpack_self(words, &seat);
+    if (!rbt_unpack_done(words) || !s->leads || peer->rank != RBT_RANK_NONE) {
+        rbt_session_cut_peer(peer, "its request to join makes no sense");
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    sorry = s->started && !s->config.takes_back ? "the job has started" : find_seat(s, wanted, &rank);
+    if (sorry == NULL)
+        sorry = check_advertised(peer, &seat, &s->seats[0]);
+    if (sorry == NULL) {
+        rbt_seat *taken = &s->seats[rank];
+
+        rbt_seat_copy_self(taken, &seat);
+        taken->life = peer->life;
+        taken->peer = peer;
+        peer->rank = rank;
+        snprintf(peer->name, sizeof peer->name, "rank %u on host %.64s", rank, seat.host);
+        taken->state = RBT_SEAT_JOINED;
+        if (s->started)
+            seat_again(s, rank);
+        pthread_cond_broadcast(&s->news);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (sorry != NULL) {
+        rbt_error why;
+
+        rbt_fail(&why, RBT_E_USAGE, "%s", sorry);
+        rbt_session_say_error(peer, RBT_SAY_SORRY, &why);
+        rbt_log_event(&s->config.log, RBT_LOG_WARNING, "cluster", "%s on host %s may not join: %s", peer->name, seat.host,
+                      sorry);
+    }
+}
+
+/* Connects claims with seats, as far as the roster knows them by now. The lock is held. */
+static void settle_claims(rbt_session *s)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->claims.count; i++) {
+        claim c = s->claims.at[i];
+        rbt_seat *seat = c.rank < s->size ? &s->seats[c.rank] : NULL;
+
+        if (seat != NULL && seat->life == c.peer->life) {
+            seat->peer = c.peer;
+            seat->state = seat->state == RBT_SEAT_LOST ? RBT_SEAT_JOINED : seat->state;
+            c.peer->rank = c.rank;
+            snprintf(c.peer->name, sizeof c.peer->name, "rank %u on host %.64s", c.rank, seat->host);
+        } else {
+            s->claims.at[kept++] = c;
+        }
+    }
+    s->claims.count = kept;
+    pthread_cond_broadcast(&s->news);
+}
+
+void rbt_join_iam(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
+{
+    claim c = {.peer = peer, .rank = rbt_unpack_u32(words)};
+
+    if (!rbt_unpack_done(words) || c.rank >= RBT_RANKS_LIMIT || peer->rank != RBT_RANK_NONE) {
+        rbt_session_cut_peer(peer, "it did not say who it is");
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    rbt_array_push(&s->claims, c);
+    settle_claims(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* A process that joined: its seat and the others', or (in the middle of the job) a seat that changed. */
+void rbt_join_welcome(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
+{
+    bool is_first = s->size == 0;
+    uint32_t rank = is_first ? rbt_unpack_u32(words) : s->rank, size = 0;
+    rbt_seat *seats = rbt_roster_unpack(words, &size);
+
+    if (!rbt_session_is_lead(s, peer) || seats == NULL || rank == 0 || rank >= size || (!is_first && size != s->size) ||
+        seats[rank].life != rbt_hub_life(s->hub)) {
+        rbt_free(seats);
+        rbt_session_cut_peer(peer, "its roster makes no sense");
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    if (is_first) {
+        s->rank = rank;
+        s->seats = seats;
+        s->size = size;
+        s->swaps = rbt_alloc(size, sizeof *s->swaps);
+        s->seats[0].peer = peer;
+        snprintf(peer->name, sizeof peer->name, "the lead on host %.64s", seats[0].host);
+        s->description.n = (size_t)(words->end - words->at);
+        s->description.at = rbt_alloc(s->description.n, 1);
+        if (s->description.n > 0)
+            memcpy(s->description.at, words->at, s->description.n);
+    } else {
+        for (uint32_t r = 1; r < size; r++)
+            if (r != s->rank && s->seats[r].life != seats[r].life) {
+                rbt_seat_copy_self(&s->seats[r], &seats[r]);
+                s->seats[r].life = seats[r].life;
+                s->seats[r].incarnation = seats[r].incarnation;
+                s->seats[r].peer = NULL;
+            }
+        rbt_free(seats);
+    }
+    settle_claims(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ----------------------------------------------------------------------------------------------------- beginning */
+
+static rbt_err create(const rbt_session_config *config, bool leads, rbt_session **out, rbt_error *error)
+{
+    rbt_session *s = rbt_alloc(1, sizeof *s);
+    rbt_link_config links = {.key = config->key,
+                             .job = config->job,
+                             .encryption = config->insecure ? RBT_ENCRYPT_OFF : config->encryption,
+                             .rings = config->shm,
+                             .head_max = RBT_FRAME_HEAD_MAX,
+                             .body_max = RBT_SWAP_MOST};
+    rbt_hub_events events = {
+        .on_control = rbt_session_on_control, .on_message = rbt_session_on_message, .on_lost = rbt_session_on_lost,
+        .on_tick = rbt_session_on_tick, .context = s};
+    rbt_log log = {.write = rbt_session_log, .context = s, .least = config->log.least};
+    pthread_condattr_t monotonic;
+    pthread_mutexattr_t recursive;
+    rbt_err err = RBT_OK;
+
+    s->config = *config;
+    s->leads = leads;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&s->calling, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->news, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    if (config->has_key && !config->insecure)
+        err = rbt_tls_create(&config->key, &s->tls, error);
+    links.tls = s->tls;
+    if (err == RBT_OK)
+        err = rbt_hub_create(&links, &events, &log, &s->hub, error);
+    rbt_key_wipe(&links.key);
+    if (err != RBT_OK) {
+        rbt_session_destroy(s);
+        return err;
+    }
+    rbt_seat_of_this(&s->me);
+    s->me.life = rbt_hub_life(s->hub);
+    *out = s;
+    return RBT_OK;
+}
+
+static rbt_err listen_local(rbt_session *s, rbt_error *error)
+{
+    rbt_address address, bound;
+    rbt_err err;
+
+    if (s->leads && s->config.local != NULL)
+        snprintf(s->local_address, sizeof s->local_address, "%s", s->config.local);
+    else
+        snprintf(s->local_address, sizeof s->local_address, "unix:@rubato-%016llx", (unsigned long long)s->me.life);
+    err = rbt_address_parse(s->local_address, 0, &address, error);
+    if (err == RBT_OK)
+        err = rbt_hub_listen(s->hub, &address, &bound, error);
+    if (err == RBT_OK)
+        memcpy(s->me.local, s->local_address, sizeof s->me.local);
+    return err;
+}
+
+/* `facing`: when nothing else is said, other hosts reach us at the address from which we reach them. */
+static rbt_err listen_tcp(rbt_session *s, const char *text, const rbt_address *facing, rbt_error *error)
+{
+    rbt_address address, bound, told;
+    rbt_err err = RBT_OK;
+
+    if (text != NULL)
+        err = rbt_address_parse(text, s->leads ? RBT_PORT : 0, &address, error);
+    else
+        err = rbt_address_facing(facing, &address, error);
+    if (err == RBT_OK && !rbt_address_is_loopback(&address) && !s->config.has_key && !s->config.insecure)
+        err = rbt_fail(error, RBT_E_USAGE,
+                       "listening on %s, which other hosts can reach, needs a key: make one with `rubato key new job.key` "
+                       "and give --key job.key, or give --insecure on a network that is trusted",
+                       text != NULL ? text : "a network address");
+    if (err == RBT_OK)
+        err = rbt_hub_listen(s->hub, &address, &bound, error);
+    if (err != RBT_OK)
+        return err;
+    told = bound;
+    if (s->config.advertise != NULL)
+        err = rbt_address_parse(s->config.advertise, rbt_address_port(&bound), &told, error);
+    else if (rbt_address_is_any(&bound) && facing != NULL && rbt_address_facing(facing, &told, NULL) == RBT_OK)
+        rbt_address_set_port(&told, rbt_address_port(&bound));
+    if (err != RBT_OK)
+        return err;
+    rbt_address_text(&told, s->tcp_address);
+    memcpy(s->me.tcp, s->tcp_address, sizeof s->me.tcp);
+    rbt_hub_advertise(s->hub, &told);
+    return RBT_OK;
+}
+
+rbt_err rbt_session_lead(const rbt_session_config *config, const rbt_seat *seats, uint32_t size, rbt_session **session,
+                         rbt_error *error)
+{
+    rbt_session *s;
+    rbt_err err = create(config, true, &s, error);
+
+    if (err != RBT_OK)
+        return err;
+    pthread_mutex_lock(&s->lock); /* nobody can join before there are seats */
+    s->seats = rbt_alloc(size, sizeof *s->seats);
+    memcpy(s->seats, seats, size * sizeof *seats);
+    s->swaps = rbt_alloc(size, sizeof *s->swaps);
+    s->size = size;
+    err = listen_local(s, error);
+    if (err == RBT_OK && config->listen != NULL)
+        err = listen_tcp(s, config->listen, NULL, error);
+    rbt_seat_copy_self(&s->seats[0], &s->me);
+    s->seats[0].life = s->me.life;
+    s->seats[0].state = RBT_SEAT_READY;
+    pthread_mutex_unlock(&s->lock);
+    if (err != RBT_OK)
+        rbt_session_destroy(s);
+    else
+        *session = s;
+    return err;
+}
+
+const char *rbt_session_local_address(const rbt_session *s)
+{
+    return s->local_address;
+}
+
+const char *rbt_session_tcp_address(const rbt_session *s)
+{
+    return s->tcp_address;
+}
+
+static uint32_t count_missing(const rbt_session *s, rbt_seat_state state)
+{
+    uint32_t missing = 0;
+
+    for (uint32_t r = 1; r < s->size; r++)
+        missing += s->seats[r].state != RBT_SEAT_LOST && s->seats[r].state < state;
+    return missing;
+}
+
+/* "waiting for ranks 2, 3 (of 4); here: rank 1 on host a" */
+static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
+{
+    char text[RBT_NOTE_ROOM];
+    size_t n = 0;
+    uint32_t listed = 0, missing = count_missing(s, state);
+
+    n += (size_t)snprintf(text, sizeof text, "%u of %u processes %s; missing:", s->size - 1 - missing, s->size - 1, what);
+    for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < 16; r++)
+        if (s->seats[r].state < state && ++listed)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s rank %u%s%s", listed > 1 ? "," : "", r,
+                                  s->seats[r].host[0] != '\0' ? " on host " : "", s->seats[r].host);
+    if (missing > listed)
+        n += (size_t)snprintf(text + n, sizeof text - n, " and %u more", missing - listed);
+    listed = 0;
+    for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < 16; r++)
+        if (s->seats[r].state >= state && ++listed)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s rank %u on host %s (%s)",
+                                  listed > 1 ? "," : "; here:", r, s->seats[r].host,
+                                  s->seats[r].tcp[0] != '\0' ? s->seats[r].tcp : "this host");
+    if (state == RBT_SEAT_JOINED)
+        snprintf(text + n, sizeof text - n, "; others join at %s",
+                 s->tcp_address[0] != '\0' ? s->tcp_address : s->local_address);
+    rbt_log_event(&s->config.log, RBT_LOG_INFO, "cluster", "%s", text);
+}
+
+/* Waits until every seat is in that state. */
+rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, uint64_t timeout_ms,
+                              rbt_err (*check)(void *, rbt_error *), void *context, rbt_error *error)
+{
+    uint64_t tell_at = rbt_session_deadline(TELL_MS), give_up_at = rbt_session_deadline(timeout_ms);
+    rbt_err err = RBT_OK;
+
+    pthread_mutex_lock(&s->lock);
+    while ((err = rbt_session_check(s, error)) == RBT_OK && count_missing(s, state) > 0) {
+        rbt_session_nap(s);
+        if (check != NULL) {
+            pthread_mutex_unlock(&s->lock);
+            err = check(context, error);
+            pthread_mutex_lock(&s->lock);
+            if (err != RBT_OK)
+                break;
+        }
+        if (rbt_now_ns() >= tell_at) {
+            tell_missing(s, state, what);
+            tell_at = rbt_session_deadline(TELL_MS);
+        }
+        if (timeout_ms > 0 && rbt_now_ns() >= give_up_at) {
+            tell_missing(s, state, what);
+            err = rbt_fail(error, RBT_E_MISSING,
+                           "%u of %u processes have not joined within %llu s; are they started with this address and "
+                           "key, and can their hosts reach %s? --join-timeout gives them longer, `rubato doctor` checks",
+                           count_missing(s, state), s->size - 1, (unsigned long long)timeout_ms / 1000,
+                           s->tcp_address[0] != '\0' ? s->tcp_address : "this host");
+            break;
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    return err;
+}
+
+/* Can the others be reached where they say they are? */
+static rbt_err dial_back(const rbt_session *s, uint32_t rank, rbt_error *error)
+{
+    const rbt_seat *seat = &s->seats[rank];
+    rbt_address address;
+    int fd = -1;
+    rbt_err err;
+    rbt_error why;
+
+    if (seat->tcp[0] == '\0' || seat->host_id == s->seats[0].host_id)
+        return RBT_OK;
+    err = rbt_address_parse(seat->tcp, 0, &address, &why);
+    if (err == RBT_OK)
+        err = rbt_socket_dial(&address, &fd, &why);
+    if (err == RBT_OK) {
+        struct pollfd ready = {.fd = fd, .events = POLLOUT};
+
+        if (poll(&ready, 1, DIAL_BACK_MS) == 1)
+            err = rbt_socket_connected(fd, &address, &why);
+        else
+            err = rbt_fail(&why, RBT_E_IO, "%s does not answer%s", seat->tcp, rbt_socket_hint(ETIMEDOUT));
+        close(fd);
+    }
+    if (err != RBT_OK)
+        return rbt_fail(error, RBT_E_MISSING,
+                        "rank %u on host %s joined, but cannot be reached at the address it advertises: %s; start it "
+                        "with --advertise ADDRESS or open the port",
+                        rank, seat->host, why.text);
+    return RBT_OK;
+}
+
+rbt_err rbt_session_gather(rbt_session *s, rbt_err (*check)(void *context, rbt_error *error), void *context,
+                           rbt_error *error)
+{
+    rbt_err err = rbt_join_wait(s, RBT_SEAT_JOINED, "have joined", s->config.join_timeout_ms, check, context, error);
+
+    for (uint32_t r = 1; err == RBT_OK && r < s->size; r++)
+        err = dial_back(s, r, error);
+    return err;
+}
+
+void rbt_session_welcome(rbt_session *s, const rbt_bytes *description)
+{
+    pthread_mutex_lock(&s->lock);
+    s->description.at = rbt_alloc(description->n, 1);
+    s->description.n = description->n;
+    if (description->n > 0)
+        memcpy(s->description.at, description->at, description->n);
+    for (uint32_t r = 1; r < s->size; r++)
+        if (s->seats[r].peer != NULL)
+            send_welcome(s, r);
+    pthread_mutex_unlock(&s->lock);
+}
+
+rbt_err rbt_session_join(const rbt_session_config *config, const char *address, uint32_t rank, rbt_session **session,
+                         rbt_bytes *description, rbt_error *error)
+{
+    rbt_session *s;
+    rbt_address lead;
+    rbt_pack words = {0};
+    rbt_err err = rbt_address_parse(address, RBT_PORT, &lead, error);
+
+    if (err == RBT_OK)
+        err = create(config, false, &s, error);
+    if (err != RBT_OK)
+        return err;
+    err = listen_local(s, error);
+    if (err == RBT_OK && (config->listen != NULL || !rbt_address_is_unix(&lead)))
+        err = listen_tcp(s, config->listen, &lead, error);
+    if (err == RBT_OK) {
+        s->lead = rbt_hub_dial(s->hub, &lead, 0, config->join_timeout_ms);
+        rbt_pack_u32(&words, rank);
+        rbt_seat_pack_self(&words, &s->me);
+        rbt_session_say_to(s->lead, RBT_SAY_HELLO, &words, NULL, 0);
+        rbt_array_free(&words);
+        pthread_mutex_lock(&s->lock);
+        while ((err = rbt_session_check(s, error)) == RBT_OK && s->size == 0)
+            rbt_session_nap(s);
+        *description = s->description;
+        if (err == RBT_OK)
+            s->description = (rbt_bytes){0};
+        pthread_mutex_unlock(&s->lock);
+    }
+    if (err != RBT_OK)
+        rbt_session_destroy(s);
+    else
+        *session = s;
+    return err;
+}
+
+/* ------------------------------------------------------------------------------------------------------- meeting */
+
+/* Dials a seat: on the same host over a Unix socket. */
+static rbt_err meet_seat(rbt_session *s, uint32_t rank, rbt_error *error)
+{
+    rbt_seat *seat = &s->seats[rank];
+    bool is_near = seat->host_id == s->me.host_id && seat->local[0] != '\0';
+    rbt_address address;
+    rbt_pack words = {0};
+    rbt_peer *peer;
+    rbt_err err;
+
+    if (!is_near && seat->tcp[0] == '\0')
+        return rbt_fail(error, RBT_E_IO,
+                        "rank %u on host %s does not listen on the network; start it with --listen ADDRESS", rank,
+                        seat->host);
+    err = rbt_address_parse(is_near ? seat->local : seat->tcp, 0, &address, error);
+    if (err != RBT_OK)
+        return err;
+    peer = rbt_hub_dial(s->hub, &address, rank, s->config.join_timeout_ms);
+    rbt_pack_u32(&words, s->rank);
+    rbt_session_say_to(peer, RBT_SAY_IAM, &words, NULL, 0);
+    rbt_array_free(&words);
+    pthread_mutex_lock(&s->lock);
+    seat->peer = peer;
+    pthread_mutex_unlock(&s->lock);
+    return RBT_OK;
+}
+
+rbt_err rbt_session_meet(rbt_session *s, rbt_error *error)
+{
+    bool is_back = !s->leads && s->seats[s->rank].incarnation > 0; /* the others stand already: it dials all of them */
+    rbt_err err = RBT_OK;
+
+    for (uint32_t r = 1; err == RBT_OK && r < s->size; r++)
+        if (r < s->rank || (is_back && r != s->rank))
+            err = meet_seat(s, r, error);
+    pthread_mutex_lock(&s->lock);
+    while (err == RBT_OK && !s->leads) {
+        uint32_t absent = 0;
+
+        err = rbt_session_check(s, error);
+        for (uint32_t r = 0; r < s->size; r++)
+            absent += r != s->rank && s->seats[r].peer == NULL;
+        if (err != RBT_OK || absent == 0 || is_back)
+            break;
+        rbt_session_nap(s);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return err;
+}
+

@@ -1,0 +1,88 @@
+/* A session as session.c and join.c know it; outside it is opaque. */
+#ifndef RBT_RUNTIME_CLUSTER_SESSION_STATE_H
+#define RBT_RUNTIME_CLUSTER_SESSION_STATE_H
+
+#include <pthread.h>
+
+#include "runtime/cluster/session.h"
+
+#define RBT_NOTE_ROOM 1024
+
+typedef struct swapped {
+    struct swapped *next;
+    uint8_t *bytes;
+    size_t n;
+} swapped;
+
+/* A peer that says it is a certain rank, which the roster does not know yet. */
+typedef struct claim {
+    rbt_peer *peer;
+    uint32_t rank;
+} claim;
+
+struct rbt_session {
+    rbt_session_config config;
+    rbt_hub *hub;
+    rbt_tls *tls;
+    bool leads;
+    uint32_t rank;
+    rbt_seat me; /* what is known of this process before it has a seat */
+    char local_address[RBT_ADDRESS_ROOM];
+    char tcp_address[RBT_ADDRESS_ROOM];
+    _Atomic(rbt_peer *) lead; /* not at the lead */
+
+    pthread_mutex_t calling; /* held while hooks run; they may call back (recursive) */
+    rbt_session_hooks hooks; /* under it */
+
+    pthread_mutex_t lock; /* for all below */
+    pthread_cond_t news;
+    uint32_t size; /* 0: not known yet */
+    rbt_seat *seats;
+    RBT_ARRAY(claim) claims;
+    rbt_bytes description;
+    swapped **swaps; /* per rank, what came and is not taken yet */
+    bool started;
+    bool over;
+    rbt_error end;
+    uint32_t apart_rank; /* the lead: somebody cannot reach this rank any more ... */
+    uint64_t apart_life; /* ... in this life of its ... */
+    uint64_t apart_ns;   /* ... since then; 0: no */
+    rbt_error apart_why;
+};
+
+/* ------------------------------------------------------------------------------------------------- session.c */
+
+uint64_t rbt_session_deadline(uint64_t ms);
+
+/* Sleeps until something changes, at most a moment. The lock is held. */
+void rbt_session_nap(rbt_session *session);
+
+/* Why waiting makes no more sense; RBT_OK: it does. The lock is held. */
+rbt_err rbt_session_check(rbt_session *session, rbt_error *error);
+
+/* Is this the one that leads? It is the first that a process dials. */
+bool rbt_session_is_lead(const rbt_session *session, const rbt_peer *peer);
+
+void rbt_session_say_to(rbt_peer *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n);
+void rbt_session_say_error(rbt_peer *peer, uint32_t say, const rbt_error *why);
+void rbt_session_cut_peer(rbt_peer *peer, const char *why);
+
+/* The hub's events, and the log of a process: everything that is logged in one that joined is told at the lead. */
+void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival);
+void rbt_session_on_message(void *context, rbt_peer *peer, rbt_message *message);
+void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why);
+void rbt_session_on_tick(void *context);
+void rbt_session_log(void *context, rbt_log_level level, const char *source, const char *sentence);
+
+/* ---------------------------------------------------------------------------------------------------- join.c */
+
+/* What is said while processes get together. */
+void rbt_join_hello(rbt_session *session, rbt_peer *peer, rbt_unpack *words);
+void rbt_join_iam(rbt_session *session, rbt_peer *peer, rbt_unpack *words);
+void rbt_join_welcome(rbt_session *session, rbt_peer *peer, rbt_unpack *words);
+
+/* The lead waits until every seat is in that state; `what` is what its processes have then done. */
+rbt_err rbt_join_wait(rbt_session *session, rbt_seat_state state, const char *what, uint64_t timeout_ms,
+                      rbt_err (*check)(void *, rbt_error *), void *context, rbt_error *error);
+
+#endif

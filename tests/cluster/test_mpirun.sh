@@ -1,0 +1,28 @@
+# Under a real mpirun every process knows its rank and finds rank 0: on one host, on several of which mpirun's is one, and
+# on several of which it is none.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib_netns.sh"
+. "$(dirname "$0")/lib_mpirun.sh"
+rig_private "$@"
+rig_need mpirun.openmpi
+rig_hosts n01 n02 n03 other
+
+agree()
+{
+    [ "$(cut -d ' ' -f 2 "$1" | sort -n | tr '\n' ' ')" = "$2" ] || fail "$1: the ranks are not $2"
+    [ "$(sed 's/.* port=/port=/' "$1" | sort -u | wc -l)" -eq 1 ] || fail "$1: not one port and job"
+}
+
+rig_mpirun -n 3 "$RUBATO_STANDING" >"$rig/one.log" || fail "one host"
+agree "$rig/one.log" "0/3 1/3 2/3 "
+[ "$(grep -c '^mpirun .* here=login met=here ' "$rig/one.log")" -eq 2 ] || fail "not all have met rank 0 here"
+
+rig_mpirun --host n02:1,n01:2,other:1 -n 4 "$RUBATO_STANDING" >"$rig/apart.log" || fail "mpirun apart"
+agree "$rig/apart.log" "0/4 1/4 2/4 3/4 "
+grep -q '^mpirun 0/4 here=n02 ' "$rig/apart.log" || fail "rank 0 is not on the first host"
+[ "$(grep -c ' met=n02 ' "$rig/apart.log")" -eq 3 ] || fail "not all have met rank 0 on n02"
+
+rig_mpi_on=n03
+rig_mpirun --host n03:1,n01:2 -n 3 "$RUBATO_STANDING" >"$rig/part.log" || fail "mpirun takes part"
+agree "$rig/part.log" "0/3 1/3 2/3 "
+[ "$(grep -c ' met=10.77.0.3 ' "$rig/part.log")" -eq 2 ] || fail "not all have met rank 0 on n03"
