@@ -391,6 +391,7 @@ static void pull_ring(rbt_link *link)
         rbt_link_say(link, RBT_FRAME_ROOM);
 }
 
+/* A header that has just come may have its body in the ring: that is looked at before what follows the header. */
 static void take_arrivals(rbt_link *link)
 {
     while (link->state == RBT_LINK_OPEN) {
