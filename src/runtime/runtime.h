@@ -48,6 +48,8 @@ typedef struct rbt_run {
     _Atomic uint64_t messages;
     uint64_t started_ns;
 
+    double spread; /* without servers: how far the peers are from their mean, as last seen */
+
     /* afterwards */
     uint64_t elapsed_ns;
     uint64_t events;

@@ -145,7 +145,7 @@ static bool actor_receive(rbt_worker *worker, bool wait)
         return false;
     env.now_ns = actor->sim->now_ns;
     while ((message = rbt_outbox_take(&actor->inbox)) != NULL)
-        rbt_client_handle(&worker->client, message, &env);
+        rbt_worker_handle(worker, message, &env);
     send_all(actor->sim, &env.out);
     return true;
 }
