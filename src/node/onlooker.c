@@ -37,7 +37,7 @@ static void take_blocks(rbt_onlooker *onlooker, const rbt_message *message)
     pose->x = rbt_snap_ref(message->parts.at[0].snap);
     pose->iteration = message->included;
     pose->has_ended = pose->has_ended || message->slowest == RBT_UNBOUNDED;
-    pose->asked = 0;
+    pose->is_asked = false;
 }
 
 void rbt_onlooker_handle(rbt_onlooker *onlooker, rbt_message *message)
@@ -65,12 +65,13 @@ bool rbt_onlooker_look(rbt_onlooker *onlooker, uint64_t iteration, rbt_env *env)
         if (pose->has_ended || pose->is_lost || (pose->x != NULL && pose->iteration >= iteration))
             continue;
         all = false;
-        if (pose->asked != 0)
+        if (pose->is_asked)
             continue;
         pull = rbt_message_create(RBT_MSG_PULL, onlooker->node, rbt_node_of_worker(onlooker->topology, m));
         pull->view = onlooker->view;
         pull->worker = onlooker->topology->workers;
-        pull->need = pose->asked = iteration;
+        pull->need = iteration;
+        pose->is_asked = true;
         pull->request = ++onlooker->last_request;
         rbt_outbox_put(&env->out, pull);
     }

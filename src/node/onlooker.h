@@ -11,7 +11,7 @@ typedef struct rbt_pose { /* of one peer */
     uint64_t iteration;
     bool has_ended;     /* these are its last parameters */
     bool is_lost;
-    uint64_t asked;     /* the iteration asked for; 0: nothing is under way */
+    bool is_asked;      /* an answer is under way */
 } rbt_pose;
 
 typedef struct rbt_onlooker {

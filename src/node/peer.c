@@ -9,6 +9,8 @@
 
 #define CHUNK 8192 /* floats that are averaged at a time: the sums stay in the nearest cache */
 
+#define UNTOLD (UINT64_MAX / 2) /* where a new out-neighbour stands, until it tells: further than anybody gets */
+
 static const rbt_hop *hop_of(const rbt_peer *peer)
 {
     return peer->topology->hop;
@@ -49,6 +51,7 @@ void rbt_peer_init(rbt_peer *peer, const rbt_topology *topology, uint32_t worker
 
     *peer = (rbt_peer){.topology = topology, .worker = worker, .view = 1};
     peer->node = rbt_node_of_worker(topology, worker);
+    peer->is_lost = rbt_alloc(topology->workers, sizeof *peer->is_lost);
     peer->x = rbt_snap_create(RBT_F32, n);
     list = rbt_graph_in(graph, worker);
     for (uint32_t i = 0; i < list.count; i++)
@@ -68,6 +71,7 @@ void rbt_peer_deinit(rbt_peer *peer)
         rbt_array_free(&n->came);
     }
     rbt_array_free(&peer->neighbours);
+    rbt_free(peer->is_lost);
     for (size_t i = 0; i < peer->asking.count; i++)
         rbt_message_destroy(peer->asking.at[i]);
     rbt_array_free(&peer->asking);
@@ -130,6 +134,9 @@ static uint64_t oldest(const rbt_peer *peer)
 {
     uint64_t s = hop_of(peer)->staleness;
 
+#ifdef RBT_MUTANT_LATE /* too old by one: the swarm must notice */
+    s++;
+#endif
     return peer->iteration > s ? peer->iteration - s : 0;
 }
 
@@ -143,8 +150,8 @@ static void drop_first(rbt_neighbour *n)
 /* Discards what is too old; with staleness also what is not the newest. */
 static void discard(rbt_peer *peer, rbt_neighbour *n)
 {
-    while (n->came.count > 0 && (n->came.at[0].iteration < oldest(peer) ||
-                                 (hop_of(peer)->staleness > 0 && n->came.count > 1))) {
+    while (n->came.count > 0 &&
+           (n->came.at[0].iteration < oldest(peer) || (hop_of(peer)->staleness > 0 && n->came.count > 1))) {
         peer->discarded += n->came.at[0].iteration < oldest(peer);
         drop_first(n);
     }
@@ -174,9 +181,10 @@ static void handle_update(rbt_peer *peer, const rbt_message *message)
         message->parts.at[0].snap->type != RBT_F32 || message->parts.at[0].snap->form != RBT_DENSE ||
         message->parts.at[0].snap->length != peer->x->length)
         return;
-    n->is_in = true;
-    if (n->since > message->clock)
-        n->since = message->clock; /* a neighbour that a repair has given us */
+    if (!n->is_in || n->since > message->clock) { /* a neighbour that a repair has given us, or will soon */
+        n->is_in = true;
+        n->since = message->clock;
+    }
     if (message->clock < oldest(peer)) {
         peer->discarded++;
         return;
@@ -288,6 +296,7 @@ bool rbt_peer_reduce(rbt_peer *peer, rbt_snap **mixed, rbt_env *env)
             values[count] = peer->x->f32;
             weights[count++] = weight_of(peer, peer->iteration);
         } else if (taken != NULL) {
+            RBT_ASSERT(taken->iteration + hop_of(peer)->staleness >= peer->iteration);
             note_staleness(peer, taken->iteration);
             values[count] = taken->x->f32;
             weights[count++] = weight_of(peer, taken->iteration);
@@ -311,6 +320,9 @@ bool rbt_peer_may_enter(const rbt_peer *peer)
 {
     uint64_t gap = hop_of(peer)->max_gap;
 
+#ifdef RBT_MUTANT_TOKEN /* one too many: the swarm must notice */
+    gap += gap > 0;
+#endif
     for (size_t i = 0; gap > 0 && i < peer->neighbours.count; i++) {
         const rbt_neighbour *n = &peer->neighbours.at[i];
 
@@ -356,9 +368,20 @@ static void begin_iteration(rbt_peer *peer, uint64_t iteration, rbt_env *env)
     answer_observers(peer, env);
 }
 
+/* The guarantee that tokens give: nobody is more than `ahead` iterations ahead of an out-neighbour. */
+static void assert_gap(const rbt_peer *peer, uint64_t iteration, uint64_t ahead)
+{
+    for (size_t i = 0; hop_of(peer)->max_gap > 0 && i < peer->neighbours.count; i++) {
+        const rbt_neighbour *n = &peer->neighbours.at[i];
+
+        RBT_ASSERT(!n->is_out || is_self(peer, n) || n->gone || iteration <= n->entered + ahead);
+    }
+}
+
 void rbt_peer_enter(rbt_peer *peer, rbt_env *env)
 {
     RBT_ASSERT(rbt_peer_may_enter(peer));
+    assert_gap(peer, peer->iteration + 1, hop_of(peer)->max_gap);
     begin_iteration(peer, peer->iteration + 1, env);
 }
 
@@ -374,19 +397,23 @@ uint64_t rbt_peer_jump(const rbt_peer *peer)
 
         if (!n->is_out || is_self(peer, n) || n->gone)
             continue;
-        if (n->entered <= peer->iteration)
+        if (n->entered <= peer->iteration || n->entered == UNTOLD)
             return 0;
         if (n->entered - peer->iteration < least)
             least = n->entered - peer->iteration;
     }
     if (least == UINT64_MAX || least < hop->skip_trigger || least < 2)
         return 0;
+#ifdef RBT_MUTANT_JUMP /* past the slowest out-neighbour: the swarm must notice */
+    least++;
+#endif
     return least - 1 < hop->skip ? least - 1 : hop->skip; /* the next one is entered, not jumped over */
 }
 
 void rbt_peer_skip(rbt_peer *peer, uint64_t iterations, rbt_env *env)
 {
-    RBT_ASSERT(iterations <= rbt_peer_jump(peer));
+    RBT_ASSERT(iterations > 0 && iterations <= rbt_peer_jump(peer));
+    assert_gap(peer, peer->iteration + iterations + 1, 0); /* never past one */
     peer->skipped += iterations;
     begin_iteration(peer, peer->iteration + iterations, env);
     peer->has_sent = true; /* nobody needs what was jumped over */
@@ -398,6 +425,21 @@ void rbt_peer_take(rbt_peer *peer, rbt_snap *x)
     peer->x = x;
 }
 
+/* Does the peer, as it stands, wait for this one? For an answer before it sends, for an update before it reduces, then for
+ * a token. */
+static bool is_awaited(const rbt_peer *peer, const rbt_neighbour *n)
+{
+    const rbt_hop *hop = hop_of(peer);
+
+    if (is_self(peer, n) || n->gone)
+        return false;
+    if (!peer->has_sent && !rbt_peer_may_send(peer))
+        return n->is_out && n->used < peer->iteration;
+    if (!is_enough(peer))
+        return n->is_in && usable(peer, n) == NULL && may_come(peer, n);
+    return n->is_out && hop->max_gap > 0 && peer->iteration + 1 > n->entered + hop->max_gap;
+}
+
 uint32_t rbt_peer_waits_for(const rbt_peer *peer)
 {
     uint32_t late = UINT32_MAX;
@@ -405,65 +447,92 @@ uint32_t rbt_peer_waits_for(const rbt_peer *peer)
 
     for (size_t i = 0; i < peer->neighbours.count; i++) {
         const rbt_neighbour *n = &peer->neighbours.at[i];
-        bool owes_update = n->is_in && usable(peer, n) == NULL && may_come(peer, n);
-        bool owes_token =
-            n->is_out && hop_of(peer)->max_gap > 0 && peer->iteration + 1 > n->entered + hop_of(peer)->max_gap;
 
-        if (is_self(peer, n) || n->gone || (!owes_update && !owes_token) || n->entered >= least)
-            continue;
-        least = n->entered;
-        late = n->worker;
+        if (is_awaited(peer, n) && n->entered < least) {
+            least = n->entered;
+            late = n->worker;
+        }
     }
     return late;
 }
 
 /* -------------------------------------------------------------------------------------------------- members */
 
-/* A neighbour is gone for good: what it would have passed on goes directly. Both ends find this out by themselves; who sends
- * first is not known, so a new in-neighbour is waited for from its first update on. */
-static void repair(rbt_peer *peer, uint32_t lost)
+/* Whom we now send to directly. Where it stands it will tell, if there are tokens. */
+static void connect_out(rbt_peer *peer, uint32_t worker)
+{
+    rbt_neighbour *to = meet(peer, worker);
+
+    if (to->is_out)
+        return;
+    to->is_out = true;
+    to->entered = hop_of(peer)->max_gap > 0 ? UNTOLD : 0;
+    to->used = UNTOLD;
+}
+
+/* Who now sends to us directly. From when on is not known: it is waited for from its first update on. */
+static void connect_in(rbt_peer *peer, uint32_t worker)
+{
+    rbt_neighbour *from = meet(peer, worker);
+
+    if (from->is_in)
+        return;
+    from->is_in = true;
+    from->since = UINT64_MAX;
+}
+
+/* What lost peers would have passed on goes directly: from each that sends to one, perhaps through several lost ones, to each
+ * that those send to. Both ends find the same, whatever they knew before. */
+static void repair(rbt_peer *peer, bool out)
 {
     const rbt_graph *graph = &hop_of(peer)->graph;
-    const rbt_neighbour *n = find(peer, lost);
-    bool was_in = n != NULL && n->is_in, was_out = n != NULL && n->is_out;
-    rbt_neighbours list = rbt_graph_out(graph, lost);
+    bool *seen = rbt_alloc(graph->nodes, sizeof *seen);
+    uint32_t *way = rbt_alloc(graph->nodes, sizeof *way), length = 0;
 
-    /* who sent to it sends to those it sent to */
-    for (uint32_t i = 0; was_out && i < list.count; i++)
-        if (list.at[i] != lost && list.at[i] != peer->worker) {
-            rbt_neighbour *to = meet(peer, list.at[i]);
+    seen[peer->worker] = true;
+    way[length++] = peer->worker;
+    while (length > 0) {
+        uint32_t node = way[--length];
+        rbt_neighbours list = out ? rbt_graph_out(graph, node) : rbt_graph_in(graph, node);
 
-            if (!to->is_out) {
-                to->is_out = true;
-                to->entered = UINT64_MAX / 2; /* until it tells */
-                to->used = UINT64_MAX / 2;
-            }
+        for (uint32_t i = 0; i < list.count; i++) {
+            uint32_t next = list.at[i];
+
+            if (seen[next])
+                continue;
+            seen[next] = true;
+            if (peer->is_lost[next])
+                way[length++] = next;
+            else if (out)
+                connect_out(peer, next);
+            else
+                connect_in(peer, next);
         }
-    list = rbt_graph_in(graph, lost);
-    for (uint32_t i = 0; was_in && i < list.count; i++)
-        if (list.at[i] != lost && list.at[i] != peer->worker) {
-            rbt_neighbour *from = meet(peer, list.at[i]);
-
-            if (!from->is_in) {
-                from->is_in = true;
-                from->since = UINT64_MAX;
-            }
-        }
+    }
+    rbt_free(seen);
+    rbt_free(way);
 }
 
 static void handle_view(rbt_peer *peer, const rbt_message *message)
 {
+    bool news = false;
+
     if (message->view <= peer->view || message->members.count != peer->topology->workers)
         return;
     peer->view = message->view;
     for (uint32_t m = 0; m < peer->topology->workers; m++) {
         rbt_neighbour *n = find(peer, m);
 
-        if (message->members.at[m].state != RBT_MEMBER_RETIRED || n == NULL || n->gone || m == peer->worker)
+        if (message->members.at[m].state != RBT_MEMBER_RETIRED || m == peer->worker || peer->is_lost[m])
             continue;
-        n->gone = true;
-        repair(peer, m);
+        news = peer->is_lost[m] = true;
+        if (n != NULL)
+            n->gone = true;
     }
+    if (!news)
+        return;
+    repair(peer, true);
+    repair(peer, false);
 }
 
 static void handle_token(rbt_peer *peer, const rbt_message *message)
@@ -472,7 +541,7 @@ static void handle_token(rbt_peer *peer, const rbt_message *message)
 
     if (n == NULL || is_self(peer, n))
         return;
-    if (n->entered >= UINT64_MAX / 2 || message->clock > n->entered)
+    if (n->entered == UNTOLD || message->clock > n->entered)
         n->entered = message->clock;
 }
 
@@ -489,7 +558,7 @@ void rbt_peer_handle(rbt_peer *peer, rbt_message *message, rbt_env *env)
         break;
     case RBT_MSG_USED:
         n = find(peer, message->worker);
-        if (n != NULL && (n->used >= UINT64_MAX / 2 || message->clock + 1 > n->used))
+        if (n != NULL && (n->used == UNTOLD || message->clock + 1 > n->used))
             n->used = message->clock + 1;
         break;
     case RBT_MSG_RETIRE:

@@ -49,6 +49,7 @@ typedef struct rbt_peer {
     uint64_t iteration; /* the one it is in */
     rbt_snap *x;        /* the parameters at its beginning (parallel order), or with this iteration's update (serial) */
     bool has_sent;      /* in this iteration */
+    bool *is_lost;      /* per worker: it has left the job, as the master tells */
     RBT_ARRAY(rbt_neighbour) neighbours; /* ascending; all in- and out-neighbours, itself among them */
     uint64_t sent;      /* messages with parameters */
     uint64_t withheld;  /* not sent, because the receiver was past them */

@@ -615,9 +615,12 @@ static rbt_err look_on(rbt_worker *observer, uint64_t need, void *out, uint64_t 
             break;
     }
     *slowest = RBT_UNBOUNDED;
-    for (uint32_t m = 0; !rbt_onlooker_is_over(onlooker) && m < observer->run->topology->workers; m++)
-        if (onlooker->poses[m].x != NULL && onlooker->poses[m].iteration < *slowest)
-            *slowest = onlooker->poses[m].iteration;
+    for (uint32_t m = 0; m < observer->run->topology->workers; m++) {
+        const rbt_pose *pose = &onlooker->poses[m];
+
+        if (!pose->has_ended && !pose->is_lost && pose->iteration < *slowest) /* who has left holds nobody up */
+            *slowest = pose->iteration;
+    }
     rbt_onlooker_mean(onlooker, out, &observer->run->spread);
     return RBT_OK;
 }
