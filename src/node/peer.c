@@ -152,7 +152,7 @@ static void discard(rbt_peer *peer, rbt_neighbour *n)
 {
     while (n->came.count > 0 &&
            (n->came.at[0].iteration < oldest(peer) || (hop_of(peer)->staleness > 0 && n->came.count > 1))) {
-        peer->discarded += n->came.at[0].iteration < oldest(peer);
+        peer->discarded += n->came.at[0].iteration < oldest(peer) && !n->came.at[0].used;
         drop_first(n);
     }
 }
@@ -298,6 +298,7 @@ bool rbt_peer_reduce(rbt_peer *peer, rbt_snap **mixed, rbt_env *env)
         } else if (taken != NULL) {
             RBT_ASSERT(taken->iteration + hop_of(peer)->staleness >= peer->iteration);
             note_staleness(peer, taken->iteration);
+            n->came.at[taken - n->came.at].used = true;
             values[count] = taken->x->f32;
             weights[count++] = weight_of(peer, taken->iteration);
         }

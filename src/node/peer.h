@@ -23,9 +23,10 @@
 
 #include "node/topology.h"
 
-/* An update that has come and was not taken yet. */
+/* An update that has come and may still be taken. */
 typedef struct rbt_arrived {
     uint64_t iteration;
+    bool used; /* taken at least once */
     rbt_snap *x;
 } rbt_arrived;
 
@@ -33,10 +34,10 @@ typedef struct rbt_arrived {
 typedef struct rbt_neighbour {
     uint32_t worker;
     bool is_in, is_out;
-    bool gone;                   /* it has left, or was lost: nobody waits for it */
-    uint64_t entered;            /* out: the iteration it has entered, as its tokens tell */
-    uint64_t used;               /* out, NOTIFY-ACK: how many of our updates it has used */
-    uint64_t since;              /* in: it sends from this iteration on; UINT64_MAX: a new neighbour, not heard of yet */
+    bool gone;        /* it has left, or was lost: nobody waits for it */
+    uint64_t entered; /* out: the iteration it has entered, as its tokens tell */
+    uint64_t used;    /* out, NOTIFY-ACK: how many of our updates it has used */
+    uint64_t since;   /* in: it sends from this iteration on; UINT64_MAX: a new neighbour, not heard of yet */
     RBT_ARRAY(rbt_arrived) came; /* in: ascending iterations */
 } rbt_neighbour;
 
@@ -51,11 +52,11 @@ typedef struct rbt_peer {
     bool has_sent;      /* in this iteration */
     bool *is_lost;      /* per worker: it has left the job, as the master tells */
     RBT_ARRAY(rbt_neighbour) neighbours; /* ascending; all in- and out-neighbours, itself among them */
-    uint64_t sent;      /* messages with parameters */
-    uint64_t withheld;  /* not sent, because the receiver was past them */
-    uint64_t discarded; /* came too late */
-    uint64_t skipped;   /* iterations */
-    uint64_t peak_queue; /* updates that waited at the same time */
+    uint64_t sent;                       /* messages with parameters */
+    uint64_t withheld;                   /* not sent, because the receiver was past them */
+    uint64_t discarded;                  /* came too late, or was jumped over: never used */
+    uint64_t skipped;                    /* iterations */
+    uint64_t peak_queue;                 /* updates that waited at the same time */
     uint64_t staleness_seen[RBT_STALENESS_BINS];
     RBT_ARRAY(rbt_message *) asking; /* pulls of observers that want a later iteration */
 } rbt_peer;
