@@ -1,6 +1,7 @@
 /* The swarm: random jobs in the simulator, with faults, one per seed, every guarantee checked after every event.
  *
- * A seed stands for one configuration (workers, servers, staleness, rule, stragglers, faults) and one course of events,
+ * A seed stands for one configuration (workers, servers, staleness, rule, stragglers, faults; every second one peers without
+ * servers: graph and variant of Hop) and one course of events,
  * so a seed that fails is a bug report. Called by cli/swarm.c; proved by the mutation tests, in which deliberately
  * broken builds must be caught.
  */
