@@ -127,6 +127,9 @@ static void check_queue(rbt_hop_checker *checker, const rbt_peer *peer, const rb
 {
     const shadow_peer *there = &checker->peers[n->worker];
 
+    if (checker->hop->notify_ack && n->came.count > 1 && rbt_graph_has(&checker->hop->graph, n->worker, peer->worker))
+        rbt_checker_report(checker->report, "worker %u sent worker %u an update before the last one was used",
+                           n->worker, peer->worker);
     for (size_t k = 0; k < n->came.count; k++) {
         uint64_t iteration = n->came.at[k].iteration;
 

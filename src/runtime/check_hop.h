@@ -5,6 +5,7 @@
  *   - tokens: what a peer knows of an out-neighbour is not more than that has entered, and it is at most max_gap ahead of it, so
  *     that size + tokens under way = iter(j) - iter(i) + max_gap;
  *   - update queues: at most (1 + max_gap) * |N_in| in all, nothing that is too old or that was never sent;
+ *   - with NOTIFY-ACK no more than one update of each sender waits;
  *   - a jump ends at the slowest out-neighbour or before it.
  * While a peer that jumps waits for updates to renew its parameters, it still counts as where it was when it is compared with
  * those behind it, and as where it will be (which it has told) with those ahead.

@@ -162,6 +162,20 @@ static void updates_that_cannot_be_there_are_noticed(void **state)
     end(&c);
 }
 
+static void an_update_sent_before_the_last_was_used_is_noticed(void **state)
+{
+    checked c;
+
+    (void)state;
+    begin(&c, RBT_GRAPH_COMPLETE, 3, (rbt_hop){.notify_ack = true});
+    pond_give(&c.p, 0, update_by_hand(1, 0, 0));
+    c.p.peers[1].iteration = 1;
+    assert_null(judge(&c, 0));
+    pond_give(&c.p, 0, update_by_hand(1, 1, 0));
+    assert_complains(&c, "worker 1 sent worker 0 an update before the last one was used");
+    end(&c);
+}
+
 static void a_jump_past_a_receiver_is_noticed(void **state)
 {
     static const rbt_hop like = {.backup = 1, .max_gap = 5, .skip = 9, .skip_trigger = 2};
@@ -198,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_token_that_was_never_given_is_noticed),
         cmocka_unit_test(a_token_that_is_not_there_is_noticed),
         cmocka_unit_test(updates_that_cannot_be_there_are_noticed),
+        cmocka_unit_test(an_update_sent_before_the_last_was_used_is_noticed),
         cmocka_unit_test(a_jump_past_a_receiver_is_noticed),
     };
 
