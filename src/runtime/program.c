@@ -536,6 +536,7 @@ static rbt_err retire(rbt_worker *worker, rbt_error *error)
         env = begin(worker);
         rbt_peer_retire(worker->peer, &env);
         end(worker, &env);
+        atomic_fetch_add(&worker->run->skipped, worker->peer->skipped);
         return RBT_OK;
     }
     while (!rbt_client_is_flushed(&worker->client))
