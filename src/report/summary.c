@@ -29,7 +29,9 @@ static void line_of(FILE *file, const char *name, const char *value)
 /* Peers without servers send each other their parameters. */
 static bool among_peers(const rbt_recorder *run)
 {
-    return strcmp(rbt_recorder_setting(run, "sync", ""), "hop") == 0;
+    const char *sync = rbt_recorder_setting(run, "sync", "");
+
+    return strcmp(sync, "hop") == 0 || strcmp(sync, "allreduce") == 0;
 }
 
 /* Without servers there is no rule; without peers, too, nothing is sent, and nothing is stale. */
@@ -42,7 +44,13 @@ static bool in_shared_memory(const rbt_recorder *run)
 static void peers_text(const rbt_recorder *run, char *text, size_t room)
 {
     static const char *const NAMES[] = {"staleness", "backup", "max-gap", "skip"};
-    size_t n = (size_t)snprintf(text, room, "hop on %.200s, %s order", rbt_recorder_setting(run, "graph", "ring-based"),
+    size_t n;
+
+    if (strcmp(rbt_recorder_setting(run, "sync", ""), "allreduce") == 0) {
+        snprintf(text, room, "all-reduce around a ring");
+        return;
+    }
+    n = (size_t)snprintf(text, room, "hop on %.200s, %s order", rbt_recorder_setting(run, "graph", "ring-based"),
                                 rbt_recorder_setting(run, "order", "parallel"));
 
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0] && n < room; i++) {
