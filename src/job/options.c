@@ -358,7 +358,7 @@ static bool option_applies(const rbt_options *options, const rbt_option *o)
         o->offset == OFFSET(skip_trigger) || o->offset == OFFSET(order) || o->offset == OFFSET(notify_ack))
         return options->sync == RBT_SYNC_HOP || options->max_gap > 0 || options->backup > 0 || options->skip > 0 ||
                options->order != RBT_ORDER_PARALLEL || options->notify_ack;
-    if (options->sync == RBT_SYNC_HOP && (o->offset == OFFSET(servers) || o->offset == OFFSET(rule)))
+    if (rbt_options_peers(options) && (o->offset == OFFSET(servers) || o->offset == OFFSET(rule)))
         return false;
     if (o->kind == RBT_OPTION_FILTER)
         return options->filter_given || options->filter > 0;

@@ -23,7 +23,8 @@ typedef enum rbt_sync {
     RBT_SYNC_BSP,
     RBT_SYNC_SSP,
     RBT_SYNC_ASP,
-    RBT_SYNC_HOP,     /* peers, no servers */
+    RBT_SYNC_HOP,       /* peers, no servers: a graph of neighbours ... */
+    RBT_SYNC_ALLREDUCE, /* ... or sums around a ring */
     RBT_SYNC_HOGWILD, /* from here on: shared memory, no servers */
     RBT_SYNC_AIG,
     RBT_SYNC_ROUND_ROBIN,
@@ -164,7 +165,7 @@ static inline bool rbt_options_shared(const rbt_options *options)
 /* Does the job run on peers that have no servers? After rbt_options_check. */
 static inline bool rbt_options_peers(const rbt_options *options)
 {
-    return options->sync == RBT_SYNC_HOP;
+    return options->sync == RBT_SYNC_HOP || options->sync == RBT_SYNC_ALLREDUCE;
 }
 
 /* Writes the help of all options, group by group, through `write`. */

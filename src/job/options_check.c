@@ -80,7 +80,7 @@ static rbt_err check_values(const rbt_options *o, rbt_error *error)
 
 static const char *sync_name(rbt_sync sync)
 {
-    static const char *const NAMES[] = {"auto",    "bsp", "ssp",         "asp",  "hop",
+    static const char *const NAMES[] = {"auto",    "bsp", "ssp",         "asp",  "hop", "allreduce",
                                         "hogwild", "aig", "round-robin", "psgd", "sequential"};
 
     return NAMES[sync];
@@ -243,7 +243,7 @@ static rbt_err check_peers(const rbt_options *o, rbt_sync sync, rbt_error *error
                          : o->verify                   ? "verify"
                                                        : NULL;
 
-    if (sync != RBT_SYNC_HOP)
+    if (sync != RBT_SYNC_HOP && sync != RBT_SYNC_ALLREDUCE)
         return given == NULL ? RBT_OK
                              : rbt_fail(error, RBT_E_USAGE,
                                         "--%s is for peers without servers and makes no sense with --sync %s; use --sync "
@@ -251,7 +251,12 @@ static rbt_err check_peers(const rbt_options *o, rbt_sync sync, rbt_error *error
                                         given, sync_name(sync));
     if (served != NULL)
         return rbt_fail(error, RBT_E_USAGE,
-                        "--%s is for servers, and --sync hop has none; leave it out, or use --sync bsp, ssp or asp", served);
+                        "--%s is for servers, and --sync %s has none; leave it out, or use --sync bsp, ssp or asp", served,
+                        sync_name(sync));
+    if (sync == RBT_SYNC_ALLREDUCE && (given != NULL || o->staleness_given))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s makes no sense with --sync allreduce, where everybody waits for everybody; use --sync hop",
+                        given != NULL ? given : "staleness");
     if ((o->backup > 0 || o->skip > 0) && o->max_gap == 0)
         return rbt_fail(error, RBT_E_USAGE,
                         "--%s needs tokens, which bound how far peers get apart; give --max-gap too, as in --max-gap 5",
@@ -280,7 +285,8 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
                         o->optimizer == RBT_OPTIMIZER_SDCA     ? "sdca"
                         : o->optimizer == RBT_OPTIMIZER_NEWTON ? "newton"
                                                                : "asgd");
-    if (o->staleness_given && sync != RBT_SYNC_SSP && sync != RBT_SYNC_HOP)
+    if (o->staleness_given && sync != RBT_SYNC_SSP && sync != RBT_SYNC_HOP &&
+        sync != RBT_SYNC_ALLREDUCE)
         return rbt_fail(error, RBT_E_USAGE, "--staleness makes no sense with --sync %s, where %s; use --sync ssp",
                         sync_name(sync), sync == RBT_SYNC_BSP ? "it is always 0" : "nobody ever waits");
     if (o->global_rate > 0 && rule != RBT_RULE_CON)
@@ -399,7 +405,7 @@ static void settle(rbt_options *o)
         settle_shared(o);
         return;
     }
-    if (o->sync == RBT_SYNC_HOP) {
+    if (rbt_options_peers(o)) {
         settle_peers(o);
         return;
     }

@@ -42,11 +42,11 @@ static const rbt_option TABLE[] = {
     {"servers", "Job", RBT_OPTION_U32, AT(servers), "auto", "P|auto",
      .help = "Servers that the parameters are spread over; auto = 1, none in shared memory.", .zero = "auto", .min = 1,
      .max = RBT_SERVERS_LIMIT},
-    {"sync", "Job", RBT_OPTION_WORD, AT(sync), "auto", "auto|bsp|ssp|asp|hop|hogwild|aig|round-robin|psgd|sequential",
+    {"sync", "Job", RBT_OPTION_WORD, AT(sync), "auto", "auto|bsp|ssp|asp|hop|allreduce|hogwild|aig|round-robin|psgd|sequential",
      .help =
-         "Who waits for whom. With servers: everybody, within a bound, nobody. hop: neighbours in a graph, without servers. In shared memory, without: no locks, "
+         "Who waits for whom. With servers: everybody, within a bound, nobody. Without servers: hop: neighbours in a graph; allreduce: everybody, around a ring. In shared memory, without: no locks, "
          "locks per element, turns, each alone with a mean at the end, one worker. auto = hogwild on local, else ssp.",
-     .words = "auto|bsp|ssp|asp|hop|hogwild|aig|round-robin|psgd|sequential"},
+     .words = "auto|bsp|ssp|asp|hop|allreduce|hogwild|aig|round-robin|psgd|sequential"},
     {"staleness", "Job", RBT_OPTION_STALENESS, 0, "3", "S|inf",
      .help = "How many clocks a worker may be ahead of the slowest.", .when = "--sync ssp"},
     {"rule", "Job", RBT_OPTION_WORD, AT(rule), "auto", "auto|sum|con|dyn|adagrad",

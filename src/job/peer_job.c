@@ -41,6 +41,9 @@ rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t paramete
                      .staleness = options->staleness,
                      .skip = options->skip,
                      .skip_trigger = options->skip_trigger};
+    hop->allreduce = options->sync == RBT_SYNC_ALLREDUCE;
+    if (hop->allreduce)
+        return RBT_OK;
     if (options->machines != NULL)
         err = rbt_machines_parse(options->machines, options->workers, &machines, error);
     if (err == RBT_OK)
@@ -103,6 +106,53 @@ static rbt_err work_serial(rbt_worker *worker, const rbt_training *training, rbt
     return err == RBT_OK ? rbt_hop_next(worker, mixed, error) : err;
 }
 
+/* All-reduce: the mean of all updates. Who has been asked to stop says so in one more number, so that all stop together. */
+static rbt_err work_allreduce(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, float *sum,
+                              bool *stop, rbt_error *error)
+{
+    rbt_err err = compute(worker, training, scratch, error);
+    rbt_snap *x;
+
+    if (err != RBT_OK)
+        return err;
+    memcpy(sum, scratch->u, training->n * sizeof *sum);
+    sum[training->n] = rbt_worker_should_stop(worker) ? 1 : 0;
+    err = rbt_hop_sum(worker, sum, training->n + 1, error);
+    if (err != RBT_OK)
+        return err;
+    *stop = sum[training->n] > 0;
+    x = rbt_snap_ref(worker->peer->x);
+    rbt_snap_writable(&x);
+    rbt_kernels_best()->axpy((float)(1 / (double)rbt_worker_count(worker)), sum, x->f32, training->n);
+    return rbt_hop_next(worker, x, error);
+}
+
+/* All do as many iterations as the one with the fewest. */
+static uint64_t least_clocks(const rbt_training *training)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (uint32_t m = 0; m < training->shards->workers; m++) {
+        uint64_t clocks = rbt_training_clocks(training, m);
+
+        least = clocks < least ? clocks : least;
+    }
+    return least;
+}
+
+static rbt_err run_allreduce(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, rbt_error *error)
+{
+    float *sum = rbt_try_alloc(training->n + 1, sizeof *sum);
+    uint64_t clocks = least_clocks(training);
+    bool stop = false;
+    rbt_err err = sum != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for a worker's sums");
+
+    while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !stop)
+        err = work_allreduce(worker, training, scratch, sum, &stop, error);
+    rbt_free(sum);
+    return err;
+}
+
 rbt_err rbt_peer_work(rbt_worker *worker, void *argument, rbt_error *error)
 {
     const rbt_training *training = argument;
@@ -113,8 +163,12 @@ rbt_err rbt_peer_work(rbt_worker *worker, void *argument, rbt_error *error)
 
     if (err != RBT_OK)
         return err;
-    while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !rbt_worker_should_stop(worker))
-        err = serial ? work_serial(worker, training, &scratch, error) : work_parallel(worker, training, &scratch, error);
+    if (worker->peer->topology->hop->allreduce)
+        err = run_allreduce(worker, training, &scratch, error);
+    else
+        while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !rbt_worker_should_stop(worker))
+            err = serial ? work_serial(worker, training, &scratch, error)
+                         : work_parallel(worker, training, &scratch, error);
     rbt_scratch_deinit(&scratch);
     return err;
 }

@@ -174,6 +174,9 @@ void rbt_job_count(rbt_job *job, const rbt_setup *setup)
     result->bytes_sent = atomic_load(&run->bytes);
     result->messages = atomic_load(&run->messages);
     result->events = run->events;
+    result->has_peers = rbt_options_peers(&job->options);
+    result->spread = run->spread;
+    result->skipped = atomic_load(&run->skipped);
     result->max_gap = run->max_gap;
     result->peak_versions = run->peak_versions;
     result->version_bytes = run->version_bytes;

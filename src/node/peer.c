@@ -53,6 +53,9 @@ void rbt_peer_init(rbt_peer *peer, const rbt_topology *topology, uint32_t worker
     peer->node = rbt_node_of_worker(topology, worker);
     peer->is_lost = rbt_alloc(topology->workers, sizeof *peer->is_lost);
     peer->x = rbt_snap_create(RBT_F32, n);
+    rbt_allreduce_init(&peer->ring, topology, worker);
+    if (topology->hop->allreduce)
+        return;
     list = rbt_graph_in(graph, worker);
     for (uint32_t i = 0; i < list.count; i++)
         meet(peer, list.at[i])->is_in = true;
@@ -75,6 +78,7 @@ void rbt_peer_deinit(rbt_peer *peer)
     for (size_t i = 0; i < peer->asking.count; i++)
         rbt_message_destroy(peer->asking.at[i]);
     rbt_array_free(&peer->asking);
+    rbt_allreduce_deinit(&peer->ring);
     rbt_snap_unref(peer->x);
 }
 
@@ -573,6 +577,9 @@ void rbt_peer_handle(rbt_peer *peer, rbt_message *message, rbt_env *env)
     case RBT_MSG_STOP:
         peer->stopping = true;
         break;
+    case RBT_MSG_CHUNK:
+        rbt_allreduce_handle(&peer->ring, message);
+        return;
     case RBT_MSG_PULL:
         rbt_array_push(&peer->asking, message);
         answer_observers(peer, env);

@@ -21,7 +21,7 @@
 #ifndef RBT_NODE_PEER_H
 #define RBT_NODE_PEER_H
 
-#include "node/topology.h"
+#include "node/allreduce.h"
 
 /* An update that has come and may still be taken. */
 typedef struct rbt_arrived {
@@ -59,6 +59,7 @@ typedef struct rbt_peer {
     uint64_t peak_queue;                 /* updates that waited at the same time */
     uint64_t staleness_seen[RBT_STALENESS_BINS];
     RBT_ARRAY(rbt_message *) asking; /* pulls of observers that want a later iteration */
+    rbt_allreduce ring;              /* all-reduce: no neighbours, this instead */
 } rbt_peer;
 
 /* Parameters are n numbers, zero at first. */

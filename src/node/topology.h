@@ -16,6 +16,7 @@
 
 /* How peers train without servers; see peer.h. */
 typedef struct rbt_hop {
+    bool allreduce; /* sums around a ring, instead of neighbours in the graph */
     rbt_graph graph;
     uint32_t parameters;   /* how many */
     bool serial;           /* the update is added before the parameters are sent */

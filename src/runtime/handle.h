@@ -53,6 +53,9 @@ rbt_err rbt_hop_send(rbt_worker *worker, rbt_error *error);
 rbt_err rbt_hop_receive(rbt_worker *worker, rbt_snap **mixed, rbt_error *error);
 rbt_err rbt_hop_next(rbt_worker *worker, rbt_snap *x, rbt_error *error);
 
+/* All-reduce: `values` becomes the sum over all workers. */
+rbt_err rbt_hop_sum(rbt_worker *worker, float *values, size_t n, rbt_error *error);
+
 /* Runs the program from its first clock (or where a former life stopped) to the end, and leaves the job. */
 rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error *error);
 

@@ -491,6 +491,22 @@ rbt_err rbt_hop_receive(rbt_worker *worker, rbt_snap **mixed, rbt_error *error)
     return err;
 }
 
+static bool sum_if_ready(rbt_worker *worker, rbt_env *env)
+{
+    return rbt_allreduce_go_on(&worker->peer->ring, worker->peer->view, env);
+}
+
+rbt_err rbt_hop_sum(rbt_worker *worker, float *values, size_t n, rbt_error *error)
+{
+    rbt_err err;
+
+    enter(worker);
+    rbt_allreduce_begin(&worker->peer->ring, values, n);
+    err = wait_for_peers(worker, sum_if_ready, error);
+    leave(worker, UINT64_MAX);
+    return err;
+}
+
 rbt_err rbt_hop_next(rbt_worker *worker, rbt_snap *x, rbt_error *error)
 {
     rbt_peer *peer = worker->peer;
@@ -536,6 +552,7 @@ static rbt_err retire(rbt_worker *worker, rbt_error *error)
         env = begin(worker);
         rbt_peer_retire(worker->peer, &env);
         end(worker, &env);
+        atomic_fetch_add(&worker->run->skipped, worker->peer->skipped);
         return RBT_OK;
     }
     while (!rbt_client_is_flushed(&worker->client))

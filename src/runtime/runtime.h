@@ -48,7 +48,8 @@ typedef struct rbt_run {
     _Atomic uint64_t messages;
     uint64_t started_ns;
 
-    double spread; /* without servers: how far the peers are from their mean, as last seen */
+    double spread;            /* without servers: how far the peers are from their mean, as last seen */
+    _Atomic uint64_t skipped; /* likewise: iterations jumped over */
 
     /* afterwards */
     uint64_t elapsed_ns;

@@ -38,6 +38,7 @@ static const carries carried[RBT_MSG_TYPES] = {
     [RBT_MSG_UPDATE] = {.worker = 1, .clock = 1, .parts = 1},
     [RBT_MSG_TOKEN] = {.worker = 1, .clock = 1},
     [RBT_MSG_USED] = {.worker = 1, .clock = 1},
+    [RBT_MSG_CHUNK] = {.worker = 1, .clock = 1, .request = 1, .parts = 1},
 };
 
 /* ------------------------------------------------------------------------------------------- random messages */

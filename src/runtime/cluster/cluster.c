@@ -231,6 +231,7 @@ static void say_totals(rbt_cluster *c)
     rbt_pack_u64(&words, sum.peak_versions);
     rbt_pack_u64(&words, sum.version_bytes);
     rbt_pack_u64(&words, sum.repeated);
+    rbt_pack_u64(&words, atomic_load(&run->skipped));
     for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
         rbt_pack_u64(&words, run->staleness_histogram[i]);
     rbt_session_say(c->session, 0, SAY_TOTALS, &words, NULL, 0);
@@ -246,6 +247,7 @@ static bool take_totals(rbt_cluster *c, rbt_unpack *words)
     run->peak_versions = versions > run->peak_versions ? versions : run->peak_versions;
     run->version_bytes = bytes > run->version_bytes ? bytes : run->version_bytes;
     run->repeated += rbt_unpack_u64(words);
+    atomic_fetch_add(&run->skipped, rbt_unpack_u64(words));
     for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
         run->staleness_histogram[i] += rbt_unpack_u64(words);
     return rbt_unpack_done(words);
