@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "math/kernels.h"
+#include "sync/bridge.h"
 
 #define CHUNK 8192 /* floats that are averaged at a time: the sums stay in the nearest cache */
 
@@ -486,36 +487,19 @@ static void connect_in(rbt_peer *peer, uint32_t worker)
     from->since = UINT64_MAX;
 }
 
-/* What lost peers would have passed on goes directly: from each that sends to one, perhaps through several lost ones, to each
- * that those send to. Both ends find the same, whatever they knew before. */
-static void repair(rbt_peer *peer, bool out)
+/* What lost peers would have passed on goes directly. */
+static void repair(rbt_peer *peer)
 {
     const rbt_graph *graph = &hop_of(peer)->graph;
-    bool *seen = rbt_alloc(graph->nodes, sizeof *seen);
-    uint32_t *way = rbt_alloc(graph->nodes, sizeof *way), length = 0;
+    uint32_t *list = rbt_alloc(graph->nodes, sizeof *list), count;
 
-    seen[peer->worker] = true;
-    way[length++] = peer->worker;
-    while (length > 0) {
-        uint32_t node = way[--length];
-        rbt_neighbours list = out ? rbt_graph_out(graph, node) : rbt_graph_in(graph, node);
-
-        for (uint32_t i = 0; i < list.count; i++) {
-            uint32_t next = list.at[i];
-
-            if (seen[next])
-                continue;
-            seen[next] = true;
-            if (peer->is_lost[next])
-                way[length++] = next;
-            else if (out)
-                connect_out(peer, next);
-            else
-                connect_in(peer, next);
-        }
-    }
-    rbt_free(seen);
-    rbt_free(way);
+    count = rbt_bridge(graph, peer->is_lost, peer->worker, true, list);
+    for (uint32_t i = 0; i < count; i++)
+        connect_out(peer, list[i]);
+    count = rbt_bridge(graph, peer->is_lost, peer->worker, false, list);
+    for (uint32_t i = 0; i < count; i++)
+        connect_in(peer, list[i]);
+    rbt_free(list);
 }
 
 static void handle_view(rbt_peer *peer, const rbt_message *message)
@@ -534,10 +518,8 @@ static void handle_view(rbt_peer *peer, const rbt_message *message)
         if (n != NULL)
             n->gone = true;
     }
-    if (!news)
-        return;
-    repair(peer, true);
-    repair(peer, false);
+    if (news && !hop_of(peer)->allreduce) /* which has no graph */
+        repair(peer);
 }
 
 static void handle_token(rbt_peer *peer, const rbt_message *message)
