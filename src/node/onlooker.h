@@ -7,11 +7,11 @@
 #include "node/topology.h"
 
 typedef struct rbt_pose { /* of one peer */
-    rbt_snap *x;        /* NULL: none yet */
+    rbt_snap *x;          /* NULL: none yet */
     uint64_t iteration;
-    bool has_ended;     /* these are its last parameters */
+    bool has_ended; /* these are its last parameters */
     bool is_lost;
-    bool is_asked;      /* an answer is under way */
+    bool is_asked; /* an answer is under way */
 } rbt_pose;
 
 typedef struct rbt_onlooker {

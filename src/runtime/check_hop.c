@@ -108,6 +108,7 @@ static void check_gaps(rbt_hop_checker *checker)
 static void check_tokens(rbt_hop_checker *checker, const rbt_peer *peer, const rbt_neighbour *n)
 {
     const shadow_peer *there = &checker->peers[n->worker];
+    uint64_t last = n->entered + checker->hop->max_gap;
 
     if (checker->hop->max_gap == 0 || !n->is_out || n->gone || there->peer == NULL ||
         !rbt_graph_has(&checker->hop->graph, peer->worker, n->worker))
@@ -115,12 +116,12 @@ static void check_tokens(rbt_hop_checker *checker, const rbt_peer *peer, const r
     if (n->entered > there->entered)
         rbt_checker_report(checker->report, "worker %u has tokens of worker %u up to iteration %llu, which is in %llu",
                            peer->worker, n->worker, (unsigned long long)n->entered, (unsigned long long)there->entered);
-    if (peer->iteration > n->entered + checker->hop->max_gap)
+    if (peer->iteration > last)
         rbt_checker_report(
             checker->report,
             "worker %u entered iteration %llu, but has tokens of worker %u up to %llu only (max_gap %llu)",
-            peer->worker, (unsigned long long)peer->iteration, n->worker,
-            (unsigned long long)(n->entered + checker->hop->max_gap), (unsigned long long)checker->hop->max_gap);
+            peer->worker, (unsigned long long)peer->iteration, n->worker, (unsigned long long)last,
+            (unsigned long long)checker->hop->max_gap);
 }
 
 static void check_queue(rbt_hop_checker *checker, const rbt_peer *peer, const rbt_neighbour *n)
@@ -149,7 +150,7 @@ static void check_queue(rbt_hop_checker *checker, const rbt_peer *peer, const rb
 
 static void check_peer(rbt_hop_checker *checker, const rbt_peer *peer)
 {
-    uint64_t waiting = 0, in = 0;
+    uint64_t waiting = 0, in = 0, most;
 
     for (size_t i = 0; i < peer->neighbours.count; i++) {
         const rbt_neighbour *n = &peer->neighbours.at[i];
@@ -161,10 +162,10 @@ static void check_peer(rbt_hop_checker *checker, const rbt_peer *peer)
         check_tokens(checker, peer, n);
         check_queue(checker, peer, n);
     }
-    if (checker->hop->max_gap > 0 && waiting > (1 + checker->hop->max_gap) * in)
+    most = (1 + checker->hop->max_gap) * in;
+    if (checker->hop->max_gap > 0 && waiting > most)
         rbt_checker_report(checker->report, "the queue of worker %u has %llu updates, at most %llu can be there",
-                           peer->worker, (unsigned long long)waiting,
-                           (unsigned long long)((1 + checker->hop->max_gap) * in));
+                           peer->worker, (unsigned long long)waiting, (unsigned long long)most);
 }
 
 /* A jump over iterations of which the last was `to` - 1. */
