@@ -16,7 +16,7 @@ typedef struct swapped {
 
 /* A peer that says it is a certain rank, which the roster does not know yet. */
 typedef struct claim {
-    rbt_remote *peer;
+    rbt_peer *peer;
     uint32_t rank;
 } claim;
 
@@ -29,7 +29,7 @@ struct rbt_session {
     rbt_seat me; /* what is known of this process before it has a seat */
     char local_address[RBT_ADDRESS_ROOM];
     char tcp_address[RBT_ADDRESS_ROOM];
-    _Atomic(rbt_remote *) lead; /* not at the lead */
+    _Atomic(rbt_peer *) lead; /* not at the lead */
 
     pthread_mutex_t calling; /* held while hooks run; they may call back (recursive) */
     rbt_session_hooks hooks; /* under it */
@@ -61,25 +61,25 @@ void rbt_session_nap(rbt_session *session);
 rbt_err rbt_session_check(rbt_session *session, rbt_error *error);
 
 /* Is this the one that leads? It is the first that a process dials. */
-bool rbt_session_is_lead(const rbt_session *session, const rbt_remote *peer);
+bool rbt_session_is_lead(const rbt_session *session, const rbt_peer *peer);
 
-void rbt_session_say_to(rbt_remote *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n);
-void rbt_session_say_error(rbt_remote *peer, uint32_t say, const rbt_error *why);
-void rbt_session_cut_peer(rbt_remote *peer, const char *why);
+void rbt_session_say_to(rbt_peer *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n);
+void rbt_session_say_error(rbt_peer *peer, uint32_t say, const rbt_error *why);
+void rbt_session_cut_peer(rbt_peer *peer, const char *why);
 
 /* The hub's events, and the log of a process: everything that is logged in one that joined is told at the lead. */
-void rbt_session_on_control(void *context, rbt_remote *peer, rbt_arrival *arrival);
-void rbt_session_on_message(void *context, rbt_remote *peer, rbt_message *message);
-void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why);
+void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival);
+void rbt_session_on_message(void *context, rbt_peer *peer, rbt_message *message);
+void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why);
 void rbt_session_on_tick(void *context);
 void rbt_session_log(void *context, rbt_log_level level, const char *source, const char *sentence);
 
 /* ---------------------------------------------------------------------------------------------------- join.c */
 
 /* What is said while processes get together. */
-void rbt_join_hello(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
-void rbt_join_iam(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
-void rbt_join_welcome(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
+void rbt_join_hello(rbt_session *session, rbt_peer *peer, rbt_unpack *words);
+void rbt_join_iam(rbt_session *session, rbt_peer *peer, rbt_unpack *words);
+void rbt_join_welcome(rbt_session *session, rbt_peer *peer, rbt_unpack *words);
 
 /* The lead waits until every seat is in that state; `what` is what its processes have then done. */
 rbt_err rbt_join_wait(rbt_session *session, rbt_seat_state state, const char *what, uint64_t timeout_ms,
