@@ -2,6 +2,7 @@
  * other threads call; peers.c has the peers. */
 #include "runtime/cluster/hub_state.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -177,7 +178,10 @@ static void check_peer(rbt_hub *hub, rbt_peer_state *peer, uint64_t now)
 {
     if (peer->is_lost)
         return;
-    if (peer->conn != NULL && peer->conn->has_session) {
+    if (peer->conn != NULL && peer->conn->has_session && rbt_conn_is_silent(peer->conn)) {
+        rbt_link_close_broken(peer->conn->link, "waiting for", ETIMEDOUT);
+        rbt_conn_broke(peer->conn);
+    } else if (peer->conn != NULL && peer->conn->has_session) {
         rbt_conn_acknowledge(peer->conn, true);
         rbt_peer_flush(peer);
     } else if (peer->broken_ns != 0 && now > rbt_peer_patience_end(peer)) {

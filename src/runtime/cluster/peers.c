@@ -3,6 +3,8 @@
 #include "runtime/cluster/hub_state.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 
 #define ACK_FRAMES 8 /* so many frames, or so many bytes, are acknowledged at once; fewer with the next tick */
 #define ACK_BYTES  (256u << 10)
+#define SILENT_MS  2500 /* an acknowledgement of the other host that is so late never comes */
 
 /* -------------------------------------------------------------------------------------------------- queues */
 
@@ -413,12 +416,30 @@ static void probe(rbt_hub *hub, rbt_peer_state *peer)
     rbt_conn_settle(c);
 }
 
+/* Is this what the system said? The text of an error has its words, whichever layer met it. */
+static bool says(const rbt_error *why, int system_error)
+{
+    return strstr(why->text, strerror(system_error)) != NULL;
+}
+
+/* Over TCP: does the other host owe us an acknowledgement for long? The system's own limit (TCP_USER_TIMEOUT) goes by its
+ * retransmissions, which can be seconds apart. A process that is stopped has a host that answers. */
+bool rbt_conn_is_silent(const rbt_conn *c)
+{
+    struct tcp_info info;
+    socklen_t n = sizeof info;
+
+    return !rbt_address_is_unix(&c->link->remote) &&
+           getsockopt(c->link->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 && info.tcpi_unacked > 0 &&
+           info.tcpi_last_ack_recv > SILENT_MS;
+}
+
 static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_peer_state *peer)
 {
     rbt_link *link = c->link;
     rbt_error why = link->why;
     bool is_final = link->said_bye || link->is_ended || rbt_address_is_unix(&link->remote) ||
-                    why.code == RBT_E_PROTOCOL || hub->parting;
+                    why.code == RBT_E_PROTOCOL || hub->parting || says(&why, ETIMEDOUT);
 
     rbt_conn_save_unsent(c);
     peer->conn = NULL;
@@ -456,7 +477,7 @@ void rbt_conn_broke(rbt_conn *c)
 
     if (c->is_probe) {
         bool is_dead = peer != NULL && peer->broken_ns != 0 && peer->conn == NULL &&
-                       strstr(why.text, strerror(ECONNREFUSED)) != NULL;
+                       says(&why, ECONNREFUSED);
 
         c->peer = NULL;
         rbt_conn_close(c);
@@ -478,7 +499,7 @@ void rbt_conn_broke(rbt_conn *c)
     peer->conn = NULL;
     c->peer = NULL;
     rbt_conn_close(c);
-    bool refused = peer->is_open && strstr(why.text, strerror(ECONNREFUSED)) != NULL;
+    bool refused = peer->is_open && says(&why, ECONNREFUSED);
 
     if (why.code != RBT_E_IO || rbt_now_ns() >= rbt_peer_patience_end(peer) || refused)
         rbt_peer_lose(hub, peer, peer->is_open && why.code == RBT_E_IO ? &peer->broken_why : &why);
