@@ -694,10 +694,16 @@ static void shut(rbt_hub *hub)
 }
 
 /* Has a peer still something to be sent, or to acknowledge? */
-static bool is_busy(const peer_state *peer)
+static bool is_busy(peer_state *peer)
 {
+    bool has_posted;
+
+    pthread_mutex_lock(&peer->lock);
+    has_posted = peer->posted != NULL; /* since the peers were last flushed */
+    pthread_mutex_unlock(&peer->lock);
     return peer->conn != NULL && peer->conn->has_session &&
-           (peer->conn->link->unsent != NULL || peer->unacked != NULL || peer->conn->link->words.count > 0);
+           (has_posted || peer->conn->link->unsent != NULL || peer->unacked != NULL ||
+            peer->conn->link->words.count > 0);
 }
 
 static void stop_when_quiet(rbt_hub *hub)
@@ -942,6 +948,17 @@ void rbt_hub_wait_room(rbt_peer *to)
     while (peer->queued >= RBT_QUEUE_MOST && !peer->is_lost)
         pthread_cond_wait(&peer->room, &peer->lock);
     pthread_mutex_unlock(&peer->lock);
+}
+
+size_t rbt_hub_queued(rbt_peer *to)
+{
+    peer_state *peer = to->state;
+    size_t queued;
+
+    pthread_mutex_lock(&peer->lock);
+    queued = peer->queued;
+    pthread_mutex_unlock(&peer->lock);
+    return queued;
 }
 
 void rbt_hub_cut(rbt_peer *to, const rbt_error *why)
