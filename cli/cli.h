@@ -135,6 +135,10 @@ rbt_err cli_train_options(const cli_command *command, int argc, char **argv, rbt
                           rbt_error *error);
 int cli_train_run(const cli_command *command, const rbt_options *options, const rbt_gathering *gathering);
 
+/* train --runtime cluster: as the rank that srun, mpirun, mpiexec or Kubernetes says, or as the lead of processes that
+ * somebody starts. Settles what the options leave open. */
+int cli_train_standing(const cli_command *command, rbt_options *options);
+
 /* Where people's text goes: NULL with --quiet, the standard error when the standard output carries JSON or a model. */
 FILE *cli_text_stream(const rbt_options *options);
 

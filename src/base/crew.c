@@ -51,7 +51,7 @@ static rbt_bytes sealed(rbt_bytes from, rbt_err err)
 static rbt_err unseal(const rbt_crew *crew, rbt_bytes *in, rbt_error *error)
 {
     for (uint32_t r = 0; r < crew->size; r++) {
-        if (in[r].n == 0 || in[r].at[in[r].n - 1] > RBT_E_CRASHED)
+        if (in[r].n == 0 || in[r].at[in[r].n - 1] > RBT_E_LOST)
             return rbt_fail(error, RBT_E_PROTOCOL, "process %u sent %zu bytes that are no part of a common step", r,
                             in[r].n);
         in[r].n--;
@@ -85,7 +85,8 @@ rbt_err rbt_crew_swap(rbt_crew *crew, rbt_err err, const rbt_bytes *out, rbt_byt
     rbt_bytes *messages = rbt_alloc(crew->size, sizeof *messages);
     if (seal_all(crew, err, &why, out, messages) != RBT_OK) {
         rbt_crew_free(crew, messages);
-        err = rbt_fail(&why, RBT_E_MEMORY, "not enough memory to share data with other processes; use a larger machine");
+        err =
+            rbt_fail(&why, RBT_E_MEMORY, "not enough memory to share data with other processes; use a larger machine");
         rbt_err sent = seal_all(crew, err, &why, out, messages); /* a sentence will fit */
         RBT_ASSERT(sent == RBT_OK);
     }

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "data/data.h"
+#include "data/names.h"
 #include "data/parallel.h"
 
 #define FLAGS_AT       40
@@ -89,8 +90,9 @@ typedef struct hashing {
     section sections[SECTIONS];
     size_t first[SECTIONS + 1]; /* the number of each section's first block */
     uint64_t *hashes;
-    atomic_size_t falls; /* how often an index is not larger than the one before it, whatever row they are in */
-    atomic_bool wrong;   /* a value is zero or not finite */
+    uint32_t part, parts; /* the share of each section's blocks that is looked at; parts 0: all */
+    atomic_size_t falls;  /* how often an index is not larger than the one before it, whatever row they are in */
+    atomic_bool wrong;    /* a value is zero or not finite */
 } hashing;
 
 /* Not zero and finite, without a branch: a magnitude above 0 and below infinity's. */
@@ -122,7 +124,10 @@ static void hash_block(void *context, size_t item)
     size_t s = 0;
     while (item >= h->first[s + 1])
         s++;
-    size_t from = (item - h->first[s]) * RBT_CACHE_BLOCK_BYTES, left = h->sections[s].bytes - from;
+    uint64_t block = item - h->first[s], blocks = h->first[s + 1] - h->first[s];
+    if (h->parts > 1 && block * h->parts / blocks != h->part)
+        return;
+    size_t from = block * RBT_CACHE_BLOCK_BYTES, left = h->sections[s].bytes - from;
     size_t bytes = left < RBT_CACHE_BLOCK_BYTES ? left : RBT_CACHE_BLOCK_BYTES;
     h->hashes[item] = rbt_hash(h->sections[s].at + from, bytes, 0);
     look_at_block(h, s, from, bytes);
@@ -136,9 +141,8 @@ uint64_t rbt_cache_checksum_of(const unsigned char header[RBT_CACHE_HEADER_BYTES
     return rbt_hash(hashes, n * sizeof *hashes, rbt_hash(header, CHECKSUM_AT, 0));
 }
 
-/* Goes over all arrays once. */
-static uint64_t scan(const unsigned char header[RBT_CACHE_HEADER_BYTES], hashing *h, rbt_cache_names names,
-                     const uint64_t *source)
+/* Goes over all arrays once; the hashes are in memory of their own. Returns how many they are. */
+static size_t scan_blocks(hashing *h, rbt_cache_names names, const uint64_t *source)
 {
     sections_of(h->data, names, source, h->sections);
     for (size_t s = 0; s < SECTIONS; s++)
@@ -147,6 +151,13 @@ static uint64_t scan(const unsigned char header[RBT_CACHE_HEADER_BYTES], hashing
     h->hashes = rbt_alloc(blocks, sizeof *h->hashes);
     /* As many blocks as there are arrays are hashed before a second thread has begun. */
     rbt_parallel_for(blocks, blocks > SECTIONS ? rbt_parallel_threads() : 1, hash_block, h);
+    return blocks;
+}
+
+static uint64_t scan(const unsigned char header[RBT_CACHE_HEADER_BYTES], hashing *h, rbt_cache_names names,
+                     const uint64_t *source)
+{
+    size_t blocks = scan_blocks(h, names, source);
     uint64_t sum = rbt_cache_checksum_of(header, h->hashes, blocks);
     rbt_free(h->hashes);
     return sum;
@@ -287,6 +298,7 @@ static bool names_fit(rbt_cache_names names, size_t count)
 
 typedef struct checking {
     const rbt_data *data;
+    size_t first, end;   /* which rows */
     size_t rows;         /* checked at a time */
     atomic_size_t falls; /* ends of rows where the next index is not larger */
     atomic_bool wrong;
@@ -303,7 +315,7 @@ static void check_rows(void *context, size_t item)
 {
     checking *c = context;
     const rbt_data *d = c->data;
-    size_t first = item * c->rows, end = d->rows - first > c->rows ? first + c->rows : d->rows, falls = 0;
+    size_t first = c->first + item * c->rows, end = c->end - first > c->rows ? first + c->rows : c->end, falls = 0;
     uint32_t bad = 0;
     for (size_t row = first; row < end && bad == 0; row++) {
         size_t from = d->start[row], to = d->start[row + 1];
@@ -322,24 +334,30 @@ static void check_rows(void *context, size_t item)
         rbt_data_release_rows(d, first, end - first);
 }
 
+/* Checks rows first .. first + n - 1; how many ends of rows are falls. */
+static bool check_some(const rbt_data *data, size_t first, size_t n, uint64_t *ends)
+{
+    checking c = {.data = data, .first = first, .end = first + n, .rows = ROWS_AT_A_TIME};
+    if (data->start[0] != 0 || data->start[data->rows] != data->nnz)
+        return false;
+    if (data->streamed && rbt_data_block_rows(data) < c.rows)
+        c.rows = rbt_data_block_rows(data);
+    rbt_parallel_for((n + c.rows - 1) / c.rows, rbt_parallel_threads(), check_rows, &c);
+    *ends = atomic_load_explicit(&c.falls, memory_order_relaxed);
+    return !atomic_load_explicit(&c.wrong, memory_order_relaxed);
+}
+
 /* The indices ascend within every row when all the places where they do not, as a scan has counted them, are ends of
  * rows. */
 static bool rows_are_right(const rbt_data *data, const hashing *scanned)
 {
-    checking c = {.data = data, .rows = ROWS_AT_A_TIME};
-    if (data->start[0] != 0 || data->start[data->rows] != data->nnz ||
-        atomic_load_explicit(&scanned->wrong, memory_order_relaxed))
-        return false;
-    if (data->streamed && rbt_data_block_rows(data) < c.rows)
-        c.rows = rbt_data_block_rows(data);
-    rbt_parallel_for((data->rows + c.rows - 1) / c.rows, rbt_parallel_threads(), check_rows, &c);
-    return !atomic_load_explicit(&c.wrong, memory_order_relaxed) &&
-           atomic_load_explicit(&c.falls, memory_order_relaxed) ==
-               atomic_load_explicit(&scanned->falls, memory_order_relaxed);
+    uint64_t ends;
+    return !atomic_load_explicit(&scanned->wrong, memory_order_relaxed) && check_some(data, 0, data->rows, &ends) &&
+           ends == atomic_load_explicit(&scanned->falls, memory_order_relaxed);
 }
 
-/* Checks everything; the bytes of streamed data leave memory again as they have been looked at. */
-static rbt_err decode(const void *bytes, size_t n, const char *name, reading *r, rbt_error *error)
+static rbt_err look_at(const void *bytes, size_t n, const char *name, reading *r, rbt_cache_look *look,
+                       rbt_error *error)
 {
     const unsigned char *at = bytes;
     if (!machine_fits())
@@ -351,14 +369,49 @@ static rbt_err decode(const void *bytes, size_t n, const char *name, reading *r,
         return err;
     if (!lay_out(at, r))
         return refuse(name, "padding between its arrays should be zero", error);
-    hashing scanned = {.data = &r->data};
-    if (get_u64(at + CHECKSUM_AT) != scan(at, &scanned, r->names, r->source))
-        return refuse(name, "its checksum does not match", error);
-    if (!names_fit(r->names, r->data.label_count))
-        return refuse(name, "the names of its labels are not as many as it says, or do not ascend", error);
-    if (!rows_are_right(&r->data, &scanned))
-        return refuse(name, "a row in it breaks the rules for rows", error);
+    hashing scanned = {.data = &r->data, .part = look->part, .parts = look->parts};
+    look->blocks = scan_blocks(&scanned, r->names, r->source);
+    look->hashes = scanned.hashes;
+    look->first = look->first < r->data.rows ? look->first : r->data.rows;
+    look->rows = look->rows < r->data.rows - look->first ? look->rows : r->data.rows - look->first;
+    look->falls = atomic_load_explicit(&scanned.falls, memory_order_relaxed);
+    look->wrong = atomic_load_explicit(&scanned.wrong, memory_order_relaxed) ||
+                  !names_fit(r->names, r->data.label_count) ||
+                  !check_some(&r->data, look->first, look->rows, &look->ends);
     return RBT_OK;
+}
+
+rbt_err rbt_cache_look_at(const void *bytes, size_t n, const char *name, rbt_cache_look *look, rbt_data *view,
+                          rbt_cache_names *names, rbt_error *error)
+{
+    reading r = {.weighted = false};
+    rbt_err err = look_at(bytes, n, name, &r, look, error);
+    if (err != RBT_OK)
+        return err;
+    *view = r.data;
+    *names = r.names;
+    return RBT_OK;
+}
+
+rbt_err rbt_cache_judge(const void *bytes, const char *name, const rbt_cache_look *look, rbt_error *error)
+{
+    const unsigned char *at = bytes;
+    if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum_of(at, look->hashes, look->blocks))
+        return refuse(name, "its checksum does not match", error);
+    return look->wrong || look->falls != look->ends
+               ? refuse(name, "a row or a name of a label in it breaks the rules", error)
+               : RBT_OK;
+}
+
+/* Checks everything; the bytes of streamed data leave memory again as they have been looked at. */
+static rbt_err decode(const void *bytes, size_t n, const char *name, reading *r, rbt_error *error)
+{
+    rbt_cache_look look = {.parts = 1, .rows = SIZE_MAX};
+    rbt_err err = look_at(bytes, n, name, r, &look, error);
+    if (err == RBT_OK)
+        err = rbt_cache_judge(bytes, name, &look, error);
+    rbt_free(look.hashes);
+    return err;
 }
 
 rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_cache_names *names,
@@ -371,15 +424,6 @@ rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data
     *view = r.data;
     *names = r.names;
     return RBT_OK;
-}
-
-static char **names_of(rbt_cache_names names, size_t count)
-{
-    char **list = count > 0 ? rbt_alloc(count, sizeof *list) : NULL;
-    const char *at = names.at;
-    for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
-        list[i] = rbt_strdup(at);
-    return list;
 }
 
 /* A copy of an array of rows, NULL for NULL. */
@@ -408,7 +452,7 @@ static rbt_err take_mapped(rbt_input *input, bool streamed, rbt_data *data, rbt_
     }
     if (streamed)
         rbt_mapping_release(mapping, input->n, d->label, (size_t)((char *)mapping + input->n - (char *)d->label));
-    d->label_names = names_of(r.names, d->label_count);
+    d->label_names = rbt_names_read(r.names.at, r.names.bytes).at;
     d->label = label;
     d->weight = weight;
     (void)madvise(mapping, input->n, MADV_NORMAL); /* training goes to and fro */
@@ -425,7 +469,7 @@ rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error)
     rbt_err err = decode(input->bytes, input->n, input->name, &r, error);
     if (err != RBT_OK)
         return err;
-    r.data.label_names = names_of(r.names, r.data.label_count);
+    r.data.label_names = rbt_names_read(r.names.at, r.names.bytes).at;
     err = rbt_data_join(&r.data, 1, data, error);
     for (size_t i = 0; i < r.data.label_count; i++)
         rbt_free(r.data.label_names[i]);
@@ -459,27 +503,6 @@ static rbt_err put_sections(const rbt_data *data, rbt_cache_names names, const u
             err = rbt_output_put(output, zeros, padded(s[i].bytes) - s[i].bytes, error);
     }
     return err;
-}
-
-/* The names one after the other, each with its zero. */
-static rbt_err gather_names(const rbt_data *data, const char *path, char **all, rbt_cache_names *names,
-                            rbt_error *error)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < data->label_count; i++)
-        bytes += strlen(data->label_names[i]) + 1;
-    char *at = rbt_try_alloc_raw(bytes, 1);
-    if (at == NULL)
-        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the names of %zu labels", path,
-                        data->label_count);
-    *all = at;
-    *names = (rbt_cache_names){at, bytes};
-    for (size_t i = 0; i < data->label_count; i++) {
-        size_t n = strlen(data->label_names[i]) + 1;
-        memcpy(at, data->label_names[i], n);
-        at += n;
-    }
-    return RBT_OK;
 }
 
 static rbt_err check_data(const rbt_data *data, rbt_cache_names names, const hashing *scanned, const char *path,
@@ -545,14 +568,13 @@ static rbt_err write_file(const rbt_data *data, rbt_cache_names names, uint64_t 
 
 rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *path, rbt_error *error)
 {
-    char *all = NULL;
-    rbt_cache_names names = {0};
+    rbt_bytes names = {0};
     if (data->rows == 0)
         return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
-    rbt_err err = gather_names(data, path, &all, &names, error);
+    rbt_err err = rbt_names_write(&(rbt_names){data->label_names, data->label_count}, path, &names, error);
     if (err == RBT_OK)
-        err = write_file(data, names, source, path, error);
-    rbt_free(all);
+        err = write_file(data, (rbt_cache_names){(const char *)names.at, names.n}, source, path, error);
+    rbt_free(names.at);
     return err;
 }
 

@@ -32,6 +32,28 @@ typedef struct rbt_cache_names {
 rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_cache_names *names,
                          rbt_error *error);
 
+/* The same by several readers together, each of whom looks at a share of the bytes and at some rows, and all of whom hear
+ * what the others have found. */
+typedef struct rbt_cache_look {
+    uint32_t part; /* which of how many shares */
+    uint32_t parts;
+    size_t first; /* which rows; as many as there are, if it is more */
+    size_t rows;
+
+    uint64_t *hashes; /* of all blocks, 0 for those of others; in memory of its own, also on failure */
+    size_t blocks;
+    uint64_t falls; /* how often an index is not larger than the one before it */
+    uint64_t ends;  /* how often it need not be, because a row ends between them */
+    bool wrong;
+} rbt_cache_look;
+
+/* Looks, and makes `view` and `names` point into the bytes as above. */
+rbt_err rbt_cache_look_at(const void *bytes, size_t n, const char *name, rbt_cache_look *look, rbt_data *view,
+                          rbt_cache_names *names, rbt_error *error);
+
+/* Judges what all have found: the hashes put together, the counts added up. */
+rbt_err rbt_cache_judge(const void *bytes, const char *name, const rbt_cache_look *look, rbt_error *error);
+
 /* The cache in an input as data: the mapping goes over to the data when there is one (the input is then empty), else
  * the arrays are copied. On failure the input is as it was. */
 rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error);

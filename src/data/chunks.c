@@ -251,12 +251,28 @@ static void close_up(rbt_chunks *all)
 
 /* ------------------------------------------------------------------------------------------------------ verdict */
 
-/* What this process's rows came to; shared as it is. */
+/* What rows came to; shared as it is. */
 typedef struct verdict {
     uint64_t rows;
-    rbt_read_report report;
-    rbt_seen seen;
+    uint64_t skipped;
+    uint64_t unlabelled;
+    uint64_t largest; /* and so on: as in rbt_seen */
+    uint8_t zero_based;
+    uint8_t weighted;
+    rbt_error first; /* what is wrong with the first bad row */
 } verdict;
+
+static void add_verdict(verdict *sum, const verdict *v)
+{
+    if (sum->skipped == 0)
+        sum->first = v->first;
+    sum->rows += v->rows;
+    sum->skipped += v->skipped;
+    sum->unlabelled += v->unlabelled;
+    sum->largest = v->largest > sum->largest ? v->largest : sum->largest;
+    sum->zero_based |= v->zero_based != 0;
+    sum->weighted |= v->weighted != 0;
+}
 
 /* How many rows are bad, and the message of the first: its chunk is parsed once more, up to there. */
 static rbt_err judge(rbt_chunks *all, verdict *v, rbt_error *error)
@@ -269,19 +285,18 @@ static rbt_err judge(rbt_chunks *all, verdict *v, rbt_error *error)
                             all->source.name);
         if (c->bad > 0 && first == NULL)
             first = c;
-        v->rows += c->rows;
-        v->report.skipped += c->bad;
-        v->report.unlabelled += c->seen.unlabelled;
-        v->seen.largest = c->seen.largest > v->seen.largest ? c->seen.largest : v->seen.largest;
-        v->seen.zero_based |= c->seen.zero_based;
-        v->seen.weighted |= c->seen.weighted;
-        v->seen.unlabelled += c->seen.unlabelled;
+        add_verdict(v, &(verdict){.rows = c->rows,
+                                  .skipped = c->bad,
+                                  .unlabelled = c->seen.unlabelled,
+                                  .largest = c->seen.largest,
+                                  .zero_based = c->seen.zero_based,
+                                  .weighted = c->seen.weighted});
     }
     if (first == NULL)
         return RBT_OK;
     chunk again = *first;
-    parse_chunk(&again, all, 0, &v->report.first);
-    if (v->report.skipped <= all->skip_bad)
+    parse_chunk(&again, all, 0, &v->first);
+    if (v->skipped <= all->skip_bad)
         parse_chunk(&again, all, all->skip_bad, NULL); /* the bad row stands where the next good one belongs */
     return RBT_OK;
 }
@@ -292,15 +307,10 @@ static rbt_err combine(rbt_crew *crew, rbt_err err, verdict *v, rbt_error *error
     verdict *all = rbt_alloc(crew->size, sizeof *all), sum = {0};
     err = rbt_crew_share(crew, err, v, sizeof *v, all, error);
     for (uint32_t r = 0; err == RBT_OK && r < crew->size; r++) {
-        if (sum.report.skipped == 0)
-            sum.report.first = all[r].report.first;
-        sum.rows += all[r].rows;
-        sum.report.skipped += all[r].report.skipped;
-        sum.report.unlabelled += all[r].report.unlabelled;
-        sum.seen.largest = all[r].seen.largest > sum.seen.largest ? all[r].seen.largest : sum.seen.largest;
-        sum.seen.zero_based |= all[r].seen.zero_based;
-        sum.seen.weighted |= all[r].seen.weighted;
-        sum.seen.unlabelled += all[r].seen.unlabelled;
+        all[r].first.text[sizeof all[r].first.text - 1] = '\0';
+        if (all[r].first.code != RBT_E_LIMIT) /* a row that is bad breaks a limit, or is simply wrong */
+            all[r].first.code = all[r].skipped > 0 ? RBT_E_DATA : RBT_OK;
+        add_verdict(&sum, &all[r]);
     }
     if (err == RBT_OK)
         *v = sum;
@@ -311,15 +321,15 @@ static rbt_err combine(rbt_crew *crew, rbt_err err, verdict *v, rbt_error *error
 /* Are they too many, or is nothing left? */
 static rbt_err refuse_bad(const rbt_chunks *all, const verdict *v, rbt_error *error)
 {
-    const rbt_error *first = &v->report.first;
+    const rbt_error *first = &v->first;
     const char *name = all->source.name;
-    if (v->report.skipped > all->skip_bad && all->skip_bad == 0)
+    if (v->skipped > all->skip_bad && all->skip_bad == 0)
         return rbt_fail(error, first->code, "%s", first->text);
-    if (v->report.skipped > all->skip_bad)
+    if (v->skipped > all->skip_bad)
         return rbt_fail(error, first->code,
                         "%s. This is the first of more than %llu bad rows; mend them, or allow more with --skip-bad",
                         first->text, (unsigned long long)all->skip_bad);
-    if (v->rows == 0 && v->report.skipped > 0 && !all->piece)
+    if (v->rows == 0 && v->skipped > 0 && !all->piece)
         return rbt_fail(error, RBT_E_DATA, "%s: has no good rows; the first: %s", name, first->text);
     if (v->rows == 0 && !all->piece)
         return rbt_fail(error, RBT_E_DATA, "%s: has no rows; expected one or more lines of the form: %s", name,
@@ -441,11 +451,12 @@ rbt_err rbt_chunks_parse(rbt_chunks *all, const rbt_reading *reading, rbt_data *
     close_up(all);
     if (portion != NULL && portion->rows != NULL)
         count_rows(all, portion->rows);
-    *seen = v.seen;
+    *seen = (rbt_seen){
+        .largest = v.largest, .zero_based = v.zero_based != 0, .weighted = v.weighted != 0, .unlabelled = v.unlabelled};
     *data = all->data;
     all->data = (rbt_data){0};
     if (reading->report != NULL)
-        *reading->report = v.report;
+        *reading->report = (rbt_read_report){.skipped = v.skipped, .unlabelled = v.unlabelled, .first = v.first};
     return RBT_OK;
 }
 

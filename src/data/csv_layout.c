@@ -217,7 +217,7 @@ typedef struct first_told {
     uint64_t bytes;
     uint64_t name_bytes;
     char delimiter;
-    bool header;
+    uint8_t header;
 } first_told;
 
 /* Whoever has the first text with rows tells the others. *all is to be freed when nothing of `first` is needed any more. */
@@ -250,7 +250,7 @@ static rbt_err agree_on_first(rbt_crew *crew, rbt_err err, first_row *first, rbt
         if (told.count == 0)
             continue;
         *first = (first_row){.delimiter = told.delimiter,
-                             .header = told.header,
+                             .header = told.header != 0,
                              .count = told.count,
                              .bytes = told.bytes,
                              .row = (const char *)all[r].at + sizeof told,
@@ -365,11 +365,11 @@ static void look_for_words(void *context, const char *at, const char *end)
 static rbt_err agree_on_words(rbt_csv_layout *l, rbt_crew *crew, const char *name, rbt_error *error)
 {
     uint8_t *mine = rbt_try_alloc(l->count, 1), *all = rbt_try_alloc(l->count, crew->size);
-    rbt_err err = mine == NULL || all == NULL ? no_memory(name, error) : RBT_OK;
-    for (size_t i = 0; err == RBT_OK && i < l->count; i++)
+    bool room = mine != NULL && all != NULL;
+    for (size_t i = 0; room && i < l->count; i++)
         mine[i] = atomic_load_explicit(&l->column[i].words, memory_order_relaxed);
-    err = rbt_crew_share(crew, err, mine, l->count, all, error);
-    for (size_t i = 0; err == RBT_OK && i < l->count * crew->size; i++)
+    rbt_err err = rbt_crew_share(crew, room ? RBT_OK : no_memory(name, error), mine, l->count, all, error);
+    for (size_t i = 0; err == RBT_OK && room && i < l->count * crew->size; i++)
         if (all[i] != 0)
             atomic_store_explicit(&l->column[i % l->count].words, true, memory_order_relaxed);
     rbt_free(mine);

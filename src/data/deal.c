@@ -241,8 +241,8 @@ static rbt_err share_sizes(rbt_shards *s, const rbt_hosting *hosting, rbt_crew *
     err = rbt_crew_collect(crew, err, (rbt_bytes){(uint8_t *)mine, n * 2 * sizeof *mine}, all, error);
     for (uint32_t q = 0; err == RBT_OK && q < crew->size; q++) {
         if (all[q].n != hosting->workers_of[q] * 2 * sizeof *mine)
-            err = rbt_fail(error, RBT_E_PROTOCOL, "process %u tells the sizes of other shards than those of its workers",
-                           q);
+            err = rbt_fail(error, RBT_E_PROTOCOL,
+                           "process %u tells the sizes of other shards than those of its workers", q);
         for (uint32_t m = 0; err == RBT_OK && m < hosting->workers_of[q]; m++) {
             uint64_t numbers[2];
             memcpy(numbers, all[q].at + m * sizeof numbers, sizeof numbers);
@@ -267,8 +267,7 @@ static rbt_err make_shards(rbt_shards *s, const rbt_data *data, uint32_t first, 
     for (size_t r = 0; r < data->rows; r++)
         s->order[r] = (uint32_t)r;
     for (size_t m = 0, row = 0; m < n; m++) {
-        s->shard[first + m] =
-            (rbt_shard){s->order + row, sizes[m], data->start[row + sizes[m]] - data->start[row]};
+        s->shard[first + m] = (rbt_shard){s->order + row, sizes[m], data->start[row + sizes[m]] - data->start[row]};
         row += sizes[m];
     }
     return RBT_OK;
@@ -276,8 +275,8 @@ static rbt_err make_shards(rbt_shards *s, const rbt_data *data, uint32_t first, 
 
 /* -------------------------------------------------------------------------------------------------------- dealing */
 
-static rbt_err prepare(dealing *d, const rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed,
-                       rbt_error *error)
+static rbt_err prepare(dealing *d, const rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers,
+                       uint64_t seed, rbt_error *error)
 {
     uint32_t size = d->crew->size, next = 0;
     d->first_row = rbt_alloc(size + (size_t)1, sizeof *d->first_row);
@@ -351,7 +350,12 @@ static rbt_err deal(dealing *d, const rbt_data_part *part, const rbt_hosting *ho
         return err;
     total before = total_of(d->from, d->weighted);
     err = exchange(d, &rows, RBT_OK, error);
-    return check_totals(d, err, before, error);
+    err = check_totals(d, err, before, error);
+    for (size_t i = 0; err == RBT_OK && i < d->to.nnz; i++)
+        if (d->to.index[i] >= d->from->cols) /* nobody trains on what another process might have made up */
+            err = rbt_fail(error, RBT_E_BROKEN, "a row that arrived has a feature %u, there are %zu", d->to.index[i],
+                           d->from->cols);
+    return rbt_crew_agree(d->crew, err, error);
 }
 
 static size_t limit_of(size_t round_bytes, uint32_t size)
@@ -373,8 +377,8 @@ rbt_err rbt_deal(rbt_data_part *part, const rbt_hosting *hosting, uint32_t worke
     rbt_err err = deal(&d, part, hosting, workers, seed, error);
     if (err == RBT_OK) {
         for (uint32_t m = 0; m < n; m++)
-            sizes[m] = rbt_shards_begin(part->rows, workers, first + m + 1) -
-                       rbt_shards_begin(part->rows, workers, first + m);
+            sizes[m] =
+                rbt_shards_begin(part->rows, workers, first + m + 1) - rbt_shards_begin(part->rows, workers, first + m);
         err = make_shards(&s, &d.to, first, n, sizes, error);
         err = share_sizes(&s, hosting, crew, err, error);
     }

@@ -37,14 +37,13 @@ void rbt_names_sort(rbt_names *names)
 
 size_t rbt_names_find(const rbt_names *names, const char *name)
 {
-    char *const *found =
-        names->count > 0 ? bsearch(&name, names->at, names->count, sizeof *names->at, by_bytes) : NULL;
+    char *const *found = names->count > 0 ? bsearch(&name, names->at, names->count, sizeof *names->at, by_bytes) : NULL;
     return found != NULL ? (size_t)(found - names->at) : names->count;
 }
 
-/* One after the other, each with its zero. */
-static rbt_err write_names(const rbt_names *names, const char *what, rbt_bytes *out, rbt_error *error)
+rbt_err rbt_names_write(const rbt_names *names, const char *what, rbt_bytes *out, rbt_error *error)
 {
+    out->n = 0;
     for (size_t i = 0; i < names->count; i++)
         out->n += strlen(names->at[i]) + 1;
     out->at = rbt_try_alloc_raw(out->n, 1);
@@ -59,13 +58,22 @@ static rbt_err write_names(const rbt_names *names, const char *what, rbt_bytes *
     return RBT_OK;
 }
 
+rbt_names rbt_names_read(const void *bytes, size_t n)
+{
+    const char *at = bytes, *end = at + n;
+    RBT_ARRAY(char *) list = {0};
+    for (; at < end; at += strlen(at) + 1)
+        rbt_array_push(&list, rbt_strdup(at));
+    return (rbt_names){list.at, list.count};
+}
+
 rbt_err rbt_names_share(const rbt_names *mine, rbt_crew *crew, rbt_err err, const char *what, rbt_names *all,
                         rbt_error *error)
 {
     rbt_bytes out = {0}, *in = rbt_alloc(crew->size, sizeof *in);
     RBT_ARRAY(char *) list = {0};
     if (err == RBT_OK)
-        err = write_names(mine, what, &out, error);
+        err = rbt_names_write(mine, what, &out, error);
     err = rbt_crew_collect(crew, err, out, in, error);
     rbt_free(out.at);
     for (uint32_t r = 0; err == RBT_OK && r < crew->size; r++) {

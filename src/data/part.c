@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "data/cache.h"
+#include "data/cache_part.h"
 #include "data/data.h"
 #include "data/names.h"
 #include "data/plan.h"
@@ -28,6 +29,8 @@ typedef struct reader {
     const rbt_reading *reading;
     rbt_crew *crew;
     rbt_plan plan;
+    uint32_t readers; /* processes that read, and which of them this one is */
+    uint32_t number;
     RBT_ARRAY(piece) pieces;
     size_t *rows; /* of each piece, when they were read */
 } reader;
@@ -94,13 +97,13 @@ static rbt_err open_piece(reader *r, rbt_slice slice, rbt_error *error)
 static rbt_err open_pieces(reader *r, const rbt_hosting *hosting, rbt_error *error)
 {
     rbt_crew *crew = r->crew;
-    uint32_t readers = 0, before = 0, planner = 0;
+    uint32_t planner = 0;
     bool mine = false, ranked = rbt_path_is_ranked(r->path);
     for (uint32_t q = 0; q < crew->size; q++) {
         bool reads = strcmp(r->path, "-") == 0 ? q == 0 : hosting->workers_of[q] > 0;
-        planner = reads && readers == 0 ? q : planner;
-        readers += reads;
-        before += reads && q < crew->rank;
+        planner = reads && r->readers == 0 ? q : planner;
+        r->readers += reads;
+        r->number += reads && q < crew->rank;
         mine |= reads && q == crew->rank;
     }
     rbt_err err = RBT_OK;
@@ -115,7 +118,7 @@ static rbt_err open_pieces(reader *r, const rbt_hosting *hosting, rbt_error *err
     size_t count = 0;
     rbt_slice *slices = NULL;
     if (err == RBT_OK && (mine || ranked))
-        slices = rbt_plan_cut(&r->plan, ranked ? 0 : before, ranked ? 1 : readers, &count);
+        slices = rbt_plan_cut(&r->plan, ranked ? 0 : r->number, ranked ? 1 : r->readers, &count);
     for (size_t i = 0; err == RBT_OK && i < count; i++)
         err = name_host(crew, open_piece(r, slices[i], error), error);
     rbt_free(slices);
@@ -244,42 +247,53 @@ static rbt_err read_texts(reader *r, rbt_kind kind, rbt_data *data, rbt_error *e
 
 /* --------------------------------------------------------------------------------------------- caches and images */
 
-static rbt_err read_cache(piece *p, bool whole, rbt_data *data, rbt_error *error)
+/* Caches that are cut, at most the first and the last of the pieces: read together with those who have the rest. */
+static rbt_err read_cut_caches(const reader *r, rbt_err err, rbt_data *parts, rbt_error *error)
 {
-    rbt_data all;
-    rbt_err err = rbt_cache_take(&p->input, &all, error);
-    if (err != RBT_OK)
-        return err;
-    if (whole || (p->slice.from == 0 && p->slice.to == all.rows)) {
-        *data = all;
-        return RBT_OK;
+    rbt_cache_piece cut[2];
+    size_t which[2], n = 0;
+    rbt_data data[2];
+    for (size_t i = 0; i < r->pieces.count && n < 2; i++) {
+        const piece *p = &r->pieces.at[i];
+        const rbt_plan_file *file = &r->plan.at[p->slice.file];
+        uint32_t first = 0;
+        if (file->form != RBT_FORM_CACHE || (p->slice.from == 0 && p->slice.to == file->units))
+            continue;
+        which[n] = i;
+        cut[n] = (rbt_cache_piece){.input = &p->input,
+                                   .file = p->slice.file,
+                                   .parts = rbt_plan_sharers(&r->plan, p->slice.file, r->readers, &first),
+                                   .first = (size_t)p->slice.from,
+                                   .rows = (size_t)(p->slice.to - p->slice.from)};
+        cut[n++].part = r->number - first;
     }
-    if (p->slice.to > all.rows)
-        err = rbt_fail(error, RBT_E_DATA, "%s: the cache has changed while it was read; start again", p->input.name);
-    else
-        err = rbt_data_slice(&all, (size_t)p->slice.from, (size_t)(p->slice.to - p->slice.from), data, error);
-    rbt_data_deinit(&all);
+    err = rbt_cache_pieces_read(cut, n, r->crew, err, data, error);
+    for (size_t i = 0; err == RBT_OK && i < n; i++)
+        parts[which[i]] = data[i];
     return err;
 }
 
 /* The pieces, each read by itself, as one. */
 static rbt_err read_each(reader *r, rbt_kind kind, rbt_data *data, rbt_error *error)
 {
-    size_t n = 0;
-    rbt_data *parts = rbt_alloc(r->pieces.count + 1, sizeof *parts);
+    size_t n = r->pieces.count;
+    rbt_data *parts = rbt_alloc(n + 1, sizeof *parts);
     rbt_reading reading = *r->reading;
     rbt_err err = RBT_OK;
     reading.report = NULL;
-    for (size_t i = 0; err == RBT_OK && i < r->pieces.count; i++) {
+    for (size_t i = 0; err == RBT_OK && i < n; i++) {
         piece *p = &r->pieces.at[i];
-        bool whole = r->plan.at[p->slice.file].form != RBT_FORM_CACHE;
-        if (kind == RBT_KIND_IDX && p->slice.from > 0)
-            continue; /* no image at all, as whoever has its beginning will say */
-        err = kind == RBT_KIND_IDX ? rbt_images_read(&p->input, &reading, &parts[n], error)
-                                   : read_cache(p, whole, &parts[n], error);
-        if (err == RBT_OK)
-            r->rows[i] = parts[n++].rows;
+        const rbt_plan_file *file = &r->plan.at[p->slice.file];
+        bool cut = file->form == RBT_FORM_CACHE && (p->slice.from > 0 || p->slice.to < file->units);
+        if (kind == RBT_KIND_CACHE && !cut)
+            err = rbt_cache_take(&p->input, &parts[i], error);
+        else if (kind == RBT_KIND_IDX)
+            err = rbt_images_read(&p->input, &reading, &parts[i], error);
     }
+    if (kind == RBT_KIND_CACHE)
+        err = read_cut_caches(r, err, parts, error);
+    for (size_t i = 0; err == RBT_OK && i < n; i++)
+        r->rows[i] = parts[i].rows;
     if (err == RBT_OK && n == 1) {
         *data = parts[0];
         parts[0] = (rbt_data){0};
@@ -372,8 +386,9 @@ static rbt_err count_workers(const reader *r, const rbt_hosting *hosting, rbt_da
         part->worker_rows[r->plan.at[r->pieces.at[i].slice.file].worker - first] += r->rows[i];
     for (uint32_t m = 0; m < workers; m++)
         if (part->worker_rows[m] == 0)
-            return rbt_fail(error, RBT_E_DATA, "%s: the files of worker %u have no rows; each worker needs at least one",
-                            r->path, first + m);
+            return rbt_fail(error, RBT_E_DATA,
+                            "%s: the files of worker %u have no rows; each worker needs at least one", r->path,
+                            first + m);
     return RBT_OK;
 }
 
@@ -396,8 +411,8 @@ static rbt_err count_parts(const reader *r, rbt_err err, rbt_data_part *part, rb
     return err;
 }
 
-rbt_err rbt_data_part_read(rbt_data_part *part, const char *path, const rbt_reading *reading, const rbt_hosting *hosting,
-                      rbt_crew *crew, rbt_error *error)
+rbt_err rbt_data_part_read(rbt_data_part *part, const char *path, const rbt_reading *reading,
+                           const rbt_hosting *hosting, rbt_crew *crew, rbt_error *error)
 {
     reader r = {.path = path, .reading = reading, .crew = crew};
     rbt_data_part p = {.first = 0};

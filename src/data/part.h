@@ -40,8 +40,8 @@ typedef struct rbt_data_part {
 bool rbt_path_is_ranked(const char *path);
 
 /* The reading's report is that of all parts. */
-rbt_err rbt_data_part_read(rbt_data_part *part, const char *path, const rbt_reading *reading, const rbt_hosting *hosting,
-                      rbt_crew *crew, rbt_error *error);
+rbt_err rbt_data_part_read(rbt_data_part *part, const char *path, const rbt_reading *reading,
+                           const rbt_hosting *hosting, rbt_crew *crew, rbt_error *error);
 
 void rbt_data_part_deinit(rbt_data_part *part);
 

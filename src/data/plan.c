@@ -145,7 +145,8 @@ static rbt_err decode(rbt_bytes in, rbt_plan *plan, rbt_error *error)
         if (in.n < PLAN_BYTES_LEAST || numbers[2] > RBT_FORM_CACHE || numbers[3] == 0 ||
             numbers[3] > in.n - sizeof numbers || in.at[sizeof numbers + numbers[3] - 1] != 0 ||
             numbers[0] > INT64_MAX || numbers[1] > numbers[0])
-            return rbt_fail(error, RBT_E_PROTOCOL, "the list of files to read, as another process tells it, is damaged");
+            return rbt_fail(error, RBT_E_PROTOCOL,
+                            "the list of files to read, as another process tells it, is damaged");
         rbt_plan_file file = {.path = rbt_strdup((const char *)in.at + sizeof numbers),
                               .bytes = numbers[0],
                               .units = numbers[1],
@@ -203,4 +204,21 @@ rbt_slice *rbt_plan_cut(const rbt_plan *plan, uint32_t k, uint32_t n, size_t *co
     }
     *count = out.count;
     return out.at;
+}
+
+uint32_t rbt_plan_sharers(const rbt_plan *plan, size_t file, uint32_t n, uint32_t *first)
+{
+    uint64_t total = 0, at = 0;
+    uint32_t sharers = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        at += i < file ? plan->at[i].units : 0;
+        total += plan->at[i].units;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        uint64_t low = share_of(total, k, n), high = share_of(total, k + 1, n), end = at + plan->at[file].units;
+        bool shares = (low > at ? low : at) < (high < end ? high : end);
+        *first = shares && sharers == 0 ? k : *first;
+        sharers += shares;
+    }
+    return sharers;
 }

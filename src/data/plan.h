@@ -48,6 +48,9 @@ rbt_err rbt_plan_share(rbt_plan *plan, uint32_t planner, rbt_crew *crew, rbt_err
 
 /* The slices of range k of n, in order, in new memory. */
 rbt_slice *rbt_plan_cut(const rbt_plan *plan, uint32_t k, uint32_t n, size_t *count);
+
+/* How many of n ranges have units of a file; they follow each other from *first on. */
+uint32_t rbt_plan_sharers(const rbt_plan *plan, size_t file, uint32_t n, uint32_t *first);
 void rbt_plan_free(rbt_plan *plan);
 
 #endif

@@ -59,8 +59,14 @@ static rbt_err read_description(const rbt_bytes *description, rbt_options *optio
 
 /* ---------------------------------------------------------------------------------------------------- the lead */
 
-static rbt_err check_processes(const rbt_options *options, const rbt_gathering *g, bool colocate, rbt_error *error)
+static bool are_together(const rbt_options *options, const rbt_gathering *g)
 {
+    return options->colocate == RBT_AUTO ? g->colocate : options->colocate == RBT_ON;
+}
+
+rbt_err rbt_cluster_job_fits(const rbt_options *options, const rbt_gathering *g, rbt_error *error)
+{
+    bool colocate = are_together(options, g);
     uint32_t needed = rbt_cluster_processes(options, colocate), there = g->processes - (g->lead_works ? 0 : 1);
 
     if (needed == there)
@@ -111,8 +117,8 @@ rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *err
         return rbt_fail(error, RBT_E_USAGE,
                         "--runtime cluster needs processes: use `rubato launch --local N -- train ...`, `rubato launch "
                         "--hosts a,b -- train ...`, or start this under srun or mpirun");
-    colocate = options->colocate == RBT_AUTO ? g->colocate : options->colocate == RBT_ON;
-    err = check_processes(options, g, colocate, error);
+    colocate = are_together(options, g);
+    err = rbt_cluster_job_fits(options, g, error);
     if (err != RBT_OK)
         return err;
     config.key = g->key;

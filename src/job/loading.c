@@ -71,9 +71,8 @@ static rbt_err read_ranked(rbt_loaded *loaded, const rbt_options *options, rbt_e
 rbt_err rbt_loaded_read_valid(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error)
 {
     loaded->has_valid = options->valid != NULL;
-    return loaded->has_valid
-               ? read_data(options, options->valid, log, &loaded->valid, &loaded->valid_report, error)
-               : RBT_OK;
+    return loaded->has_valid ? read_data(options, options->valid, log, &loaded->valid, &loaded->valid_report, error)
+                             : RBT_OK;
 }
 
 rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error)
@@ -123,8 +122,7 @@ rbt_err rbt_loaded_prepare(rbt_loaded *loaded, rbt_options *options, rbt_error *
         options->workers = (uint32_t)loaded->data.rows;
     if (err != RBT_OK)
         return err;
-    err = loaded->worker_rows != NULL
-              ? shard_by_rank(loaded, options, &crew, error)
+    err = loaded->worker_rows != NULL ? shard_by_rank(loaded, options, &crew, error)
           : rbt_options_shared(options)
               ? rbt_shards_deal(&loaded->data, options->workers, options->seed, &loaded->shards, error)
               : rbt_shards_create(&loaded->data, options->workers, options->seed, &loaded->shards, error);

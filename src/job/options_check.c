@@ -216,7 +216,7 @@ static rbt_err check_ranked(const rbt_options *o, rbt_error *error)
     if (o->folds > 0 || o->store != RBT_STORE_MEMORY || o->cache == RBT_CACHE_AUTO)
         return rbt_fail(error, RBT_E_USAGE,
                         "--%s makes no sense with {rank} in --data, where every worker has its own files; leave it out",
-                        o->folds > 0                    ? "folds"
+                        o->folds > 0                   ? "folds"
                         : o->store != RBT_STORE_MEMORY ? "store"
                                                        : "cache");
     return RBT_OK;

@@ -61,14 +61,15 @@ static rbt_err see_labels(const preparing *p, sightings *all, rbt_error *error)
         if (r == 0 || data->label[r] != data->label[r - 1])
             see(&mine, &known, (double)data->label[r], p->extent->first + r);
     rbt_map_deinit(&known);
-    rbt_err err = rbt_crew_collect(p->crew, RBT_OK, (rbt_bytes){(uint8_t *)mine.at, mine.count * sizeof *mine.at}, in,
-                                   error);
+    rbt_err err =
+        rbt_crew_collect(p->crew, RBT_OK, (rbt_bytes){(uint8_t *)mine.at, mine.count * sizeof *mine.at}, in, error);
     known = (rbt_map){0};
     for (uint32_t r = 0; err == RBT_OK && r < p->crew->size; r++) {
         for (size_t i = 0; i + sizeof(sighting) <= in[r].n; i += sizeof(sighting)) {
             sighting s;
             memcpy(&s, in[r].at + i, sizeof s);
-            see(all, &known, s.label, s.row);
+            if (s.row < p->extent->rows)
+                see(all, &known, s.label, s.row);
         }
     }
     rbt_map_deinit(&known);
@@ -91,15 +92,13 @@ static rbt_err prepare_from(const preparing *p, const sightings *seen, bool all,
                       .label = label,
                       .label_names = data->label_names,
                       .label_count = data->label_count};
-    rbt_err err = RBT_OK;
-    if (label == NULL || empty.start == NULL)
-        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the labels of %zu rows", rows);
-    for (size_t r = 0; err == RBT_OK && all && seen->count > 0 && r < rows; r++)
+    bool room = label != NULL && empty.start != NULL;
+    for (size_t r = 0; room && all && seen->count > 0 && r < rows; r++)
         label[r] = (float)seen->at[0].label;
-    for (size_t i = 0; err == RBT_OK && i < seen->count; i++)
+    for (size_t i = 0; room && i < seen->count; i++)
         label[all ? seen->at[i].row : i] = (float)seen->at[i].label;
-    if (err == RBT_OK)
-        err = p->loaded->model->prepare(&empty, &p->loaded->shape, error);
+    rbt_err err = room ? p->loaded->model->prepare(&empty, &p->loaded->shape, error)
+                       : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the labels of %zu rows", rows);
     rbt_free(label);
     rbt_free(empty.start);
     return err;
@@ -182,8 +181,8 @@ static rbt_err balance(const preparing *p, double *weight, rbt_error *error)
 {
     size_t classes = p->loaded->shape.classes;
     double *count = rbt_alloc(classes, sizeof *count);
-    rbt_err err = rbt_crew_travel(p->crew, RBT_OK, count_classes, &p->loaded->data, count, classes * sizeof *count,
-                                  error);
+    rbt_err err =
+        rbt_crew_travel(p->crew, RBT_OK, count_classes, &p->loaded->data, count, classes * sizeof *count, error);
     for (size_t k = 0; err == RBT_OK && k < classes; k++)
         weight[k] = (double)p->extent->rows / ((double)classes * count[k]);
     rbt_free(count);
@@ -248,10 +247,10 @@ static rbt_err learn_scaling(const preparing *p, rbt_error *error)
 {
     const rbt_data *data = &p->loaded->data;
     double *sums = rbt_try_alloc(data->cols + 1, 2 * sizeof *sums);
-    rbt_err err = sums != NULL ? RBT_OK
-                               : rbt_fail(error, RBT_E_MEMORY,
-                                          "not enough memory for the means of %zu features; use --normalize unit",
-                                          data->cols);
+    rbt_err err = sums != NULL
+                      ? RBT_OK
+                      : rbt_fail(error, RBT_E_MEMORY,
+                                 "not enough memory for the means of %zu features; use --normalize unit", data->cols);
     err = rbt_crew_travel(p->crew, err, add_features, &p->loaded->data, sums, 2 * data->cols * sizeof *sums, error);
     if (err == RBT_OK)
         err = rbt_scaling_finish(&p->loaded->scaling, sums, data->cols, p->extent->rows, p->extent->nnz, error);

@@ -124,8 +124,8 @@ static rbt_err pack_sample(const rbt_data *data, const rbt_extent *extent, const
             at += features * sizeof *data->value;
         }
         if (pass == 0 && (out->at = rbt_try_alloc_raw(out->n + 1, 1)) == NULL)
-            return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu bytes of rows to try step sizes on; give --lr",
-                            out->n);
+            return rbt_fail(error, RBT_E_MEMORY,
+                            "not enough memory for %zu bytes of rows to try step sizes on; give --lr", out->n);
     }
     return RBT_OK;
 }

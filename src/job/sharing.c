@@ -1,6 +1,7 @@
 /* Data of a job in several processes. Contract in sharing.h; proved by tests/unit/test_sharing_parallel.c. */
 #include "job/sharing.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -17,12 +18,26 @@ static rbt_err check(const rbt_options *options, rbt_error *error)
         return rbt_fail(error, RBT_E_USAGE,
                         "--folds needs all rows in one process; use --runtime local, or leave it out");
     if (options->store != RBT_STORE_MEMORY)
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--store %s is for one process: here each holds the rows of its workers in memory; leave it out",
-                        options->store == RBT_STORE_DISK ? "disk" : "both");
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--store %s is for one process: here each holds the rows of its workers in memory; leave it out",
+            options->store == RBT_STORE_DISK ? "disk" : "both");
     if (options->cache == RBT_CACHE_AUTO)
         return rbt_fail(error, RBT_E_USAGE,
                         "--cache auto is for one process; make a cache with rubato convert and give it as --data");
+    return RBT_OK;
+}
+
+/* Nobody trains on labels that another process might have made up. */
+static rbt_err check_labels(const rbt_loaded *loaded, rbt_error *error)
+{
+    double classes = (double)loaded->shape.classes;
+    for (size_t r = 0; classes > 0 && r < loaded->data.rows; r++) {
+        double label = (double)loaded->data.label[r];
+        if (!(label >= 0 && label < classes && label == floor(label)))
+            return rbt_fail(error, RBT_E_BROKEN, "a row that arrived has the label %g, there are %g classes", label,
+                            classes);
+    }
     return RBT_OK;
 }
 
@@ -30,11 +45,13 @@ static rbt_err check(const rbt_options *options, rbt_error *error)
 static rbt_err share_labels(rbt_loaded *loaded, const rbt_hosting *hosting, rbt_crew *crew, rbt_error *error)
 {
     rbt_bytes mine = {0}, *all = rbt_alloc(crew->size, sizeof *all);
-    rbt_loaded_count_labels(loaded);
+    rbt_err err = check_labels(loaded, error);
+    if (err == RBT_OK)
+        rbt_loaded_count_labels(loaded);
     if (loaded->labels != NULL)
         mine = (rbt_bytes){(uint8_t *)&loaded->labels[hosting->first_worker[crew->rank]],
                            hosting->workers_of[crew->rank] * sizeof *loaded->labels};
-    rbt_err err = rbt_crew_collect(crew, RBT_OK, mine, all, error);
+    err = rbt_crew_collect(crew, err, mine, all, error);
     for (uint32_t r = 0; err == RBT_OK && loaded->labels != NULL && r < crew->size; r++) {
         if (all[r].n != hosting->workers_of[r] * sizeof *loaded->labels)
             err = rbt_fail(error, RBT_E_PROTOCOL, "process %u counts the labels of other workers than its own", r);
@@ -73,11 +90,8 @@ rbt_err rbt_loaded_share(rbt_loaded *loaded, rbt_options *options, rbt_crew *cre
     rbt_err err = read_all(loaded, options, &hosting, crew, &part, log, error);
     if (err != RBT_OK)
         return err;
-    rbt_extent extent = {.rows = part.rows,
-                         .nnz = part.nnz,
-                         .first = part.first,
-                         .first_nnz = part.first_nnz,
-                         .leaves = true};
+    rbt_extent extent = {
+        .rows = part.rows, .nnz = part.nnz, .first = part.first, .first_nnz = part.first_nnz, .leaves = true};
     loaded->total_rows = part.rows;
     loaded->data = part.data; /* is made ready there ... */
     part.data = (rbt_data){0};

@@ -19,7 +19,7 @@ typedef struct rbt_facts {
 typedef struct rbt_problem {
     const rbt_model *model;
     const rbt_shape *shape;
-    const rbt_data *data; /* fits the shape; weights of rows have the mean 1 */
+    const rbt_data *data;   /* fits the shape; weights of rows have the mean 1 */
     const rbt_facts *facts; /* NULL: the data has all rows */
     double l1;
     double l2;

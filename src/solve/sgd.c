@@ -41,17 +41,17 @@ static rbt_err find_shares(const rbt_problem *problem, float **shares, rbt_error
     const rbt_facts *facts = problem->facts;
     size_t cols = problem->shape->cols, rows = facts != NULL ? facts->rows : problem->data->rows;
     uint32_t *counts = NULL;
-    rbt_err err = facts == NULL ? rbt_problem_count_columns(problem, &counts, error) : RBT_OK;
-    if (facts != NULL) {
+    if (facts == NULL) {
+        rbt_err err = rbt_problem_count_columns(problem, &counts, error);
+        if (err != RBT_OK)
+            return err;
+    } else {
         RBT_ASSERT(facts->counts != NULL);
         counts = rbt_try_alloc_raw(cols > 0 ? cols : 1, sizeof *counts);
         if (counts == NULL)
-            err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the penalties of %zu features", cols);
-        else
-            memcpy(counts, facts->counts, cols * sizeof *counts);
+            return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the penalties of %zu features", cols);
+        memcpy(counts, facts->counts, cols * sizeof *counts);
     }
-    if (err != RBT_OK)
-        return err;
     *shares = (float *)counts; /* in place: both have four bytes */
     for (size_t j = 0; j < cols; j++) {
         float share = counts[j] > 0 ? (float)rows / (float)counts[j] : 0;

@@ -53,7 +53,8 @@ static void check_cut(const rbt_text *text, size_t chunk_bytes, rbt_err code, co
 {
     rbt_data d;
     rbt_error error;
-    rbt_err err = rbt_libsvm_parse(&(rbt_source){text, 1, text->name, {chunk_bytes, 1}, NULL}, &(rbt_reading){0}, &d, &error);
+    rbt_err err =
+        rbt_libsvm_parse(&(rbt_source){text, 1, text->name, {chunk_bytes, 1}, NULL}, &(rbt_reading){0}, &d, &error);
     RBT_ASSERT(err == code);
     if (err != RBT_OK) {
         RBT_ASSERT(strcmp(error.text, refusal->text) == 0);

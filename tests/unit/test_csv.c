@@ -332,13 +332,15 @@ static void several_files_have_one_layout(void **state)
     rbt_error error;
     for (size_t bytes = 1; bytes < 12; bytes++) {
         assert_int_equal(
-            rbt_csv_parse(&(rbt_source){texts, 4, "all", {bytes, 2}, NULL}, &(rbt_reading){.bits = 4}, &d, &error), RBT_OK);
+            rbt_csv_parse(&(rbt_source){texts, 4, "all", {bytes, 2}, NULL}, &(rbt_reading){.bits = 4}, &d, &error),
+            RBT_OK);
         same_data(&together, &d);
         rbt_data_deinit(&d);
     }
     const rbt_text other[] = {{"a", "y,t\n1,5\n", 8, false}, {"b", "t,y\n5,1\n", 8, false}};
-    assert_int_equal(rbt_csv_parse(&(rbt_source){other, 2, "all", rbt_cut_default(), NULL}, &(rbt_reading){0}, &d, &error),
-                     RBT_E_DATA);
+    assert_int_equal(
+        rbt_csv_parse(&(rbt_source){other, 2, "all", rbt_cut_default(), NULL}, &(rbt_reading){0}, &d, &error),
+        RBT_E_DATA);
     assert_non_null(strstr(error.text, "b: its columns are named otherwise"));
     rbt_data_deinit(&together);
 }

@@ -64,8 +64,8 @@ static rbt_data rich(void)
     const rbt_text mem = {.name = "mem", .bytes = text, .n = strlen(text)};
     rbt_data data;
     rbt_error error;
-    if (rbt_csv_parse(&(rbt_source){&mem, 1, "mem", rbt_cut_default(), NULL}, &(rbt_reading){.weight = "w"}, &data, &error) !=
-        RBT_OK)
+    if (rbt_csv_parse(&(rbt_source){&mem, 1, "mem", rbt_cut_default(), NULL}, &(rbt_reading){.weight = "w"}, &data,
+                      &error) != RBT_OK)
         fail_msg("%s", error.text);
     return data;
 }

@@ -77,8 +77,8 @@ static void lay_out(trial *t, uint32_t size, rbt_rng *rng)
         size_t left = t->whole->rows - t->first[r];
         t->first[r + 1] = r + 1 == size ? t->whole->rows : t->first[r] + (size_t)rbt_rng_below(rng, left + 1);
         t->first_worker[r] = next;
-        t->workers_of[r] = r + 1 == size      ? t->workers - next
-                           : r == 0           ? 0
+        t->workers_of[r] = r + 1 == size       ? t->workers - next
+                           : r == 0            ? 0
                            : t->workers > next ? (uint32_t)rbt_rng_below(rng, t->workers - next + 1)
                                                : 0;
         next += t->workers_of[r];

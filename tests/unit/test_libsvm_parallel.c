@@ -140,8 +140,9 @@ static void several_texts_are_one_data_set(void **state)
     rbt_data_deinit(&expected);
 
     const rbt_text bad[] = {{"a", "1 1:1\n2 2:2", 11, false}, {"c", "\n3 x\n", 5, false}, {"d", "y", 1, false}};
-    assert_int_equal(rbt_libsvm_parse(&(rbt_source){bad, 3, "all", (rbt_cut){1, 2}, NULL}, &(rbt_reading){0}, &d, &error),
-                     RBT_E_DATA);
+    assert_int_equal(
+        rbt_libsvm_parse(&(rbt_source){bad, 3, "all", (rbt_cut){1, 2}, NULL}, &(rbt_reading){0}, &d, &error),
+        RBT_E_DATA);
     assert_non_null(strstr(error.text, "c:2: 'x'"));
     assert_int_equal(rbt_libsvm_parse(&(rbt_source){&texts[1], 1, "all", whole, NULL}, &(rbt_reading){0}, &d, &error),
                      RBT_E_DATA);

@@ -189,8 +189,10 @@ static void senseless_combinations_are_refused_with_the_reason(void **state)
     refuses_combination((const char *[]){"clocks", "3", "epochs", "2", NULL}, "give one of them");
     refuses_combination((const char *[]){"data", "part-{rank}.svm", NULL}, "with --workers");
     refuses_combination((const char *[]){"data", "{rank}.svm", "workers", "2", "folds", "3", NULL}, "--folds makes no");
-    refuses_combination((const char *[]){"data", "{rank}.svm", "workers", "2", "store", "disk", NULL}, "--store makes no");
-    refuses_combination((const char *[]){"data", "{rank}.svm", "workers", "2", "cache", "auto", NULL}, "--cache makes no");
+    refuses_combination((const char *[]){"data", "{rank}.svm", "workers", "2", "store", "disk", NULL},
+                        "--store makes no");
+    refuses_combination((const char *[]){"data", "{rank}.svm", "workers", "2", "cache", "auto", NULL},
+                        "--cache makes no");
 }
 
 static void auto_values_follow_the_protocol(void **state)

@@ -45,7 +45,7 @@ static void read_part(rbt_crew *crew, void *context)
     rbt_reading reading = t->reading;
     reading.report = &t->report[r];
     t->err[r] = rbt_data_part_read(&t->part[r], t->path, &reading, &(rbt_hosting){t->first_worker, t->workers_of}, crew,
-                              &t->error[r]);
+                                   &t->error[r]);
 }
 
 /* `idle` ranks from the first on host no workers; the others `each`. */
@@ -188,10 +188,12 @@ static void csv_text_with_quotes_is_not_cut(void **state)
     (void)state;
     put_file("a.csv", "y,t\n1,\"one\ntwo\n\nthree\"\n0,\"a,b\"\n1,\"say \"\"no\"\"\"\n0,7\n1,\"\n\n\n\n\n\"\n");
     same_in_parts("a.csv", (rbt_reading){.bits = 5});
-    put_file("b.csv", "y,t\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,\"2\n3\"\n");
+    put_file("b.csv",
+             "y,t\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,\"2\n3\"\n");
     put_file("c.csv", "y,t\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,23\n");
     same_in_parts("[abc].csv", (rbt_reading){.bits = 5});
-    put_file("b.csv", "y,t\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,\"2\n3\n");
+    put_file("b.csv",
+             "y,t\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,\"2\n3\n");
     same_in_parts("[abc].csv", (rbt_reading){.bits = 5});
     same_in_parts("[abc].csv", (rbt_reading){.bits = 5, .skip_bad = 1});
 }
@@ -205,7 +207,9 @@ static void bad_rows_are_told_by_file_and_line_and_counted_over_all(void **state
         char text[2048] = "";
         for (size_t line = 0; line < 24; line++) {
             (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s",
-                           line == bad || line == (bad * 7 + 3) % 24 ? "1 2:x\n" : line % 5 == 0 ? "\n" : "1 2:1 9:4\n");
+                           line == bad || line == (bad * 7 + 3) % 24 ? "1 2:x\n"
+                           : line % 5 == 0                           ? "\n"
+                                                                     : "1 2:1 9:4\n");
             if (line == 11) {
                 put_file("a", text);
                 text[0] = '\0';
@@ -277,16 +281,53 @@ static void caches_are_cut_by_rows(void **state)
     same_in_parts("[ad]", (rbt_reading){0});
 }
 
-static void a_damaged_cache_is_refused_everywhere(void **state)
+#define MANY          60000 /* rows of five features: more than one block of each array */
+#define MANY_FEATURES 5
+
+static void put_large_cache(const char *path)
 {
-    FILE *f;
-    (void)state;
-    cache_of(libsvm, "x", "a", (rbt_reading){0});
-    f = fopen("a", "r+");
+    rbt_data d;
+    assert_int_equal(rbt_data_alloc(MANY, (size_t)MANY * MANY_FEATURES, &d, NULL), RBT_OK);
+    for (size_t r = 0; r < MANY; r++) {
+        for (size_t i = 0; i < MANY_FEATURES; i++) {
+            d.index[d.nnz] = (uint32_t)(i * 100 + (r * 31 + i) % 100);
+            d.value[d.nnz++] = (float)(r % 1000 + 1);
+        }
+        d.label[r] = (float)(r % 3);
+        d.start[r + 1] = d.nnz;
+    }
+    d.rows = MANY;
+    d.cols = 500;
+    assert_int_equal(rbt_cache_write(&d, path, NULL), RBT_OK);
+    rbt_data_deinit(&d);
+}
+
+static void flip(const char *path, long at)
+{
+    FILE *f = fopen(path, "r+");
     assert_non_null(f);
-    assert_int_equal(fseek(f, 200, SEEK_SET), 0);
-    assert_int_not_equal(fputc(77, f), EOF);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    int byte = fgetc(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    assert_int_not_equal(fputc(byte ^ 1, f), EOF);
     assert_int_equal(fclose(f), 0);
+}
+
+static void a_damaged_cache_is_refused_wherever_the_damage_is(void **state)
+{
+    (void)state;
+    put_large_cache("a");
+    same_in_parts("a", (rbt_reading){0});
+    FILE *f = fopen("a", "r");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 0, SEEK_END), 0);
+    long bytes = ftell(f);
+    assert_int_equal(fclose(f), 0);
+    for (long at = 60; at < bytes; at += bytes / 23) {
+        flip("a", at);
+        same_in_parts("a", (rbt_reading){0});
+        flip("a", at);
+    }
     same_in_parts("a", (rbt_reading){0});
 }
 
@@ -381,8 +422,8 @@ static void every_worker_has_its_own_files(void **state)
 
 static void every_byte_is_in_one_slice(void **state)
 {
-    rbt_plan_file files[] = {{NULL, 10, 10, RBT_FORM_TEXT, 0},  {NULL, 0, 0, RBT_FORM_WHOLE, 0},
-                             {NULL, 7, 7, RBT_FORM_WHOLE, 0},   {NULL, 100, 3, RBT_FORM_CACHE, 0},
+    rbt_plan_file files[] = {{NULL, 10, 10, RBT_FORM_TEXT, 0}, {NULL, 0, 0, RBT_FORM_WHOLE, 0},
+                             {NULL, 7, 7, RBT_FORM_WHOLE, 0},  {NULL, 100, 3, RBT_FORM_CACHE, 0},
                              {NULL, 31, 31, RBT_FORM_TEXT, 0}, {NULL, 0, 0, RBT_FORM_WHOLE, 0}};
     const rbt_plan plan = {files, 6, 6};
     (void)state;
@@ -413,9 +454,8 @@ static void every_byte_is_in_one_slice(void **state)
 
 static int leave_folder(void **state)
 {
-    static const char *const names[] = {"a",      "b",      "c",  "d",  "x",  "a.vw", "a.csv", "b.csv", "c.csv",
-                                        "images", "labels", "w0", "w1", "w2", "w3",   "w4",    "w5",    "w6",
-                                        "w7"};
+    static const char *const names[] = {"a",      "b",  "c",  "d",  "x",  "a.vw", "a.csv", "b.csv", "c.csv", "images",
+                                        "labels", "w0", "w1", "w2", "w3", "w4",   "w5",    "w6",    "w7"};
     return remove_folder(state, names, sizeof names / sizeof names[0]);
 }
 
@@ -433,7 +473,7 @@ int main(void)
         TEST(options_without_sense_are_refused_everywhere),
         TEST(a_host_that_does_not_see_a_file_is_named),
         TEST(caches_are_cut_by_rows),
-        TEST(a_damaged_cache_is_refused_everywhere),
+        TEST(a_damaged_cache_is_refused_wherever_the_damage_is),
         TEST(caches_and_texts_do_not_mix),
         TEST(images_are_read_by_one),
         TEST(compressed_files_are_read_whole_beside_others),

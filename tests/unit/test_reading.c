@@ -124,8 +124,9 @@ static void bad_rows_may_be_left_out_and_leave_no_trace(void **state)
                      RBT_E_DATA);
     assert_null(strstr(error.text, "more than"));
     const rbt_text all = {.name = "mem", .bytes = "x\ny\n", .n = 4};
-    assert_int_equal(rbt_libsvm_parse(&(rbt_source){&all, 1, "mem", {9, 2}, NULL}, &(rbt_reading){.skip_bad = 9}, &d, &error),
-                     RBT_E_DATA);
+    assert_int_equal(
+        rbt_libsvm_parse(&(rbt_source){&all, 1, "mem", {9, 2}, NULL}, &(rbt_reading){.skip_bad = 9}, &d, &error),
+        RBT_E_DATA);
     assert_non_null(strstr(error.text, "mem: has no good rows"));
 }
 

@@ -42,7 +42,8 @@ static void share(rbt_crew *crew, void *context)
 {
     trial *t = context;
     uint32_t r = crew->rank;
-    t->err[r] = rbt_loaded_share(&t->loaded[r], &t->options[r], crew, t->first_worker, t->workers_of, NULL, &t->error[r]);
+    t->err[r] =
+        rbt_loaded_share(&t->loaded[r], &t->options[r], crew, t->first_worker, t->workers_of, NULL, &t->error[r]);
 }
 
 static void set_options(rbt_options *o, const char *model, const char *path, const char *const *pairs)
@@ -128,7 +129,8 @@ static rbt_training training_of(const rbt_loaded *loaded, const rbt_options *opt
 }
 
 /* A few clocks of a worker by itself, here and there. */
-static void same_updates(const rbt_loaded *a, const rbt_options *x, const rbt_loaded *b, const rbt_options *y, uint32_t m)
+static void same_updates(const rbt_loaded *a, const rbt_options *x, const rbt_loaded *b, const rbt_options *y,
+                         uint32_t m)
 {
     rbt_training here = training_of(a, x), there = training_of(b, y);
     rbt_scratch s, t;

@@ -428,6 +428,7 @@ static void bequeath(rbt_cluster *c, uint32_t rank)
         part++;
     }
     pthread_mutex_unlock(&c->lock);
+    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "the other %u processes with workers take over its rows", parts);
 }
 
 static void on_lost(void *context, uint32_t rank, const rbt_error *why)

@@ -13,7 +13,8 @@
 static void write_header(const rbt_frame_header *h, const uint8_t *head, uint8_t *bytes)
 {
     const uint32_t words[] = {RBT_FRAME_MAGIC, RBT_FRAME_VERSION | (uint32_t)h->kind << 8 | (uint32_t)h->flags << 16,
-                              h->view, h->from, h->to, h->head};
+                              h->view,         h->from,
+                              h->to,           h->head};
     const uint64_t longs[] = {h->body, h->sequence, h->acked, h->body_sum};
     uint64_t sum;
 
@@ -53,7 +54,8 @@ static rbt_err read_header(const uint8_t *bytes, const rbt_intake *intake, rbt_f
         return refuse(error, "a frame is of an unknown kind");
     if ((h->sequence != 0) != (h->kind <= RBT_FRAME_CONTROL))
         return refuse(error, "a frame has a number and should not, or should and does not");
-    if (h->head > intake->head_max || h->body > intake->body_max)
+    if (h->head > intake->head_max || h->body > intake->body_max ||
+        (h->kind >= RBT_FRAME_ACK && (h->head != 0 || h->body != 0)))
         return refuse(error, "a frame is longer than anything this job has to say");
     if (h->sequence > intake->expected)
         return refuse(error, "a frame is missing");
@@ -113,21 +115,31 @@ void rbt_frame_destroy(rbt_frame *frame)
     rbt_free(frame);
 }
 
-/* Pieces have seeds: the checksum of one is where the next one's begins. */
+/* Over the bytes, however they are cut into pieces. */
 static uint64_t sum_of(const rbt_pieces *pieces)
 {
-    uint64_t sum = 0;
+    rbt_hasher *hasher;
+    uint64_t sum;
 
+    if (pieces->count == 1)
+        return rbt_hash(pieces->at[0].at, pieces->at[0].n, 0);
+    hasher = rbt_hasher_create(0);
     for (size_t i = 0; i < pieces->count; i++)
-        sum = rbt_hash(pieces->at[i].at, pieces->at[i].n, sum);
+        rbt_hasher_add(hasher, pieces->at[i].at, pieces->at[i].n);
+    sum = rbt_hasher_value(hasher);
+    rbt_hasher_destroy(hasher);
     return sum;
 }
 
 void rbt_frame_sum_body(rbt_frame *frame)
 {
-    if (frame->body.count == 0 || frame->header.flags & RBT_FRAME_SUMMED)
-        return; /* what lies behind the head is small, and an application's own checks are as good */
-    frame->header.body_sum = sum_of(&frame->body);
+    if (frame->header.body == 0 || frame->header.flags & RBT_FRAME_SUMMED)
+        return;
+    if (frame->body.count > 0)
+        frame->header.body_sum = sum_of(&frame->body);
+    else /* behind the head */
+        frame->header.body_sum =
+            rbt_hash(frame->bytes + RBT_FRAME_HEADER + frame->header.head, (size_t)frame->header.body, 0);
     frame->header.flags |= RBT_FRAME_SUMMED;
 }
 
@@ -202,7 +214,8 @@ size_t rbt_intake_room(rbt_intake *intake, rbt_piece room[RBT_INTAKE_PIECES])
     if (intake->at == intake->end)
         intake->at = intake->end = 0;
     if (intake->end == 0 && intake->has_header && !intake->has_head)
-        room[count++] = (rbt_piece){intake->head + intake->head_done, intake->under_way.header.head - intake->head_done};
+        room[count++] =
+            (rbt_piece){intake->head + intake->head_done, intake->under_way.header.head - intake->head_done};
     if (intake->end == 0 && intake->has_head && !is_in_ring(intake))
         for (size_t i = intake->piece; i < intake->body.count && count < RBT_INTAKE_PIECES - 1; i++) {
             size_t done = i == intake->piece ? intake->piece_done : 0;
@@ -260,7 +273,7 @@ static rbt_err take_header(rbt_intake *intake, bool *got, rbt_error *error)
     err = read_header(intake->staging + intake->at, intake, header, error);
     if (err != RBT_OK)
         return err;
-    /* The header stays in front of the head: one checksum is over both. */
+    /* The header is kept behind the head: one checksum is over both. */
     intake->head = rbt_try_alloc_raw(RBT_FRAME_HEADER + (size_t)header->head + 1, 1);
     if (intake->head == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a frame's head of %u bytes", header->head);
@@ -293,8 +306,8 @@ static rbt_err open_body(rbt_intake *intake, rbt_error *error)
     intake->head[a->header.head] = 0;
     if (a->header.kind == RBT_FRAME_MESSAGE) {
         err = rbt_wire_decode_head(intake->head, a->header.head, (size_t)a->header.body, &a->message, error);
-        if (err == RBT_OK &&
-            (a->message->from != a->header.from || a->message->to != a->header.to || a->message->view != a->header.view))
+        if (err == RBT_OK && (a->message->from != a->header.from || a->message->to != a->header.to ||
+                              a->message->view != a->header.view))
             err = refuse(error, "a frame and the message in it do not agree on who speaks");
         if (err == RBT_OK)
             rbt_wire_body(a->message, &intake->body);
@@ -378,7 +391,7 @@ static rbt_err take_word(rbt_intake *intake, rbt_arrival *arrival, bool *got, rb
     if (header.kind < RBT_FRAME_ACK)
         return refuse(error, "a frame follows another whose body is not complete");
     memcpy(&sum, bytes + SUM_AT, sizeof sum);
-    if (header.head != 0 || header.body != 0 || sum != rbt_hash(bytes, SUM_AT, rbt_hash(NULL, 0, 0)))
+    if (sum != rbt_hash(bytes, SUM_AT, rbt_hash(NULL, 0, 0)))
         return refuse(error, "a frame's checksum does not fit");
     intake->at += RBT_FRAME_HEADER;
     *arrival = (rbt_arrival){.header = header};
@@ -403,7 +416,7 @@ rbt_err rbt_intake_next(rbt_intake *intake, rbt_arrival *arrival, bool *got, rbt
             if (intake->head_done < intake->under_way.header.head)
                 return RBT_OK;
             err = open_body(intake, error);
-            if (err != RBT_OK || (is_in_ring(intake) && intake->body.count > 0))
+            if (err != RBT_OK || rbt_intake_ring_room(intake, &(size_t){0}) != NULL)
                 return err; /* the ring first: what follows here may be the next frame */
             unstage(intake);
         }

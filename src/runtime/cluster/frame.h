@@ -14,12 +14,13 @@
 
 #include "wire/codec.h"
 
-#define RBT_FRAME_MAGIC     0x46544252u /* "RBTF" */
-#define RBT_FRAME_VERSION   1u          /* of everything two processes say to each other */
-#define RBT_FRAME_HEADER    64
-#define RBT_FRAME_HEAD_MAX  (32u << 20)        /* bytes: names, members, a million blocks named */
-#define RBT_FRAME_BODY_MAX  ((uint64_t)1 << 40) /* what a job's tables may hold is a tighter bound, given to the intake */
-#define RBT_FRAME_INLINE    1024               /* bodies up to this are copied behind the head: one piece to send */
+#define RBT_FRAME_MAGIC    0x46544252u /* "RBTF" */
+#define RBT_FRAME_VERSION  1u          /* of everything two processes say to each other */
+#define RBT_FRAME_HEADER   64
+#define RBT_FRAME_HEAD_MAX (32u << 20) /* bytes: names, members, a million blocks named */
+#define RBT_FRAME_BODY_MAX                                                                                             \
+    ((uint64_t)1 << 40)       /* what a job's tables may hold is a tighter bound, given to the intake */
+#define RBT_FRAME_INLINE 1024 /* bodies up to this are copied behind the head: one piece to send */
 
 typedef enum rbt_frame_kind {
     RBT_FRAME_MESSAGE = 1, /* between nodes */
@@ -61,7 +62,6 @@ typedef struct rbt_frame {
     rbt_message *message; /* whose blocks are the body; or NULL */
     rbt_pieces body;      /* what is not in `bytes` */
     void *owned;          /* a body of bytes that is freed with the frame; or NULL */
-    uint64_t queued_ns;
 } rbt_frame;
 
 rbt_frame *rbt_frame_of_message(rbt_message *message); /* takes the message */
@@ -125,8 +125,9 @@ void rbt_intake_put(rbt_intake *intake, size_t n);
 uint8_t *rbt_intake_ring_room(rbt_intake *intake, size_t *n);
 void rbt_intake_ring_put(rbt_intake *intake, size_t n);
 
-/* The next frame that is complete; *got is false when more bytes are needed. When a body comes through the ring, what is
- * in the ring is put first. RBT_E_PROTOCOL: the other side is not to be listened to any more. */
+/* The next frame that is complete; *got is false when more bytes are needed, or when a frame has begun whose body comes
+ * through the ring: what is in the ring is put first (rbt_intake_ring_room), then this is called again, because what
+ * follows on the connection may be behind that body. RBT_E_PROTOCOL: the other side is not to be listened to any more. */
 rbt_err rbt_intake_next(rbt_intake *intake, rbt_arrival *arrival, bool *got, rbt_error *error);
 
 #endif

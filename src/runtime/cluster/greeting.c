@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -62,8 +63,8 @@ void rbt_greeting_begin(rbt_link *link)
     link->uses_tls = !may_be_plain(link);
     link->uses_rings = link->config->rings && rbt_address_is_unix(&link->remote);
     if (link->uses_tls && link->config->tls == NULL)
-        rbt_link_close(link, RBT_E_USAGE, "the connection to %s must be encrypted, and there is no key; give --key FILE",
-                       link->name);
+        rbt_link_close(link, RBT_E_USAGE,
+                       "the connection to %s must be encrypted, and there is no key; give --key FILE", link->name);
     write_greeting(link, WELCOME);
 }
 
@@ -82,7 +83,7 @@ static bool flush_reply(rbt_link *link)
             return false;
         }
         if (n < 0) {
-            rbt_link_close(link, RBT_E_IO, "greeting %s: %s%s", link->name, strerror(errno), rbt_socket_hint(errno));
+            rbt_link_close_broken(link, "greeting", errno);
             return false;
         }
         link->reply_done += (size_t)n;
@@ -90,12 +91,16 @@ static bool flush_reply(rbt_link *link)
     return true;
 }
 
-/* Reads what is expected; true when all of it is there. */
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Reads what is expected; true when all of it is there. Who does not begin as we do is not waited for. */
 static bool fill_greeting(rbt_link *link)
 {
     while (link->greeting_done < link->greeting_need) {
-        ssize_t n =
-            recv(link->fd, link->greeting + link->greeting_done, link->greeting_need - link->greeting_done, 0);
+        ssize_t n = recv(link->fd, link->greeting + link->greeting_done, link->greeting_need - link->greeting_done, 0);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -105,14 +110,22 @@ static bool fill_greeting(rbt_link *link)
         }
         if (n <= 0) {
             link->is_ended = n == 0;
-            rbt_link_close(link, RBT_E_IO, "%s %s", link->name,
-                           n < 0                   ? strerror(errno)
-                           : link->phase == PROOF ? "ended the connection when it was to show that both have the same "
-                                                    "key; are the key files the same?"
-                                                   : "ended the connection before a greeting");
+            if (n < 0)
+                rbt_link_close_broken(link, "greeting", errno);
+            else if (link->phase == GREETING)
+                rbt_link_close(link, RBT_E_IO, "%s ended the connection before a greeting", link->name);
+            else
+                rbt_link_close(link, link->accepting ? RBT_E_PROTOCOL : RBT_E_IO,
+                               "%s ended the connection when it was to show that both have the same key; are the key "
+                               "files the same?",
+                               link->name);
             return false;
         }
         link->greeting_done += (size_t)n;
+        if (link->phase == GREETING && memcmp(link->greeting, MAGIC, least(link->greeting_done, 8)) != 0) {
+            rbt_link_close(link, RBT_E_PROTOCOL, "%s does not speak Rubato's protocol; is the port right?", link->name);
+            return false;
+        }
     }
     return true;
 }
@@ -179,11 +192,28 @@ static enum refusal judge(const rbt_link *link, const greeting *theirs)
 static void open_link(rbt_link *link)
 {
     link->state = RBT_LINK_OPEN;
+    link->must_sum = link->tls == NULL && !rbt_address_is_loopback(&link->remote);
     link->wants = RBT_LINK_READ;
+}
+
+/* Without a key the proof proves nothing. Then whoever has the same user as we may take part: the system tells. */
+static void check_user(rbt_link *link)
+{
+    static const uint8_t none[RBT_KEY_ID];
+    uint32_t uid = 0;
+
+    if (memcmp(link->config->key.id, none, sizeof none) != 0 || !rbt_address_is_unix(&link->remote) ||
+        rbt_socket_is_ours(link->fd, &uid))
+        return;
+    rbt_link_close(link, RBT_E_PROTOCOL,
+                   "%s was refused: it belongs to user %u, and a job without a key takes processes of its own user (%u) "
+                   "alone; give all of them the same --key FILE",
+                   link->name, uid, (unsigned)geteuid());
 }
 
 static void begin_proof(rbt_link *link)
 {
+    check_user(link); /* both sides do, so both can say why */
     link->phase = PROOF;
     link->greeting_done = 0;
     link->greeting_need = RBT_KEY_PROOF;
@@ -222,8 +252,8 @@ static void greeted_by_dialer(rbt_link *link, const greeting *theirs)
 static void greeted_by_acceptor(rbt_link *link, const greeting *theirs)
 {
     if (theirs->refusal != WELCOME || theirs->version != RBT_FRAME_VERSION) {
-        close_refused(link, theirs->version != RBT_FRAME_VERSION ? OTHER_VERSION : (enum refusal)theirs->refusal, theirs,
-                      true);
+        close_refused(link, theirs->version != RBT_FRAME_VERSION ? OTHER_VERSION : (enum refusal)theirs->refusal,
+                      theirs, true);
         return;
     }
     link->uses_rings = link->uses_rings && theirs->flags & USES_RINGS;
@@ -237,10 +267,6 @@ static void take_greeting(rbt_link *link)
 {
     greeting theirs;
 
-    if (memcmp(link->greeting, MAGIC, 8) != 0) {
-        rbt_link_close(link, RBT_E_PROTOCOL, "%s does not speak Rubato's protocol", link->name);
-        return;
-    }
     memcpy(&theirs, link->greeting + 8, sizeof theirs);
     memcpy(link->their_nonce, theirs.nonce, sizeof theirs.nonce);
     if (link->accepting)
@@ -319,7 +345,8 @@ static void shake_hands(rbt_link *link)
         rbt_link_close(link, RBT_E_IO, "%s ended the connection while it was being encrypted; are the keys the same?",
                        link->name);
     else if (state == RBT_TLS_FAILED)
-        rbt_link_close(link, RBT_E_PROTOCOL, "%s was refused: %s", link->name, error.text);
+        rbt_link_close(link, error.code, "%s%s: %s", link->name, error.code == RBT_E_IO ? "" : " was refused",
+                       error.text);
 }
 
 void rbt_greeting_step(rbt_link *link)

@@ -33,7 +33,7 @@ typedef struct rbt_peer {
 } rbt_peer;
 
 typedef struct rbt_hub_events {
-    void (*on_open)(void *context, rbt_peer *peer); /* the first connection to a peer stands */
+    void (*on_open)(void *context, rbt_peer *peer);                          /* the first connection to a peer stands */
     void (*on_control)(void *context, rbt_peer *peer, rbt_arrival *arrival); /* takes it */
     void (*on_message)(void *context, rbt_peer *peer, rbt_message *message); /* takes it */
     void (*on_lost)(void *context, rbt_peer *peer, const rbt_error *why);    /* RBT_OK: it said goodbye */

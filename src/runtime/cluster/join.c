@@ -263,11 +263,12 @@ static rbt_err listen_tcp(rbt_session *s, const char *text, const rbt_address *f
         err = rbt_address_parse(text, s->leads ? RBT_PORT : 0, &address, error);
     else
         err = rbt_address_facing(facing, &address, error);
-    if (err == RBT_OK && !rbt_address_is_loopback(&address) && !s->config.has_key && !s->config.insecure)
+    if (err == RBT_OK && !rbt_address_is_unix(&address) && !s->config.has_key && !s->config.insecure)
         err = rbt_fail(error, RBT_E_USAGE,
-                       "listening on %s, which other hosts can reach, needs a key: make one with `rubato key new job.key` "
+                       "listening on %s, which %s can reach, needs a key: make one with `rubato key new job.key` "
                        "and give --key job.key, or give --insecure on a network that is trusted",
-                       text != NULL ? text : "a network address");
+                       text != NULL ? text : "a network address",
+                       rbt_address_is_loopback(&address) ? "everybody on this host" : "other hosts");
     if (err == RBT_OK)
         err = rbt_hub_listen(s->hub, &address, &bound, error);
     if (err != RBT_OK)
@@ -412,7 +413,7 @@ static rbt_err dial_back(const rbt_session *s, uint32_t rank, rbt_error *error)
         if (poll(&ready, 1, DIAL_BACK_MS) == 1)
             err = rbt_socket_connected(fd, &address, &why);
         else
-            err = rbt_fail(&why, RBT_E_IO, "%s does not answer%s", seat->tcp, rbt_socket_hint(ETIMEDOUT));
+            err = rbt_fail(&why, RBT_E_IO, "%s does not answer; %s", seat->tcp, rbt_socket_hint(ETIMEDOUT));
         close(fd);
     }
     if (err != RBT_OK)

@@ -13,6 +13,7 @@
 
 #define WRITE_PIECES 256                /* of one writev */
 #define READ_ROUNDS  16                 /* then others have their turn */
+#define LAST_ROUNDS  64                 /* of these, for what the other side had said when writing to it failed */
 #define TLS_BYTES    ((size_t)16 << 10) /* a record: what is small is gathered into one */
 
 rbt_link *rbt_link_create(const rbt_link_config *config, int fd, const rbt_address *remote, bool accepting)
@@ -64,18 +65,26 @@ void rbt_link_close(rbt_link *link, rbt_err code, const char *format, ...)
     link->wants = 0;
 }
 
+void rbt_link_close_broken(rbt_link *link, const char *what, int reason)
+{
+    const char *hint = rbt_socket_hint(reason);
+
+    rbt_link_close(link, RBT_E_IO, "%s %s: %s%s%s", what, link->name, strerror(reason), hint[0] != '\0' ? "; " : "",
+                   hint);
+}
+
 /* ------------------------------------------------------------------------------------------------- the socket */
 
 static void close_ended(rbt_link *link)
 {
+    /* A reset that a write was told of looks like an end to the reader. */
+    if (link->write_failed != 0 && link->write_failed != EPIPE)
+        return;
     link->is_ended = true;
     rbt_link_close(link, RBT_E_IO, "%s closed the connection", link->name);
 }
 
-static void close_broken(rbt_link *link, const char *what)
-{
-    rbt_link_close(link, RBT_E_IO, "%s %s: %s%s", what, link->name, strerror(errno), rbt_socket_hint(errno));
-}
+static void receive(rbt_link *link);
 
 /* Gives what has been gathered for TLS to the system; false when not all of it can go now (or ever: then the link is
  * closed). A record that was begun must be finished with the same bytes, so they are kept. */
@@ -84,8 +93,8 @@ static bool flush_record(rbt_link *link)
     while (link->record_sent < link->record_n) {
         size_t done = 0;
         rbt_error error;
-        rbt_tls_state state =
-            rbt_tls_write(link->tls, link->record + link->record_sent, link->record_n - link->record_sent, &done, &error);
+        rbt_tls_state state = rbt_tls_write(link->tls, link->record + link->record_sent,
+                                            link->record_n - link->record_sent, &done, &error);
 
         link->record_sent += done;
         if (state == RBT_TLS_END)
@@ -97,6 +106,19 @@ static bool flush_record(rbt_link *link)
     }
     link->record_n = link->record_sent = 0;
     return true;
+}
+
+/* Writing has failed. What the other side said before it went is still there to be read, perhaps a goodbye. */
+static void close_unwritable(rbt_link *link)
+{
+    uint64_t before = link->bytes_in - 1;
+
+    link->write_failed = errno;
+    for (int i = 0; i < LAST_ROUNDS && link->state == RBT_LINK_OPEN && link->bytes_in != before; i++) {
+        before = link->bytes_in;
+        receive(link);
+    }
+    rbt_link_close_broken(link, "writing to", link->write_failed);
 }
 
 static ssize_t write_tls(rbt_link *link, const struct iovec *pieces, size_t count)
@@ -124,7 +146,7 @@ static ssize_t write_pieces(rbt_link *link, const struct iovec *pieces, size_t c
         n = sendmsg(link->fd, &message, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
     if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
-        close_broken(link, "writing to");
+        close_unwritable(link);
     return n < 0 ? -1 : n;
 }
 
@@ -136,13 +158,12 @@ static ssize_t read_tls(rbt_link *link, const rbt_piece *room, size_t count)
         for (size_t at = 0; at < room[i].n;) {
             size_t done = 0;
             rbt_error error;
-            rbt_tls_state state =
-                rbt_tls_read(link->tls, (uint8_t *)room[i].at + at, room[i].n - at, &done, &error);
+            rbt_tls_state state = rbt_tls_read(link->tls, (uint8_t *)room[i].at + at, room[i].n - at, &done, &error);
 
             if (state != RBT_TLS_DONE) {
                 if (state == RBT_TLS_END && total == 0)
                     close_ended(link);
-                else if (state == RBT_TLS_FAILED && total == 0)
+                else if (state == RBT_TLS_FAILED)
                     rbt_link_close(link, RBT_E_IO, "reading from %s: %s", link->name, error.text);
                 return total > 0 ? (ssize_t)total : -1;
             }
@@ -167,7 +188,7 @@ static ssize_t read_pieces(rbt_link *link, const rbt_piece *room, size_t count)
     if (n == 0)
         close_ended(link);
     else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
-        close_broken(link, "reading from");
+        rbt_link_close_broken(link, "reading from", errno);
     return n <= 0 ? -1 : n;
 }
 
@@ -218,6 +239,8 @@ static void seal(rbt_link *link, rbt_frame *frame)
 {
     frame->header.acked = link->acked = link->intake.expected - 1;
     frame->header.flags &= (uint8_t)~RBT_FRAME_IN_RING;
+    if (link->must_sum)
+        rbt_frame_sum_body(frame);
     if (link->uses_rings && frame->body.count > 0) {
         frame->header.flags = RBT_FRAME_IN_RING;
         frame->header.body_sum = 0;
@@ -262,8 +285,7 @@ static size_t gather(rbt_link *link, struct iovec pieces[WRITE_PIECES])
     bool between = link->sent == 0 || link->sent == rbt_frame_size(link->unsent);
 
     if (between && link->words.count > link->words_sent)
-        pieces[count++] =
-            (struct iovec){link->words.at + link->words_sent, link->words.count - link->words_sent};
+        pieces[count++] = (struct iovec){link->words.at + link->words_sent, link->words.count - link->words_sent};
     for (rbt_frame *frame = link->unsent; frame != NULL && count < WRITE_PIECES; frame = frame->next) {
         if (frame == link->unpacked) {
             if (link->filling)
@@ -338,10 +360,15 @@ void rbt_link_flush(rbt_link *link)
     }
 }
 
+bool rbt_link_is_busy(const rbt_link *link)
+{
+    return link->unsent != NULL || link->words.count > 0 || link->record_n > 0;
+}
+
 /* ------------------------------------------------------------------------------------------------- receiving */
 
-/* Takes what is in the ring for the body under way; true when there was something. */
-static bool pull_ring(rbt_link *link)
+/* Takes what is in the ring for the body under way. */
+static void pull_ring(rbt_link *link)
 {
     bool came = false;
     uint8_t *to;
@@ -352,7 +379,7 @@ static bool pull_ring(rbt_link *link)
 
         if (got == RBT_RING_BROKEN) {
             rbt_link_close(link, RBT_E_PROTOCOL, "%s broke the shared memory", link->name);
-            return false;
+            return;
         }
         if (got == 0)
             break;
@@ -362,43 +389,39 @@ static bool pull_ring(rbt_link *link)
     }
     if (came && rbt_ring_wished(&link->in_ring))
         rbt_link_say(link, RBT_FRAME_ROOM);
-    return came;
-}
-
-/* Hands out the next frame, if there is one. */
-static bool take_arrival(rbt_link *link)
-{
-    rbt_arrival arrival;
-    rbt_error error;
-    bool got = false;
-
-    if (link->state != RBT_LINK_OPEN)
-        return false;
-    if (rbt_intake_next(&link->intake, &arrival, &got, &error) != RBT_OK) {
-        rbt_link_close(link, RBT_E_PROTOCOL, "%s was cut off: %s", link->name, error.text);
-        return false;
-    }
-    if (!got)
-        return false;
-    if (arrival.header.kind == RBT_FRAME_BYE)
-        link->said_bye = true;
-    link->on_arrival(link, &arrival);
-    return true;
 }
 
 /* A header that has just come may have its body in the ring: that is looked at before what follows the header. */
 static void take_arrivals(rbt_link *link)
 {
-    do
-        (void)pull_ring(link);
-    while (take_arrival(link) || pull_ring(link) || take_arrival(link));
+    while (link->state == RBT_LINK_OPEN) {
+        bool had_room, got = false;
+        rbt_arrival arrival;
+        rbt_error error;
+
+        pull_ring(link);
+        had_room = rbt_intake_ring_room(&link->intake, &(size_t){0}) != NULL;
+        if (link->state != RBT_LINK_OPEN)
+            return;
+        if (rbt_intake_next(&link->intake, &arrival, &got, &error) != RBT_OK) {
+            rbt_link_close(link, RBT_E_PROTOCOL, "%s was cut off: %s", link->name, error.text);
+            return;
+        }
+        if (!got && (had_room || rbt_intake_ring_room(&link->intake, &(size_t){0}) == NULL))
+            return;
+        if (!got) /* a header has just come, and its body may be in the ring */
+            continue;
+        if (arrival.header.kind == RBT_FRAME_BYE)
+            link->said_bye = true;
+        link->on_arrival(link, &arrival);
+    }
 }
 
 static void receive(rbt_link *link)
 {
     /* What TLS has taken from the socket already, the socket will not tell of again. */
-    for (int round = 0; link->state == RBT_LINK_OPEN &&
-                        (round < READ_ROUNDS || (link->tls != NULL && rbt_tls_pending(link->tls) > 0));
+    for (int round = 0;
+         link->state == RBT_LINK_OPEN && (round < READ_ROUNDS || (link->tls != NULL && rbt_tls_pending(link->tls) > 0));
          round++) {
         rbt_piece room[RBT_INTAKE_PIECES];
         size_t count = rbt_intake_room(&link->intake, room), total = 0;

@@ -19,7 +19,8 @@
 #include "runtime/cluster/tls.h"
 #include "base/pack.h"
 
-#define RBT_GREETING 72
+#define RBT_GREETING    72
+#define RBT_GREETING_MS 5000
 
 typedef enum rbt_encryption { RBT_ENCRYPT_AUTO, RBT_ENCRYPT_ON, RBT_ENCRYPT_OFF } rbt_encryption;
 
@@ -32,6 +33,7 @@ typedef struct rbt_link_config {
     bool rings;                /* on Unix sockets */
     uint64_t head_max;
     uint64_t body_max;
+    uint64_t greeting_ms; /* how long a greeting may take; 0: RBT_GREETING_MS */
 } rbt_link_config;
 
 typedef enum rbt_link_state { RBT_LINK_GREETING, RBT_LINK_OPEN, RBT_LINK_CLOSED } rbt_link_state;
@@ -63,6 +65,7 @@ typedef struct rbt_link {
     size_t reply_done, reply_n;
     uint8_t nonce[RBT_KEY_NONCE], their_nonce[RBT_KEY_NONCE];
     bool uses_tls, uses_rings;
+    bool must_sum; /* the connection does not protect what it carries: plain TCP between hosts */
 
     /* open */
     rbt_tls_stream *tls;
@@ -77,7 +80,8 @@ typedef struct rbt_link {
     size_t words_sent;
     bool filling; /* the first frame's body is not wholly in the ring yet */
     size_t filled_piece, filled_at;
-    uint64_t acked; /* goes into every header */
+    int write_failed; /* the system's reason; 0: it has not */
+    uint64_t acked;   /* goes into every header */
     uint64_t bytes_in, bytes_out;
 } rbt_link;
 
@@ -93,7 +97,12 @@ void rbt_link_send(rbt_link *link, rbt_frame *frame);
 void rbt_link_say(rbt_link *link, rbt_frame_kind kind); /* ACK, BYE */
 void rbt_link_flush(rbt_link *link);
 
+bool rbt_link_is_busy(const rbt_link *link); /* something is not with the system yet */
+
 /* Closes it with a reason, if it is not closed yet. */
 void rbt_link_close(rbt_link *link, rbt_err code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same for what the system says: RBT_E_IO, with `what` was being done and a remedy. */
+void rbt_link_close_broken(rbt_link *link, const char *what, int reason);
 
 #endif
