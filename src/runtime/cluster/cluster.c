@@ -8,6 +8,7 @@
 #include "base/time.h"
 
 #define PATIENCE_NS 5000000000u /* a worker that has waited this long: the lead says for whom */
+#define WAIT_NS     200000000u  /* who waits less than that may have been told of late, and work again */
 #define STOP_NS     3500000000u /* workers that have not stopped so long after an interrupt are left behind */
 
 /* What processes of a running job say. */
@@ -51,6 +52,7 @@ struct rbt_cluster {
     uint32_t lost_workers;
     uint64_t stop_asked_ns;
     uint64_t told_ns;
+    uint64_t started_ns;        /* the lead; 0: not yet */
     RBT_ARRAY(pthread_t) heirs; /* threads that take rows over */
 };
 
@@ -508,6 +510,44 @@ static void on_tick(void *context)
     pthread_mutex_unlock(&c->lock);
 }
 
+/* The lead: what the job's processes have told, for those who watch. */
+static void on_picture(void *context, rbt_picture *picture)
+{
+    rbt_cluster *c = context;
+    const rbt_run *run = c->run;
+    uint64_t now = rbt_now_ns(), started;
+
+    pthread_mutex_lock(&c->lock);
+    started = c->started_ns;
+    pthread_mutex_unlock(&c->lock);
+    if (picture->phase < RBT_PICTURE_RUNNING || started == 0)
+        return;
+    picture->elapsed_ns = now - started;
+    picture->bytes = atomic_load(&run->bytes);
+    picture->messages = atomic_load(&run->messages);
+    picture->loss = atomic_load(&run->loss);
+    pthread_mutex_lock(&c->lock);
+    for (size_t r = 1; r < picture->processes.count; r++)
+        if (c->ranks[r].done && picture->processes.at[r].workers > 0 &&
+            picture->processes.at[r].state != RBT_PICTURE_LOST)
+            picture->processes.at[r].state = RBT_PICTURE_DONE;
+    pthread_mutex_unlock(&c->lock);
+    for (uint32_t m = 0; m < run->topology->workers; m++) {
+        const rbt_published *p = &run->published[m];
+        uint64_t since = atomic_load_explicit(&p->waiting_since_ns, memory_order_relaxed);
+        rbt_picture_worker worker = {
+            .clock = atomic_load_explicit(&p->clock, memory_order_relaxed),
+            .rows = atomic_load_explicit(&p->samples, memory_order_relaxed),
+            .compute_ns = atomic_load_explicit(&p->compute_ns, memory_order_relaxed),
+            .wait_ns = atomic_load_explicit(&p->wait_ns, memory_order_relaxed),
+            .communication_ns = atomic_load_explicit(&p->communication_ns, memory_order_relaxed),
+            .waiting_ns = since != 0 && now > since + WAIT_NS ? now - since : 0,
+        };
+
+        rbt_array_push(&picture->workers, worker);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------------- running */
 
 rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss, const rbt_cluster_work *work)
@@ -521,6 +561,7 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss 
                                .on_back = on_back,
                                .on_over = on_over,
                                .on_tick = on_tick,
+                               .on_picture = on_picture,
                                .context = c};
 
     *c = (rbt_cluster){.run = run, .session = session, .on_loss = on_loss, .work = *work};
@@ -672,6 +713,9 @@ static rbt_err run_lead(rbt_cluster *c, rbt_error *error)
     if (err != RBT_OK)
         return err;
     started = rbt_now_ns();
+    pthread_mutex_lock(&c->lock);
+    c->started_ns = started;
+    pthread_mutex_unlock(&c->lock);
     err = rbt_places_run(&c->places, c->seat->first_worker, c->seat->workers, run->topology->observers > 0, error);
     if (err == RBT_OK || err == RBT_E_DIVERGED || err == RBT_E_BROKEN)
         wait_for_all(c, offsetof(reported, done));
