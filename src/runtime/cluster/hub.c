@@ -365,6 +365,17 @@ void rbt_hub_wait_room(rbt_peer *to)
     pthread_mutex_unlock(&peer->lock);
 }
 
+size_t rbt_hub_queued(rbt_peer *to)
+{
+    rbt_peer_state *peer = to->state;
+    size_t queued;
+
+    pthread_mutex_lock(&peer->lock);
+    queued = peer->queued;
+    pthread_mutex_unlock(&peer->lock);
+    return queued;
+}
+
 void rbt_hub_cut(rbt_peer *to, const rbt_error *why)
 {
     rbt_peer_state *peer = to->state;

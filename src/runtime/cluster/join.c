@@ -210,6 +210,7 @@ static rbt_err create(const rbt_session_config *config, bool leads, rbt_session 
 
     s->config = *config;
     s->leads = leads;
+    s->opened_ns = rbt_now_ns();
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutexattr_init(&recursive);
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);

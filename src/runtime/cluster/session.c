@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "runtime/cluster/session_state.h"
+#include "runtime/cluster/watch.h"
 
 #define NAP_MS         100
 #define SMALL_BODY_MAX ((uint64_t)64 << 20) /* before the tables are known */
@@ -19,8 +20,7 @@ uint64_t rbt_session_deadline(uint64_t ms)
     return rbt_now_ns() + ms * 1000000u;
 }
 
-/* Sleeps until something changes, at most a moment. The lock is held. */
-void rbt_session_nap(rbt_session *s)
+void rbt_session_wait_a_moment(pthread_cond_t *news, pthread_mutex_t *lock)
 {
     struct timespec until;
 
@@ -30,7 +30,13 @@ void rbt_session_nap(rbt_session *s)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    pthread_cond_timedwait(&s->news, &s->lock, &until);
+    pthread_cond_timedwait(news, lock, &until);
+}
+
+/* Sleeps until something changes, at most a moment. The lock is held. */
+void rbt_session_nap(rbt_session *s)
+{
+    rbt_session_wait_a_moment(&s->news, &s->lock);
 }
 
 /* Why waiting makes no more sense; RBT_OK: it does. The lock is held. */
@@ -98,7 +104,7 @@ void rbt_session_say_error(rbt_peer *peer, uint32_t say, const rbt_error *why)
     rbt_array_free(&words);
 }
 
-static bool read_error(rbt_unpack *words, rbt_error *why)
+bool rbt_session_read_error(rbt_unpack *words, rbt_error *why)
 {
     uint32_t code = rbt_unpack_u32(words);
 
@@ -229,7 +235,7 @@ static void take_failure(rbt_session *s, const rbt_peer *peer, rbt_unpack *words
 {
     rbt_error why, told;
 
-    if (!read_error(words, &why))
+    if (!rbt_session_read_error(words, &why))
         return;
     if (is_end) {
         end_here(s, &why);
@@ -246,7 +252,7 @@ static void take_apart(rbt_session *s, const rbt_peer *peer, rbt_unpack *words)
     uint64_t life = rbt_unpack_u64(words);
     rbt_error why;
 
-    if (!read_error(words, &why) || rank >= s->size)
+    if (!rbt_session_read_error(words, &why) || rank >= s->size)
         return;
     pthread_mutex_lock(&s->lock);
     /* Of the two, the one that cut the other off knows why. */
@@ -297,7 +303,7 @@ static void hear_seated(rbt_session *s, rbt_peer *peer, uint32_t say, rbt_unpack
         if (from_lead) {
             rbt_error why;
 
-            if (read_error(words, &why))
+            if (rbt_session_read_error(words, &why))
                 rbt_fail(&why, RBT_E_USAGE, "the lead at %s does not take this process: %s", peer->name, why.text);
             end_here(s, &why);
         }
@@ -352,7 +358,11 @@ void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
     } else if (is_known) {
         hear_seated(s, peer, say, &words, arrival);
     } else {
-        if (say == RBT_SAY_HELLO)
+        if (rbt_watchers_has(s, peer))
+            rbt_session_cut_peer(peer, "it watches the job and may not speak");
+        else if (say == RBT_SAY_WATCH && s->leads && rbt_unpack_done(&words))
+            rbt_watchers_add(s, peer);
+        else if (say == RBT_SAY_HELLO)
             rbt_join_hello(s, peer, &words);
         else if (say == RBT_SAY_IAM)
             rbt_join_iam(s, peer, &words);
@@ -420,6 +430,7 @@ void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why)
         end_here(s, &told);
         return;
     }
+    rbt_watchers_forget(s, peer);
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < s->claims.count; i++)
         if (s->claims.at[i].peer == peer)
@@ -449,8 +460,10 @@ void rbt_session_on_tick(void *context)
 {
     rbt_session *s = context;
 
-    if (s->leads)
+    if (s->leads) {
         check_apart(s);
+        rbt_watchers_tick(s);
+    }
     pthread_mutex_lock(&s->calling);
     if (s->hooks.on_tick != NULL)
         s->hooks.on_tick(s->hooks.context);
@@ -559,6 +572,7 @@ void rbt_session_end(rbt_session *s, const rbt_error *why)
             rbt_session_say_error(peer, RBT_SAY_END, why);
     }
     end_here(s, why);
+    rbt_watchers_end(s);
 }
 
 void rbt_session_destroy(rbt_session *s)
@@ -578,6 +592,7 @@ void rbt_session_destroy(rbt_session *s)
     rbt_free(s->swaps);
     rbt_free(s->seats);
     rbt_array_free(&s->claims);
+    rbt_array_free(&s->watchers);
     rbt_free(s->description.at);
     pthread_cond_destroy(&s->news);
     pthread_mutex_destroy(&s->lock);

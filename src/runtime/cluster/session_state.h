@@ -20,6 +20,12 @@ typedef struct claim {
     uint32_t rank;
 } claim;
 
+/* Somebody who looks on (watch.h). */
+typedef struct watcher {
+    rbt_peer *peer;
+    unsigned missed; /* pictures in a row, because the last one was still under way */
+} watcher;
+
 struct rbt_session {
     rbt_session_config config;
     rbt_hub *hub;
@@ -48,6 +54,10 @@ struct rbt_session {
     uint64_t apart_life; /* ... in this life of its ... */
     uint64_t apart_ns;   /* ... since then; 0: no */
     rbt_error apart_why;
+    RBT_ARRAY(watcher) watchers; /* the lead */
+    uint64_t opened_ns;          /* when it began */
+    uint64_t pictured_ns;        /* when they were last shown the job */
+    bool told_watchers;          /* that it is over */
 };
 
 /* ------------------------------------------------------------------------------------------------- session.c */
@@ -56,6 +66,7 @@ uint64_t rbt_session_deadline(uint64_t ms);
 
 /* Sleeps until something changes, at most a moment. The lock is held. */
 void rbt_session_nap(rbt_session *session);
+void rbt_session_wait_a_moment(pthread_cond_t *news, pthread_mutex_t *lock);
 
 /* Why waiting makes no more sense; RBT_OK: it does. The lock is held. */
 rbt_err rbt_session_check(rbt_session *session, rbt_error *error);
@@ -65,6 +76,7 @@ bool rbt_session_is_lead(const rbt_session *session, const rbt_peer *peer);
 
 void rbt_session_say_to(rbt_peer *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n);
 void rbt_session_say_error(rbt_peer *peer, uint32_t say, const rbt_error *why);
+bool rbt_session_read_error(rbt_unpack *words, rbt_error *why);
 void rbt_session_cut_peer(rbt_peer *peer, const char *why);
 
 /* The hub's events, and the log of a process: everything that is logged in one that joined is told at the lead. */
