@@ -11,11 +11,11 @@
 #include "base/error.h"
 #include "runtime/cluster/greeting.h"
 
-#define WRITE_PIECES 256                 /* of one writev */
-#define READ_ROUNDS  16                  /* then others have their turn */
-#define LAST_ROUNDS  64                  /* of these, for what the other side had said when writing to it failed */
-#define RING_STEP    ((size_t)512 << 10) /* what goes through the ring before the other side is told */
-#define TLS_BYTES    ((size_t)16 << 10)  /* a record: what is small is gathered into one */
+#define WRITE_PIECES 256                /* of one writev */
+#define READ_ROUNDS  16                 /* then others have their turn */
+#define LAST_ROUNDS  64                 /* of these, for what the other side had said when writing to it failed */
+#define RING_STEP    ((size_t)1 << 20)  /* what goes through the ring before the other side is told */
+#define TLS_BYTES    ((size_t)16 << 10) /* a record: what is small is gathered into one */
 
 rbt_link *rbt_link_create(const rbt_link_config *config, int fd, const rbt_address *remote, bool accepting)
 {
@@ -374,7 +374,8 @@ bool rbt_link_is_busy(const rbt_link *link)
 
 /* ------------------------------------------------------------------------------------------------- receiving */
 
-/* Takes what is in the ring for the body under way. The writer is told at once when it waits for room. */
+/* Takes what is in the ring for the body under way. A writer that waits for room is told when half of the ring is free:
+ * later it would find an empty ring's reader asleep, earlier it would be woken for little. */
 static void pull_ring(rbt_link *link)
 {
     uint8_t *to;
@@ -392,7 +393,7 @@ static void pull_ring(rbt_link *link)
             return;
         rbt_intake_ring_put(&link->intake, got);
         link->bytes_in += got;
-        if (rbt_ring_wished(&link->in_ring)) {
+        if (rbt_ring_filled(&link->in_ring) <= link->in_ring.bytes / 2 && rbt_ring_wished(&link->in_ring)) {
             rbt_link_say(link, RBT_FRAME_ROOM);
             rbt_link_flush(link);
         }
