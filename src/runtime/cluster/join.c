@@ -175,15 +175,19 @@ void rbt_join_iam(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
 {
     claim c = {.peer = peer, .rank = rbt_unpack_u32(words)};
 
-    if (!rbt_unpack_done(words) || c.rank >= RBT_RANKS_LIMIT || peer->rank != RBT_RANK_NONE) {
-        rbt_session_cut_peer(peer, "it did not say who it is");
-        return;
-    }
+    bool is_fine = rbt_unpack_done(words) && c.rank < RBT_RANKS_LIMIT && peer->rank == RBT_RANK_NONE && !s->leads;
+
     pthread_mutex_lock(&s->lock);
-    rbt_array_push(&s->claims, c);
-    settle_claims(s);
+    for (size_t i = 0; i < s->claims.count; i++)
+        is_fine = is_fine && s->claims.at[i].peer != peer; /* it says so once */
+    if (is_fine) {
+        rbt_array_push(&s->claims, c);
+        settle_claims(s);
+    }
     pthread_mutex_unlock(&s->lock);
     hear_settled(s);
+    if (!is_fine)
+        rbt_session_cut_peer(peer, "it did not say who it is");
 }
 
 /* A process that joined: its seat and the others', or (in the middle of the job) a seat that changed. */
@@ -238,7 +242,7 @@ static rbt_err create(const rbt_session_config *config, bool leads, rbt_session 
                              .head_max = RBT_FRAME_HEAD_MAX,
                              .body_max = RBT_SWAP_MOST};
     rbt_hub_events events = {
-        .on_control = rbt_session_on_control, .on_message = rbt_session_on_message, .on_lost = rbt_session_on_lost,
+        .on_open = rbt_session_on_open, .on_control = rbt_session_on_control, .on_message = rbt_session_on_message, .on_lost = rbt_session_on_lost,
         .on_tick = rbt_session_on_tick, .context = s};
     rbt_log log = {.write = rbt_session_log, .context = s, .least = config->log.least};
     pthread_condattr_t monotonic;

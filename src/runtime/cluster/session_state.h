@@ -25,6 +25,12 @@ typedef struct claim {
     size_t held_count;
 } claim;
 
+/* Somebody who has called and not said yet who it is; the hub's thread alone touches it. */
+typedef struct stranger {
+    rbt_peer *peer;
+    uint64_t since_ns;
+} stranger;
+
 /* Somebody who looks on (watch.h). */
 typedef struct watcher {
     rbt_peer *peer;
@@ -44,6 +50,8 @@ struct rbt_session {
 
     pthread_mutex_t calling; /* held while hooks run; they may call back (recursive) */
     rbt_session_hooks hooks; /* under it */
+
+    RBT_ARRAY(stranger) strangers; /* the hub's thread's */
 
     pthread_mutex_t lock; /* for all below */
     pthread_cond_t news;
@@ -86,6 +94,7 @@ bool rbt_session_read_error(rbt_unpack *words, rbt_error *why);
 void rbt_session_cut_peer(rbt_peer *peer, const char *why);
 
 /* The hub's events, and the log of a process: everything that is logged in one that joined is told at the lead. */
+void rbt_session_on_open(void *context, rbt_peer *peer);
 void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival);
 void rbt_session_on_message(void *context, rbt_peer *peer, rbt_message *message);
 void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why);
