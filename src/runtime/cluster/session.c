@@ -527,8 +527,8 @@ void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why)
     }
     if (s->leads && rank < s->size)
         lead_lost_seat(s, rank, why);
-    else if (s->leads && why->code != RBT_OK && why->code != RBT_E_IO)
-        rbt_log_event(&s->config.log, RBT_LOG_WARNING, "cluster", "%s", why->text);
+    else if (rank >= s->size && why->code != RBT_OK && why->code != RBT_E_IO)
+        rbt_session_log(s, RBT_LOG_WARNING, "cluster", why->text);
 }
 
 void rbt_session_on_tick(void *context)
