@@ -310,11 +310,9 @@ static bool apply_push(rbt_server *server, rbt_message *message, rbt_env *env)
 {
     uint32_t worker = message->worker;
     uint64_t slowest = server->clocks.least;
-    /* What was sound when it came early need not be so behind its predecessor; it counts as nothing then. */
-    bool is_sound = !is_bsp(server) || push_is_sound(server, message), rose;
+    bool rose;
 
-    server->stats.refused += !is_sound;
-    for (size_t i = 0; is_sound && i < message->parts.count; i++) {
+    for (size_t i = 0; i < message->parts.count; i++) {
         const rbt_part *part = &message->parts.at[i];
         rbt_server_cell *cell = &server->cells.at[server->ordinal[part->table][part->block]];
         size_t bytes = rbt_cell_version_bytes(&cell->cell);

@@ -36,7 +36,7 @@ typedef struct caller {
     rbt_link_config config;
     rbt_address address;
     rbt_link *link;
-    uint32_t answer;     /* the last control word that came */
+    uint32_t answer; /* the last control word that came */
     char answer_text[256];
     uint64_t sequence;
 } caller;
@@ -80,7 +80,8 @@ static void turn(caller *c, int ms)
 {
     struct pollfd ready = {.fd = c->link->fd};
 
-    ready.events = (short)((c->link->wants & RBT_LINK_READ ? POLLIN : 0) | (c->link->wants & RBT_LINK_WRITE ? POLLOUT : 0));
+    ready.events =
+        (short)((c->link->wants & RBT_LINK_READ ? POLLIN : 0) | (c->link->wants & RBT_LINK_WRITE ? POLLOUT : 0));
     if (poll(&ready, 1, ms) > 0)
         rbt_link_step(c->link, (ready.revents & (POLLIN | POLLHUP | POLLERR) ? RBT_LINK_READ : 0) |
                                    (ready.revents & (POLLOUT | POLLHUP) ? RBT_LINK_WRITE : 0));
@@ -166,7 +167,8 @@ static void listen_for(caller *c, uint64_t ms, bool for_answer)
 
 static uint64_t odd(rbt_rng *rng)
 {
-    static const uint64_t ODD[] = {0, 1, 2, 3, 4, 5, 63, 1000, UINT32_MAX, (uint64_t)1 << 40, UINT64_MAX - 1, UINT64_MAX};
+    static const uint64_t ODD[] = {0,         1, 2, 3, 4, 5, 63, 1000, UINT32_MAX, (uint64_t)1 << 40, UINT64_MAX - 1,
+                                   UINT64_MAX};
     uint64_t i = rbt_rng_below(rng, 2 * (sizeof ODD / sizeof ODD[0]));
 
     return i < sizeof ODD / sizeof ODD[0] ? ODD[i] : rbt_rng_u64(rng);
@@ -186,7 +188,8 @@ static rbt_snap *odd_snap(rbt_rng *rng, bool is_sound)
     if (rbt_rng_below(rng, 2) == 0)
         return rbt_snap_create(type, length + 1);
     snap = rbt_snap_create_sparse(type, length + 1, 1);
-    snap->index[0] = is_sound ? length : (uint32_t)rbt_rng_below(rng, (uint64_t)length + 3); /* may lie behind its end */
+    snap->index[0] =
+        is_sound ? length : (uint32_t)rbt_rng_below(rng, (uint64_t)length + 3); /* may lie behind its end */
     memset(snap->value, 0, rbt_type_size(type));
     return snap;
 }
@@ -422,7 +425,10 @@ static int hello(caller *c, uint32_t rank)
     say(c, RBT_SAY_HELLO, &words);
     rbt_array_free(&words);
     listen_for(c, PATIENCE_NS / 1000000u, true);
-    printf("%s: %s\n", c->answer == RBT_SAY_SORRY ? "sorry" : c->answer == RBT_SAY_WELCOME ? "welcome" : "cut off",
+    printf("%s: %s\n",
+           c->answer == RBT_SAY_SORRY     ? "sorry"
+           : c->answer == RBT_SAY_WELCOME ? "welcome"
+                                          : "cut off",
            c->answer_text);
     hang_up(c);
     return 0;
@@ -495,8 +501,8 @@ static void forge_loudly(rbt_message *copy)
     } else if (is_style("node")) {
         copy->from = small(&mad_rng);
     } else if (is_style("kind")) {
-        static const rbt_message_type KINDS[] = {RBT_MSG_VIEW, RBT_MSG_STOP, RBT_MSG_METRIC, RBT_MSG_LOST, RBT_MSG_ACK,
-                                                 RBT_MSG_BLOCKS, RBT_MSG_REPORT, RBT_MSG_STABLE};
+        static const rbt_message_type KINDS[] = {RBT_MSG_VIEW, RBT_MSG_STOP,   RBT_MSG_METRIC, RBT_MSG_LOST,
+                                                 RBT_MSG_ACK,  RBT_MSG_BLOCKS, RBT_MSG_REPORT, RBT_MSG_STABLE};
 
         copy->type = KINDS[rbt_rng_below(&mad_rng, sizeof KINDS / sizeof KINDS[0])];
         copy->number = -1;

@@ -9,7 +9,6 @@
 job_data
 "$RUBATO" key new job.key >/dev/null
 frames=10000
-[ "$RUBATO_SANITIZED" -eq 0 ] || frames=3000
 
 # The Unix address at which a process is called.
 address_of()

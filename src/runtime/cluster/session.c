@@ -15,7 +15,7 @@
 #define CLAIM_MS       60000 /* ... and one that nobody knows by then, too */
 #define STRANGERS_MOST 256   /* beside one for every seat */
 #define SWAPS_MOST     4     /* handed over and not taken yet; who swaps can be one or two ahead */
-#define APART_MS       1500 /* so long the lead waits to hear itself that a rank is lost which others cannot reach */
+#define APART_MS       1500  /* so long the lead waits to hear itself that a rank is lost which others cannot reach */
 
 /* ----------------------------------------------------------------------------------------------------- waiting */
 
