@@ -11,6 +11,12 @@
 #   job_hash FILE                 prints the param_hash in FILE
 #   eventually N COMMAND...       tries until it succeeds, at most N seconds
 
+# Nothing is left behind when a test fails; processes of lib_netns.sh end with it anyway.
+job=
+if [ -n "${work:-}" ]; then
+    trap '[ -z "$job" ] || pkill -KILL -s "$job" || :; rm -rf "$work"' EXIT
+fi
+
 job_data()
 {
     "$RUBATO" gen lr --out d.svm --rows 400 --cols 50 --nnz 8 --seed 3 || fail "no data"
@@ -51,12 +57,13 @@ job_start()
 
 job_has_clocks()
 {
-    [ "$(grep -c '"event":"clock"' job.json 2>/dev/null)" -ge "$1" ]
+    ! kill -0 "$job" 2>/dev/null || [ "$(grep -c '"event":"clock"' job.json 2>/dev/null)" -ge "$1" ]
 }
 
 job_clock()
 {
     eventually 120 job_has_clocks "${1:-1}" || job_fail "the job does not come to its clock ${1:-1}"
+    kill -0 "$job" || job_fail "the job has ended before its clock ${1:-1}"
 }
 
 job_rank()

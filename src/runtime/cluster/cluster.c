@@ -9,6 +9,7 @@
 
 #define PATIENCE_NS 5000000000u /* a worker that has waited this long: the lead says for whom */
 #define WAIT_NS     200000000u  /* who waits less than that may have been told of late, and work again */
+#define SILENT_NS   2000000000u /* a process that has said nothing for so long hangs, or its host does */
 #define STOP_NS     3500000000u /* workers that have not stopped so long after an interrupt are left behind */
 
 /* What processes of a running job say. */
@@ -30,6 +31,7 @@ typedef struct reported { /* by one process, so far */
     bool answered; /* the question under way */
     double losses; /* its answer */
     uint64_t rows;
+    uint64_t heard_ns; /* when its last status came */
 } reported;
 
 struct rbt_cluster {
@@ -207,15 +209,18 @@ static bool take_status(rbt_cluster *c, uint32_t rank, rbt_unpack *words)
     atomic_fetch_add(&c->run->messages, messages - r->messages);
     r->bytes = bytes;
     r->messages = messages;
+    r->heard_ns = now;
     return true;
 }
 
-/* The lead: says who has been waiting for long, and for whom: the one that has finished the fewest clocks. */
+/* The lead: says who has been waiting for long, and for whom: a worker whose process says nothing any more, else the one
+ * that works and has finished the fewest clocks. */
 static void tell_patience(rbt_cluster *c)
 {
     const rbt_topology *topology = c->run->topology;
     uint64_t now = rbt_now_ns(), least = UINT64_MAX, longest = 0;
     uint32_t slowest = 0, waiter = 0;
+    bool found_silent = false;
     char slow[RBT_HOST_ROOM + 32], waiting[RBT_HOST_ROOM + 32];
 
     if (now < c->told_ns + PATIENCE_NS)
@@ -229,11 +234,14 @@ static void tell_patience(rbt_cluster *c)
 
         if (c->ranks[rank].done || (rank != 0 && rbt_session_seat(c->session, rank)->state == RBT_SEAT_LOST))
             continue;
-        if (since != 0 && now - since > longest) {
+        bool is_silent = rank != 0 && c->ranks[rank].heard_ns != 0 && now > c->ranks[rank].heard_ns + SILENT_NS;
+
+        if (since != 0 && !is_silent && now - since > longest) {
             longest = now - since;
             waiter = m;
         }
-        if (since == 0 && clock < least) {
+        if ((is_silent && !found_silent) || ((is_silent || since == 0) && is_silent == found_silent && clock < least)) {
+            found_silent = is_silent;
             least = clock;
             slowest = m;
         }
@@ -242,9 +250,10 @@ static void tell_patience(rbt_cluster *c)
         return;
     rbt_session_name(c->session, c->rank_of_node[rbt_node_of_worker(topology, slowest)], slow, sizeof slow);
     rbt_session_name(c->session, c->rank_of_node[rbt_node_of_worker(topology, waiter)], waiting, sizeof waiting);
-    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "worker %u (%s) has waited %llu s for worker %u (%s, clock %llu)",
-                  waiter, waiting, (unsigned long long)(longest / 1000000000u), slowest, slow,
-                  (unsigned long long)least);
+    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster",
+                  "worker %u (%s) has waited %llu s for worker %u (%s, clock %llu)%s", waiter, waiting,
+                  (unsigned long long)(longest / 1000000000u), slowest, slow, (unsigned long long)least,
+                  found_silent ? ", whose process is silent: is it stopped, is its host overloaded?" : "");
 }
 
 /* ----------------------------------------------------------------------------------------------------- hearing */
@@ -708,6 +717,7 @@ static void answer(rbt_cluster *c)
             rbt_pack_u64(&words, id);
             rbt_pack_f64(&words, c->work.losses(c->work.context, w, &rows));
             rbt_pack_u64(&words, rows);
+            say_status(c, SAY_STATUS); /* who asks at the end then has the last clocks, too */
             rbt_session_say(c->session, 0, SAY_LOSSES, &words, NULL, 0);
             rbt_array_free(&words);
             rbt_free(w);

@@ -440,7 +440,7 @@ void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
             rbt_join_hello(s, peer, &words);
         else if (say == RBT_SAY_IAM)
             rbt_join_iam(s, peer, &words);
-        else
+        else if (!rbt_join_hold(s, peer, arrival))
             rbt_session_cut_peer(peer, "it speaks before it has joined");
         rbt_arrival_deinit(arrival);
     }
@@ -507,9 +507,7 @@ void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why)
     rbt_watchers_forget(s, peer);
     forget_stranger(s, peer);
     pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->claims.count; i++)
-        if (s->claims.at[i].peer == peer)
-            s->claims.at[i--] = s->claims.at[--s->claims.count];
+    rbt_join_forget(s, peer);
     if (rank < s->size && s->seats[rank].peer != peer)
         rank = RBT_RANK_NONE; /* a former life */
     if (!s->leads && rank < s->size)
@@ -667,7 +665,9 @@ void rbt_session_destroy(rbt_session *s)
         }
     rbt_free(s->swaps);
     rbt_free(s->seats);
+    rbt_join_forget(s, NULL);
     rbt_array_free(&s->claims);
+    rbt_array_free(&s->settled);
     rbt_array_free(&s->watchers);
     rbt_array_free(&s->strangers);
     rbt_free(s->description.at);
