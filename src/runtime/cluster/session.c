@@ -422,9 +422,9 @@ void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
     uint32_t say = rbt_unpack_u32(&words);
     bool is_known = rbt_session_is_lead(s, peer) || peer->rank < s->size;
 
-    if (say >= RBT_SAY_OWN) {
+    if (say >= RBT_SAY_OWN && is_known) {
         pthread_mutex_lock(&s->calling);
-        if (s->hooks.on_say != NULL && is_known)
+        if (s->hooks.on_say != NULL)
             s->hooks.on_say(s->hooks.context, peer->rank, say, arrival);
         else
             rbt_arrival_deinit(arrival);
