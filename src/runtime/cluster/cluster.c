@@ -305,11 +305,12 @@ static bool hear_member(rbt_cluster *c, uint32_t rank, uint32_t say, rbt_unpack 
         return take_status(c, rank, words);
     case SAY_DONE:
         fine = take_status(c, rank, words);
-        r->done = true;
+        r->done = r->done || fine;
         return fine;
     case SAY_TOTALS:
-        r->totals = true;
-        return take_totals(c, words);
+        fine = !r->totals && take_totals(c, words);
+        r->totals = r->totals || fine;
+        return fine;
     case SAY_LOSSES:
         if (rbt_unpack_u64(words) == c->question_id) {
             r->losses = rbt_unpack_f64(words);
@@ -492,7 +493,7 @@ static void on_lost(void *context, uint32_t rank, const rbt_error *why)
     if (seat->servers > 0)
         stop_for_loss(c, rank, why, "it held parameters, so the job ends");
     else if (done)
-        return;
+        tell_master(c, rank); /* which knows that its workers have left, if they have */
     else if (c->on_loss == RBT_LOSS_STOP)
         stop_for_loss(c, rank, why, "the job ends, as --on-worker-loss stop says");
     else if (all && c->on_loss == RBT_LOSS_CONTINUE)
