@@ -618,6 +618,21 @@ static void on_picture(void *context, rbt_picture *picture)
 
 /* ------------------------------------------------------------------------------------------------------- running */
 
+/* The most that a frame of this job can carry: all blocks of all tables, or the parameters to be weighed. */
+static uint64_t largest_body(const rbt_topology *topology, size_t n)
+{
+    uint64_t bytes = n * sizeof(float);
+
+    for (uint32_t t = 0; t < topology->tables; t++) {
+        const rbt_layout *layout = &topology->layout[t];
+
+        if (layout->sparse)
+            return RBT_SWAP_MOST;
+        bytes += layout->rows * layout->cols * rbt_type_size(layout->type);
+    }
+    return bytes;
+}
+
 rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss, const rbt_cluster_work *work)
 {
     rbt_cluster *c = rbt_alloc(1, sizeof *c);
@@ -649,6 +664,7 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss 
     c->places.context = c;
     c->places.knows_all = false; /* the lead says who waits for whom */
     c->places.incarnation = c->seat->incarnation;
+    rbt_session_expect(session, largest_body(run->topology, work->n));
     rbt_session_hook(session, &hooks);
     return c;
 }
