@@ -48,7 +48,7 @@ double rbt_graph_weight(const rbt_graph *graph, uint32_t from, uint32_t to)
 
 /* --------------------------------------------------------------------------------------------------- making */
 
-static rbt_err allocate(rbt_graph *graph, uint32_t nodes, size_t edges, rbt_error *error)
+static bool allocate(rbt_graph *graph, uint32_t nodes, size_t edges)
 {
     *graph = (rbt_graph){.nodes = nodes, .live = nodes, .edges = edges};
     graph->gone = rbt_alloc(nodes, sizeof *graph->gone);
@@ -57,9 +57,9 @@ static rbt_err allocate(rbt_graph *graph, uint32_t nodes, size_t edges, rbt_erro
     graph->in = rbt_try_alloc(edges, sizeof *graph->in);
     graph->out = rbt_try_alloc(edges, sizeof *graph->out);
     if (graph->in != NULL && graph->out != NULL)
-        return RBT_OK;
+        return true;
     rbt_graph_deinit(graph);
-    return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a graph of %zu edges; take one with fewer", edges);
+    return false;
 }
 
 /* Three passes and no sorting: edges into the senders' lists as they come, those in order of the receiver into the
@@ -113,11 +113,10 @@ rbt_err rbt_graph_init_edges(rbt_graph *graph, uint32_t nodes, const rbt_edge *e
                             "the edge from %u to %u is out of range: the graph has the nodes 0 to %u", edges[e].from,
                             edges[e].to, nodes - 1);
     rbt_graph made;
-    rbt_err err = allocate(&made, nodes, n, error);
-    if (err != RBT_OK)
-        return err;
+    if (!allocate(&made, nodes, n))
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a graph of %zu edges; take one with fewer", n);
     fill(&made, edges, n);
-    err = check_once(&made, error);
+    rbt_err err = check_once(&made, error);
     if (err == RBT_OK)
         *graph = made;
     else

@@ -194,11 +194,12 @@ void rbt_update_queue_advance(rbt_update_queue *queue, uint64_t now, uint64_t ol
 
 rbt_err rbt_update_queue_rewire(rbt_update_queue *queue, const uint32_t *sender, uint32_t senders, rbt_error *error)
 {
-    rbt_update_queue wired;
+    rbt_update_queue wired = {0};
     rbt_err err = rbt_update_queue_init(&wired, sender, senders, queue->ahead, error);
 
     if (err != RBT_OK)
         return err;
+    RBT_ASSERT(wired.at != NULL);
     wired.now = queue->now;
     wired.oldest = queue->oldest;
     for (uint32_t place = 0; place < senders; place++) {
