@@ -39,6 +39,7 @@ int cli_swarm(const cli_command *command, int argc, char **argv);
 int cli_key(const cli_command *command, int argc, char **argv);
 int cli_bench(const cli_command *command, int argc, char **argv);
 int cli_launch(const cli_command *command, int argc, char **argv);
+int cli_top(const cli_command *command, int argc, char **argv);
 int cli_node(const cli_command *command, int argc, char **argv);
 
 /* Prints the error and returns its exit code. */
@@ -134,6 +135,10 @@ rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error);
 rbt_err cli_train_options(const cli_command *command, int argc, char **argv, rbt_options *options, bool *helped,
                           rbt_error *error);
 int cli_train_run(const cli_command *command, const rbt_options *options, const rbt_gathering *gathering);
+
+/* train --runtime cluster: as the rank that srun, mpirun, mpiexec or Kubernetes says, or as the lead of processes that
+ * somebody starts. Settles what the options leave open. */
+int cli_train_standing(const cli_command *command, rbt_options *options);
 
 /* Where people's text goes: NULL with --quiet, the standard error when the standard output carries JSON or a model. */
 FILE *cli_text_stream(const rbt_options *options);

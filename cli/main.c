@@ -34,7 +34,8 @@ static const cli_command COMMANDS[] = {
     {"launch", "(--local N | --hosts a,b:4) [--servers P] [--key FILE] -- train MODEL --data PATH [options]",
      "Starts a job of several processes, on this host or on many.", cli_launch},
     {"node", "--join ADDRESS --key FILE", "Takes part in a job as one of its processes.", cli_node},
-    {"bench", "kernels|local|sim", "Measures this machine.", cli_bench},
+    {"top", "ADDRESS --key FILE [--once] [--json FILE]", "Shows a running job.", cli_top},
+    {"bench", "kernels|local|net|sim", "Measures this machine.", cli_bench},
 };
 
 #define COMMAND_COUNT (sizeof COMMANDS / sizeof COMMANDS[0])

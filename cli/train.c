@@ -123,9 +123,14 @@ int cli_train(const cli_command *command, int argc, char **argv)
     rbt_options_init(&options);
     rbt_err err = cli_train_options(command, argc, argv, &options, &helped, &error);
     if (!helped) {
-        if (err == RBT_OK)
+        if (err == RBT_OK && options.runtime != RBT_RUNTIME_CLUSTER)
             err = cli_job_check(&options, &error);
-        code = err == RBT_OK ? cli_train_run(command, &options, NULL) : cli_fail(command, &error);
+        if (err != RBT_OK)
+            code = cli_fail(command, &error);
+        else if (options.runtime == RBT_RUNTIME_CLUSTER)
+            code = cli_train_standing(command, &options);
+        else
+            code = cli_train_run(command, &options, NULL);
     }
     rbt_options_deinit(&options);
     return code;

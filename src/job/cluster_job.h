@@ -33,6 +33,9 @@ void rbt_job_set_gathering(rbt_job *job, const rbt_gathering *gathering);
 /* How many processes the job needs besides the lead, if it works with servers of their own (after rbt_options_check). */
 uint32_t rbt_cluster_processes(const rbt_options *options, bool colocate);
 
+/* Are there as many processes as the workers and servers need? Says how many would fit (after rbt_options_check). */
+rbt_err rbt_cluster_job_fits(const rbt_options *options, const rbt_gathering *gathering, rbt_error *error);
+
 /* The lead: listens, starts the others, waits for them, tells them the job. */
 rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *error);
 

@@ -499,6 +499,16 @@ rbt_err rbt_address_facing(const rbt_address *towards, rbt_address *mine, rbt_er
     return RBT_OK;
 }
 
+bool rbt_socket_is_ours(int fd, uint32_t *uid)
+{
+    struct ucred peer = {.uid = (uid_t)-1};
+    socklen_t n = sizeof peer;
+
+    (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n);
+    *uid = peer.uid;
+    return peer.uid == geteuid();
+}
+
 /* --------------------------------------------------------------------------------------------- passing files */
 
 /* Room for one descriptor; the padding may hold a second one, which receive_file looks for. */

@@ -56,6 +56,9 @@ void rbt_socket_tune(int fd, const rbt_address *address);
 /* A remedy for a system error on a connection, or "". */
 const char *rbt_socket_hint(int system_error);
 
+/* Does the process at the other end of a Unix socket belong to this user? `uid` is whose it is. */
+bool rbt_socket_is_ours(int fd, uint32_t *uid);
+
 /* Passing an open file over a Unix socket, with one byte. Sending needs room for it in the socket. Receiving answers
  * -1 in *fd when nothing has come yet. */
 rbt_err rbt_socket_send_file(int socket, int fd, rbt_error *error);

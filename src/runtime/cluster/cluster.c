@@ -8,6 +8,8 @@
 #include "base/time.h"
 
 #define PATIENCE_NS 5000000000u /* a worker that has waited this long: the lead says for whom */
+#define WAIT_NS     200000000u  /* who waits less than that may have been told of late, and work again */
+#define SILENT_NS   2000000000u /* a process that has said nothing for so long hangs, or its host does */
 #define STOP_NS     3500000000u /* workers that have not stopped so long after an interrupt are left behind */
 
 /* What processes of a running job say. */
@@ -29,6 +31,7 @@ typedef struct reported { /* by one process, so far */
     bool answered; /* the question under way */
     double losses; /* its answer */
     uint64_t rows;
+    uint64_t heard_ns; /* when its last status came */
 } reported;
 
 struct rbt_cluster {
@@ -51,6 +54,7 @@ struct rbt_cluster {
     uint32_t lost_workers;
     uint64_t stop_asked_ns;
     uint64_t told_ns;
+    uint64_t started_ns;        /* the lead; 0: not yet */
     RBT_ARRAY(pthread_t) heirs; /* threads that take rows over */
 };
 
@@ -91,15 +95,48 @@ static void on_failure(void *context, const rbt_error *error)
         rbt_session_fail(c->session, error);
 }
 
-/* Messages of other processes: only for nodes here, only from nodes there, and nothing that a runtime alone may say. */
+/* Does a node of this kind say such a thing, and of itself? A worker speaks for itself alone, in its present life, and
+ * never to another worker. */
+static bool is_in_character(const rbt_cluster *c, uint32_t rank, const rbt_message *message)
+{
+    const rbt_topology *topology = c->run->topology;
+    uint32_t worker;
+
+    switch (message->type) {
+    case RBT_MSG_VIEW:
+        return message->from <= topology->servers;
+    case RBT_MSG_STABLE:
+    case RBT_MSG_STOP:
+        return message->from == RBT_MASTER;
+    case RBT_MSG_ACK:
+    case RBT_MSG_BLOCKS:
+    case RBT_MSG_RESUMED:
+    case RBT_MSG_REPORT:
+        return message->from != RBT_MASTER && message->from <= topology->servers;
+    case RBT_MSG_PUSH:
+    case RBT_MSG_PULL:
+    case RBT_MSG_RETIRE:
+    case RBT_MSG_HELLO:
+    case RBT_MSG_RESUME:
+    case RBT_MSG_ASK:
+        if (message->from <= topology->servers || message->to > topology->servers)
+            return false;
+        worker = message->from - rbt_node_of_worker(topology, 0);
+        return message->worker == worker &&
+               (worker >= topology->workers ||
+                message->incarnation == rbt_session_seat(c->session, rank)->incarnation);
+    default: /* what the runtime alone may say */
+        return false;
+    }
+}
+
+/* Messages of other processes: only for nodes here, only from nodes there. */
 static bool is_allowed(const rbt_cluster *c, uint32_t rank, const rbt_message *message)
 {
     uint32_t nodes = rbt_topology_nodes(c->run->topology);
 
-    if (message->from >= nodes || message->to >= nodes || c->rank_of_node[message->from] != rank ||
-        !c->places.place[message->to].is_here)
-        return false;
-    return message->type != RBT_MSG_LOST && (message->type != RBT_MSG_STOP || message->from == RBT_MASTER);
+    return message->from < nodes && message->to < nodes && c->rank_of_node[message->from] == rank &&
+           c->places.place[message->to].is_here && is_in_character(c, rank, message);
 }
 
 static void on_message(void *context, uint32_t rank, rbt_message *message)
@@ -172,15 +209,18 @@ static bool take_status(rbt_cluster *c, uint32_t rank, rbt_unpack *words)
     atomic_fetch_add(&c->run->messages, messages - r->messages);
     r->bytes = bytes;
     r->messages = messages;
+    r->heard_ns = now;
     return true;
 }
 
-/* The lead: says who has been waiting for long, and for whom: the one that has finished the fewest clocks. */
+/* The lead: says who has been waiting for long, and for whom: a worker whose process says nothing any more, else the one
+ * that works and has finished the fewest clocks. */
 static void tell_patience(rbt_cluster *c)
 {
     const rbt_topology *topology = c->run->topology;
     uint64_t now = rbt_now_ns(), least = UINT64_MAX, longest = 0;
     uint32_t slowest = 0, waiter = 0;
+    bool found_silent = false;
     char slow[RBT_HOST_ROOM + 32], waiting[RBT_HOST_ROOM + 32];
 
     if (now < c->told_ns + PATIENCE_NS)
@@ -194,11 +234,14 @@ static void tell_patience(rbt_cluster *c)
 
         if (c->ranks[rank].done || (rank != 0 && rbt_session_seat(c->session, rank)->state == RBT_SEAT_LOST))
             continue;
-        if (since != 0 && now - since > longest) {
+        bool is_silent = rank != 0 && c->ranks[rank].heard_ns != 0 && now > c->ranks[rank].heard_ns + SILENT_NS;
+
+        if (since != 0 && !is_silent && now - since > longest) {
             longest = now - since;
             waiter = m;
         }
-        if (since == 0 && clock < least) {
+        if ((is_silent && !found_silent) || ((is_silent || since == 0) && is_silent == found_silent && clock < least)) {
+            found_silent = is_silent;
             least = clock;
             slowest = m;
         }
@@ -207,9 +250,10 @@ static void tell_patience(rbt_cluster *c)
         return;
     rbt_session_name(c->session, c->rank_of_node[rbt_node_of_worker(topology, slowest)], slow, sizeof slow);
     rbt_session_name(c->session, c->rank_of_node[rbt_node_of_worker(topology, waiter)], waiting, sizeof waiting);
-    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "worker %u (%s) has waited %llu s for worker %u (%s, clock %llu)",
-                  waiter, waiting, (unsigned long long)(longest / 1000000000u), slowest, slow,
-                  (unsigned long long)least);
+    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster",
+                  "worker %u (%s) has waited %llu s for worker %u (%s, clock %llu)%s", waiter, waiting,
+                  (unsigned long long)(longest / 1000000000u), slowest, slow, (unsigned long long)least,
+                  found_silent ? ", whose process is silent: is it stopped, is its host overloaded?" : "");
 }
 
 /* ----------------------------------------------------------------------------------------------------- hearing */
@@ -426,6 +470,7 @@ static void bequeath(rbt_cluster *c, uint32_t rank)
         part++;
     }
     pthread_mutex_unlock(&c->lock);
+    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "the other %u processes with workers take over its rows", parts);
 }
 
 static void on_lost(void *context, uint32_t rank, const rbt_error *why)
@@ -507,6 +552,44 @@ static void on_tick(void *context)
     pthread_mutex_unlock(&c->lock);
 }
 
+/* The lead: what the job's processes have told, for those who watch. */
+static void on_picture(void *context, rbt_picture *picture)
+{
+    rbt_cluster *c = context;
+    const rbt_run *run = c->run;
+    uint64_t now = rbt_now_ns(), started;
+
+    pthread_mutex_lock(&c->lock);
+    started = c->started_ns;
+    pthread_mutex_unlock(&c->lock);
+    if (picture->phase < RBT_PICTURE_RUNNING || started == 0)
+        return;
+    picture->elapsed_ns = now - started;
+    picture->bytes = atomic_load(&run->bytes);
+    picture->messages = atomic_load(&run->messages);
+    picture->loss = atomic_load(&run->loss);
+    pthread_mutex_lock(&c->lock);
+    for (size_t r = 1; r < picture->processes.count; r++)
+        if (c->ranks[r].done && picture->processes.at[r].workers > 0 &&
+            picture->processes.at[r].state != RBT_PICTURE_LOST)
+            picture->processes.at[r].state = RBT_PICTURE_DONE;
+    pthread_mutex_unlock(&c->lock);
+    for (uint32_t m = 0; m < run->topology->workers; m++) {
+        const rbt_published *p = &run->published[m];
+        uint64_t since = atomic_load_explicit(&p->waiting_since_ns, memory_order_relaxed);
+        rbt_picture_worker worker = {
+            .clock = atomic_load_explicit(&p->clock, memory_order_relaxed),
+            .rows = atomic_load_explicit(&p->samples, memory_order_relaxed),
+            .compute_ns = atomic_load_explicit(&p->compute_ns, memory_order_relaxed),
+            .wait_ns = atomic_load_explicit(&p->wait_ns, memory_order_relaxed),
+            .communication_ns = atomic_load_explicit(&p->communication_ns, memory_order_relaxed),
+            .waiting_ns = since != 0 && now > since + WAIT_NS ? now - since : 0,
+        };
+
+        rbt_array_push(&picture->workers, worker);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------------- running */
 
 rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss, const rbt_cluster_work *work)
@@ -520,6 +603,7 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss 
                                .on_back = on_back,
                                .on_over = on_over,
                                .on_tick = on_tick,
+                               .on_picture = on_picture,
                                .context = c};
 
     *c = (rbt_cluster){.run = run, .session = session, .on_loss = on_loss, .work = *work};
@@ -632,6 +716,7 @@ static void answer(rbt_cluster *c)
             rbt_pack_u64(&words, id);
             rbt_pack_f64(&words, c->work.losses(c->work.context, w, &rows));
             rbt_pack_u64(&words, rows);
+            say_status(c, SAY_STATUS); /* who asks at the end then has the last clocks, too */
             rbt_session_say(c->session, 0, SAY_LOSSES, &words, NULL, 0);
             rbt_array_free(&words);
             rbt_free(w);
@@ -671,6 +756,9 @@ static rbt_err run_lead(rbt_cluster *c, rbt_error *error)
     if (err != RBT_OK)
         return err;
     started = rbt_now_ns();
+    pthread_mutex_lock(&c->lock);
+    c->started_ns = started;
+    pthread_mutex_unlock(&c->lock);
     err = rbt_places_run(&c->places, c->seat->first_worker, c->seat->workers, run->topology->observers > 0, error);
     if (err == RBT_OK || err == RBT_E_DIVERGED || err == RBT_E_BROKEN)
         wait_for_all(c, offsetof(reported, done));

@@ -417,7 +417,7 @@ rbt_err rbt_intake_next(rbt_intake *intake, rbt_arrival *arrival, bool *got, rbt
                 return RBT_OK;
             err = open_body(intake, error);
             if (err != RBT_OK || rbt_intake_ring_room(intake, &(size_t){0}) != NULL)
-                return err;
+                return err; /* the ring first: what follows here may be the next frame */
             unstage(intake);
         }
         if (intake->body_done < intake->under_way.header.body)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -195,8 +196,24 @@ static void open_link(rbt_link *link)
     link->wants = RBT_LINK_READ;
 }
 
+/* Without a key the proof proves nothing. Then whoever has the same user as we may take part: the system tells. */
+static void check_user(rbt_link *link)
+{
+    static const uint8_t none[RBT_KEY_ID];
+    uint32_t uid = 0;
+
+    if (memcmp(link->config->key.id, none, sizeof none) != 0 || !rbt_address_is_unix(&link->remote) ||
+        rbt_socket_is_ours(link->fd, &uid))
+        return;
+    rbt_link_close(link, RBT_E_PROTOCOL,
+                   "%s was refused: it belongs to user %u, and a job without a key takes processes of its own user (%u) "
+                   "alone; give all of them the same --key FILE",
+                   link->name, uid, (unsigned)geteuid());
+}
+
 static void begin_proof(rbt_link *link)
 {
+    check_user(link); /* both sides do, so both can say why */
     link->phase = PROOF;
     link->greeting_done = 0;
     link->greeting_need = RBT_KEY_PROOF;

@@ -1,601 +1,23 @@
-/* All connections of a process, served by one thread; the contract is in hub.h.
- *
- * A connection (conn) is a link with a libuv handle; a peer outlives its connections. Only what stands under a lock or
- * is atomic is touched by other threads; all else belongs to the hub's thread. */
-#include "runtime/cluster/hub.h"
+/* All connections of a process, served by one thread; the contract is in hub.h. Here are the thread, its listeners and what
+ * other threads call; peers.c has the peers. */
+#include "runtime/cluster/hub_state.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <uv.h>
 
 #include "base/error.h"
 #include "base/time.h"
 
+#define STRANGERS_KEPT   64
 #define TICK_MS       100
 #define GREETING_MOST 256 /* connections that greet at the same time; more are closed at once */
-#define SILENT_MS        2500 /* an acknowledgement of the other host that is so late never comes */
-#define ACK_FRAMES    8   /* so many frames, or so many bytes, are acknowledged at once; fewer with the next tick */
-#define ACK_BYTES     (256u << 10)
-#define MS            1000000u
 
-typedef struct conn {
-    struct conn *next;
-    rbt_hub *hub;
-    rbt_link *link;
-    uv_poll_t poll;
-    struct rbt_peer_state *peer; /* NULL: a caller that has not said who it is */
-    bool is_probe;               /* asks whether the peer's process lives, nothing else */
-    bool is_closing;
-    bool has_session; /* the other side has said who it is */
-    unsigned wants;   /* what the poll has been asked for */
-    uint64_t since_ns;
-    uint64_t acked_bytes;             /* link->bytes_in at the last acknowledgement */
-    uint64_t counted_in, counted_out; /* of the link's bytes, in the hub's sums */
-} conn;
-
-typedef struct rbt_peer_state {
-    rbt_peer peer;
-    struct rbt_peer_state *next;
-    bool dials;
-    bool is_open; /* has been, once */
-    bool has_address;
-    rbt_address address; /* where we dial, or where it says it listens */
-    conn *conn;          /* NULL: none at the moment */
-    uint64_t patience_until_ns;
-    uint64_t broken_ns; /* when the connection broke; 0: it has not */
-    rbt_error broken_why;
-    rbt_frame *unacked, **unacked_last; /* gone out, and kept */
-    uint64_t last_sequence;
-    uint64_t expected; /* of the next frame from it */
-
-    pthread_mutex_t lock;
-    rbt_frame *posted, **posted_last; /* under the lock */
-    bool is_lost;                     /* under the lock; set by the hub */
-    bool must_cut;                    /* under the lock */
-    rbt_error cut_why;                /* under the lock */
-    atomic_bool must_sum;             /* frames have their checksums worked out by who sends them */
-    pthread_cond_t room;
-    size_t queued; /* bytes, under the lock */
-} peer_state;
-
-typedef struct listener {
-    struct listener *next;
-    rbt_hub *hub;
-    int fd;
-    bool is_paused; /* the system refused to take a call; the tick tries again */
-    uv_poll_t poll;
-} listener;
-
-struct rbt_hub {
-    rbt_link_config config;
-    rbt_hub_events events;
-    rbt_log log;
-    uint64_t life;
-    uv_loop_t loop;
-    uv_async_t wake;
-    uv_timer_t tick;
-    pthread_t thread;
-    atomic_bool stopping;
-    bool parting; /* goodbye has been said; waits for the others to close */
-    uint64_t stop_at_ns;
-    atomic_ullong bytes_out, bytes_in;
-    _Atomic uint64_t head_max, body_max;
-
-    pthread_mutex_t lock; /* for the lists that other threads add to */
-    peer_state *new_peers;
-    listener *new_listeners;
-    char advertised[RBT_ADDRESS_ROOM];
-
-    peer_state *peers;
-    listener *listeners;
-    conn *conns;
-    size_t greeting;
-};
-
-static void dial(rbt_hub *hub, peer_state *peer);
-static void lose(rbt_hub *hub, peer_state *peer, const rbt_error *why);
-
-/* -------------------------------------------------------------------------------------------------- queues */
-
-static void account(peer_state *peer, size_t bytes)
-{
-    pthread_mutex_lock(&peer->lock);
-    if (peer->queued >= RBT_QUEUE_MOST && peer->queued - bytes < RBT_QUEUE_MOST)
-        pthread_cond_broadcast(&peer->room);
-    peer->queued -= bytes;
-    pthread_mutex_unlock(&peer->lock);
-}
-
-/* What a frame counts for in the queue. */
-static size_t weight(const rbt_frame *frame)
-{
-    return frame->n + (size_t)frame->header.body;
-}
-
-/* All up to this number has arrived. */
-static void release(peer_state *peer, uint64_t acked)
-{
-    size_t bytes = 0;
-
-    while (peer->unacked != NULL && peer->unacked->header.sequence <= acked) {
-        rbt_frame *frame = peer->unacked;
-
-        peer->unacked = frame->next;
-        if (peer->unacked == NULL)
-            peer->unacked_last = &peer->unacked;
-        bytes += weight(frame);
-        rbt_frame_destroy(frame);
-    }
-    if (bytes > 0)
-        account(peer, bytes);
-}
-
-static void keep_frame(peer_state *peer, rbt_frame *frame)
-{
-    frame->next = NULL;
-    *peer->unacked_last = frame;
-    peer->unacked_last = &frame->next;
-}
-
-static rbt_frame *take_posted(peer_state *peer)
-{
-    rbt_frame *first;
-
-    pthread_mutex_lock(&peer->lock);
-    first = peer->posted;
-    peer->posted = NULL;
-    peer->posted_last = &peer->posted;
-    pthread_mutex_unlock(&peer->lock);
-    return first;
-}
-
-/* -------------------------------------------------------------------------------------------- connections */
-
-static void on_conn_closed(uv_handle_t *handle)
-{
-    conn *c = handle->data;
-
-    rbt_link_destroy(c->link);
-    rbt_free(c);
-}
-
-static void close_conn(conn *c)
-{
-    rbt_hub *hub = c->hub;
-
-    if (c->is_closing)
-        return;
-    c->is_closing = true;
-    for (conn **at = &hub->conns; *at != NULL; at = &(*at)->next)
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
-    if (!c->has_session)
-        hub->greeting--;
-    uv_poll_stop(&c->poll);
-    shutdown(c->link->fd, SHUT_RDWR); /* now, not when the loop gets round to it */
-    uv_close((uv_handle_t *)&c->poll, on_conn_closed);
-}
-
-/* What the link has not sent is kept for the next one. */
-static void save_unsent(conn *c)
-{
-    while (c->link->unsent != NULL) {
-        rbt_frame *frame = c->link->unsent;
-
-        c->link->unsent = frame->next;
-        if (frame->header.sequence != 0)
-            keep_frame(c->peer, frame);
-        else
-            rbt_frame_destroy(frame);
-    }
-    c->link->unsent_last = &c->link->unsent;
-    c->link->unpacked = NULL;
-}
-
-static void on_link_sent(rbt_link *link, rbt_frame *frame)
-{
-    conn *c = link->context;
-
-    if (frame->header.sequence == 0)
-        rbt_frame_destroy(frame);
-    else if (rbt_address_is_unix(&link->remote)) { /* the system does not lose it while both live */
-        account(c->peer, weight(frame));
-        rbt_frame_destroy(frame);
-    } else
-        keep_frame(c->peer, frame);
-}
-
-static void post_to_link(peer_state *peer)
-{
-    rbt_frame *frame;
-
-    if (peer->conn == NULL || !peer->conn->has_session)
-        return;
-    frame = take_posted(peer);
-    while (frame != NULL) {
-        rbt_frame *next = frame->next;
-
-        frame->header.sequence = ++peer->last_sequence;
-        rbt_link_send(peer->conn->link, frame);
-        frame = next;
-    }
-}
-
-static void send_session(conn *c)
-{
-    rbt_hub *hub = c->hub;
-    rbt_pack pack = {0};
-    char advertised[RBT_ADDRESS_ROOM];
-
-    pthread_mutex_lock(&hub->lock);
-    memcpy(advertised, hub->advertised, sizeof advertised);
-    pthread_mutex_unlock(&hub->lock);
-    rbt_pack_u64(&pack, hub->life);
-    rbt_pack_u64(&pack, c->peer != NULL ? c->peer->expected - 1 : 0);
-    rbt_pack_text(&pack, advertised);
-    rbt_link_send(c->link, rbt_frame_create(RBT_FRAME_SESSION, pack.at, pack.count, NULL, 0));
-    rbt_array_free(&pack);
-}
-
-static void on_poll(uv_poll_t *poll, int status, int events);
-static void broke(conn *c);
-
-/* Looks at what became of a link after something was done with it. */
-static void settle(conn *c)
-{
-    rbt_link *link = c->link;
-    unsigned wants = link->wants;
-
-    if (c->is_closing)
-        return;
-    atomic_fetch_add_explicit(&c->hub->bytes_in, link->bytes_in - c->counted_in, memory_order_relaxed);
-    atomic_fetch_add_explicit(&c->hub->bytes_out, link->bytes_out - c->counted_out, memory_order_relaxed);
-    c->counted_in = link->bytes_in;
-    c->counted_out = link->bytes_out;
-    if (c->link->state == RBT_LINK_CLOSED) {
-        broke(c);
-        return;
-    }
-    if (wants == c->wants) /* asking again costs two calls of the system */
-        return;
-    c->wants = wants;
-    uv_poll_start(&c->poll, (wants & RBT_LINK_READ ? UV_READABLE : 0) | (wants & RBT_LINK_WRITE ? UV_WRITABLE : 0),
-                  on_poll);
-}
-
-static void take_session(conn *c, const rbt_arrival *arrival);
-
-static void on_link_arrival(rbt_link *link, rbt_arrival *arrival)
-{
-    conn *c = link->context;
-    rbt_hub *hub = c->hub;
-    uint8_t kind = arrival->header.kind;
-
-    if (kind == RBT_FRAME_SESSION && !c->has_session) {
-        take_session(c, arrival);
-        rbt_arrival_deinit(arrival);
-        return;
-    }
-    if (!c->has_session || kind == RBT_FRAME_SESSION) {
-        rbt_arrival_deinit(arrival);
-        rbt_link_close(link, RBT_E_PROTOCOL, "%s was cut off: it did not say who it is", link->name);
-        return;
-    }
-    if (kind == RBT_FRAME_BYE)
-        rbt_link_close(link, RBT_E_IO, "%s said goodbye", link->name);
-    c->peer->expected = link->intake.expected;
-    release(c->peer, arrival->header.acked < c->peer->last_sequence ? arrival->header.acked : c->peer->last_sequence);
-    if (kind == RBT_FRAME_MESSAGE && hub->events.on_message != NULL) {
-        rbt_message *message = arrival->message;
-
-        hub->events.on_message(hub->events.context, &c->peer->peer, message);
-    } else if (kind == RBT_FRAME_CONTROL && hub->events.on_control != NULL) {
-        hub->events.on_control(hub->events.context, &c->peer->peer, arrival);
-    } else {
-        rbt_arrival_deinit(arrival);
-    }
-}
-
-static conn *open_conn(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, peer_state *peer)
-{
-    conn *c = rbt_alloc(1, sizeof *c);
-
-    hub->config.head_max = atomic_load(&hub->head_max);
-    hub->config.body_max = atomic_load(&hub->body_max);
-    c->hub = hub;
-    c->peer = peer;
-    c->since_ns = rbt_now_ns();
-    c->link = rbt_link_create(&hub->config, fd, remote, accepting);
-    c->link->context = c;
-    c->link->on_arrival = on_link_arrival;
-    c->link->on_sent = on_link_sent;
-    c->poll.data = c;
-    c->next = hub->conns;
-    hub->conns = c;
-    hub->greeting++;
-    RBT_ASSERT(uv_poll_init(&hub->loop, &c->poll, fd) == 0);
-    return c;
-}
-
-/* ------------------------------------------------------------------------------------------------- sessions */
-
-static peer_state *create_peer(rbt_hub *hub)
-{
-    peer_state *peer = rbt_alloc(1, sizeof *peer);
-
-    peer->peer = (rbt_peer){.hub = hub, .rank = RBT_RANK_NONE, .state = peer};
-    peer->unacked_last = &peer->unacked;
-    peer->posted_last = &peer->posted;
-    peer->expected = 1;
-    pthread_mutex_init(&peer->lock, NULL);
-    pthread_cond_init(&peer->room, NULL);
-    return peer;
-}
-
-static peer_state *find_life(const rbt_hub *hub, uint64_t life)
-{
-    for (peer_state *peer = hub->peers; peer != NULL; peer = peer->next)
-        if (peer->peer.life == life)
-            return peer;
-    return NULL;
-}
-
-/* A caller has said who it is: somebody new, or somebody whose connection broke. False: somebody we gave up. */
-static bool adopt_caller(conn *c, uint64_t life)
-{
-    rbt_hub *hub = c->hub;
-    peer_state *peer = find_life(hub, life);
-
-    if (peer == NULL) {
-        peer = create_peer(hub);
-        peer->peer.life = life;
-        memcpy(peer->peer.name, c->link->name, sizeof c->link->name);
-        peer->next = hub->peers;
-        hub->peers = peer;
-    } else if (peer->is_lost) {
-        rbt_link_close(c->link, RBT_E_PROTOCOL, "%s was cut off: it was given up before and comes too late",
-                       c->link->name);
-        return false;
-    } else if (peer->conn != NULL) { /* it gave the old one up before we noticed */
-        conn *old = peer->conn;
-
-        save_unsent(old);
-        old->peer = NULL;
-        close_conn(old);
-    }
-    c->peer = peer;
-    peer->conn = c;
-    c->link->intake.expected = peer->expected;
-    return true;
-}
-
-/* Both know where the other stands: what did not arrive goes out again, in order. */
-static void resume(conn *c, uint64_t received)
-{
-    peer_state *peer = c->peer;
-    rbt_frame *frame;
-
-    release(peer, received);
-    frame = peer->unacked;
-    peer->unacked = NULL;
-    peer->unacked_last = &peer->unacked;
-    while (frame != NULL) {
-        rbt_frame *next = frame->next;
-
-        rbt_link_send(c->link, frame);
-        frame = next;
-    }
-    atomic_store(&peer->must_sum, c->link->must_sum);
-    if (peer->broken_ns != 0)
-        rbt_log_event(&c->hub->log, RBT_LOG_INFO, "cluster", "the connection to %s is back after %llu ms",
-                      peer->peer.name, (unsigned long long)((rbt_now_ns() - peer->broken_ns) / MS));
-    peer->broken_ns = 0;
-    if (!peer->is_open) {
-        peer->is_open = true;
-        if (c->hub->events.on_open != NULL)
-            c->hub->events.on_open(c->hub->events.context, &peer->peer);
-    }
-    post_to_link(peer);
-}
-
-static void take_session(conn *c, const rbt_arrival *arrival)
-{
-    rbt_unpack unpack = rbt_unpack_of(arrival->head, arrival->header.head);
-    uint64_t life = rbt_unpack_u64(&unpack), received = rbt_unpack_u64(&unpack);
-    char advertised[RBT_ADDRESS_ROOM];
-    rbt_address address;
-
-    rbt_unpack_text(&unpack, advertised, sizeof advertised);
-    if (!rbt_unpack_done(&unpack) || life == 0 || life == c->hub->life) {
-        rbt_link_close(c->link, RBT_E_PROTOCOL, "%s was cut off: it did not say who it is", c->link->name);
-        return;
-    }
-    if (c->peer == NULL) {
-        if (!adopt_caller(c, life))
-            return;
-        send_session(c);
-    } else if (c->peer->peer.life == 0) {
-        c->peer->peer.life = life;
-    } else if (c->peer->peer.life != life) {
-        rbt_link_close(c->link, RBT_E_PROTOCOL, "the process at %s is another one now", c->link->name);
-        return;
-    }
-    if (received > c->peer->last_sequence) {
-        rbt_link_close(c->link, RBT_E_PROTOCOL, "%s was cut off: it has received what nobody sent", c->link->name);
-        return;
-    }
-    if (!c->peer->dials && advertised[0] != '\0' && rbt_address_parse(advertised, 0, &address, NULL) == RBT_OK) {
-        c->peer->address = address;
-        c->peer->has_address = true;
-    }
-    c->has_session = true;
-    c->hub->greeting--;
-    resume(c, received);
-}
-
-/* -------------------------------------------------------------------------------------- what can go wrong */
-
-static void lose(rbt_hub *hub, peer_state *peer, const rbt_error *why)
-{
-    conn *c = peer->conn;
-
-    if (peer->is_lost)
-        return;
-    if (c != NULL) {
-        save_unsent(c);
-        c->peer = NULL;
-        peer->conn = NULL;
-        close_conn(c);
-    }
-    for (conn *other = hub->conns; other != NULL; other = other->next)
-        if (other->peer == peer)
-            other->peer = NULL;
-    pthread_mutex_lock(&peer->lock);
-    peer->is_lost = true;
-    pthread_cond_broadcast(&peer->room);
-    pthread_mutex_unlock(&peer->lock);
-    release(peer, UINT64_MAX);
-    for (rbt_frame *frame = take_posted(peer); frame != NULL;) {
-        rbt_frame *next = frame->next;
-
-        rbt_frame_destroy(frame);
-        frame = next;
-    }
-    if (hub->events.on_lost != NULL && !hub->parting)
-        hub->events.on_lost(hub->events.context, &peer->peer, why);
-}
-
-/* Asks at its address whether a peer that does not answer lives: a refusal says that it does not. */
-static void probe(rbt_hub *hub, peer_state *peer)
-{
-    int fd;
-
-    if (!peer->has_address || rbt_socket_dial(&peer->address, &fd, NULL) != RBT_OK)
-        return;
-    conn *c = open_conn(hub, fd, &peer->address, false, peer);
-
-    c->is_probe = true;
-    settle(c);
-}
-
-/* Is this what the system said? The text of an error has its words, whichever layer met it. */
-static bool says(const rbt_error *why, int system_error)
-{
-    return strstr(why->text, strerror(system_error)) != NULL;
-}
-
-/* Over TCP: does the other host owe us an acknowledgement for long? The system's own limit (TCP_USER_TIMEOUT) goes by its
- * retransmissions, which can be seconds apart. A process that is stopped has a host that answers. */
-static bool is_silent(const rbt_link *link)
-{
-    struct tcp_info info;
-    socklen_t n = sizeof info;
-
-    return !rbt_address_is_unix(&link->remote) && getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
-           info.tcpi_unacked > 0 && info.tcpi_last_ack_recv > SILENT_MS;
-}
-
-static void broke_open(rbt_hub *hub, conn *c, peer_state *peer)
-{
-    rbt_link *link = c->link;
-    rbt_error why = link->why;
-    bool is_final = link->said_bye || link->is_ended || rbt_address_is_unix(&link->remote) ||
-                    why.code == RBT_E_PROTOCOL || hub->parting || says(&why, ETIMEDOUT);
-
-    save_unsent(c);
-    peer->conn = NULL;
-    c->peer = NULL;
-    close_conn(c);
-    if (link->said_bye)
-        why = (rbt_error){.code = RBT_OK};
-    if (is_final) {
-        lose(hub, peer, &why);
-        return;
-    }
-    if (peer->broken_ns == 0)
-        rbt_log_event(&hub->log, RBT_LOG_WARNING, "cluster", "the connection to %s broke (%s); %s", peer->peer.name,
-                      why.text, peer->dials ? "dialling again" : "waiting for it to dial again");
-    peer->broken_ns = peer->broken_ns == 0 ? rbt_now_ns() : peer->broken_ns;
-    peer->broken_why = why;
-    if (peer->dials)
-        dial(hub, peer);
-    else
-        probe(hub, peer);
-}
-
-/* Until when a peer without a connection may get one. */
-static uint64_t patience_end(const peer_state *peer)
-{
-    return peer->is_open ? peer->broken_ns + (uint64_t)RBT_SILENCE_MS * MS : peer->patience_until_ns;
-}
-
-/* A connection has ended, for whatever reason. */
-static void broke(conn *c)
-{
-    rbt_hub *hub = c->hub;
-    peer_state *peer = c->peer;
-    rbt_error why = c->link->why;
-
-    if (c->is_probe) {
-        bool is_dead = peer != NULL && peer->broken_ns != 0 && peer->conn == NULL &&
-                       says(&why, ECONNREFUSED);
-
-        c->peer = NULL;
-        close_conn(c);
-        if (is_dead)
-            lose(hub, peer, &peer->broken_why);
-        return;
-    }
-    if (peer == NULL) {
-        if (!c->link->is_ended || why.code == RBT_E_PROTOCOL) /* callers that only look in are no news */
-            rbt_log_event(&hub->log, RBT_LOG_WARNING, "cluster", "%s", why.text);
-        close_conn(c);
-        return;
-    }
-    if (c->has_session) {
-        broke_open(hub, c, peer);
-        return;
-    }
-    /* it never stood: a first call, or a call back */
-    peer->conn = NULL;
-    c->peer = NULL;
-    close_conn(c);
-    bool refused = peer->is_open && says(&why, ECONNREFUSED);
-
-    if (why.code != RBT_E_IO || rbt_now_ns() >= patience_end(peer) || refused)
-        lose(hub, peer, peer->is_open && why.code == RBT_E_IO ? &peer->broken_why : &why);
-    else
-        peer->broken_why = why; /* the tick dials again */
-}
-
-/* ---------------------------------------------------------------------------------------- dialling, listening */
-
-static void dial(rbt_hub *hub, peer_state *peer)
-{
-    rbt_error error;
-    int fd;
-
-    if (rbt_socket_dial(&peer->address, &fd, &error) != RBT_OK) {
-        if (rbt_now_ns() >= patience_end(peer))
-            lose(hub, peer, peer->is_open ? &peer->broken_why : &error);
-        return;
-    }
-    peer->conn = open_conn(hub, fd, &peer->address, false, peer);
-    peer->conn->link->intake.expected = peer->expected;
-    settle(peer->conn);
-}
+/* ------------------------------------------------------------------------------------------------- listening */
 
 static void on_caller(uv_poll_t *poll, int status, int events)
 {
-    listener *l = poll->data;
+    rbt_listener *l = poll->data;
 
     (void)status;
     (void)events;
@@ -616,77 +38,16 @@ static void on_caller(uv_poll_t *poll, int status, int events)
             close(fd);
             continue;
         }
-        settle(open_conn(l->hub, fd, &from, true, NULL));
+        rbt_conn_settle(rbt_conn_open(l->hub, fd, &from, true, NULL));
     }
 }
 
 /* ---------------------------------------------------------------------------------------------------- the loop */
 
-/* Says what has been received, when there is much of it or it has waited. */
-static void acknowledge(conn *c, bool is_tick)
-{
-    rbt_link *link = c->link;
-    uint64_t received = link->intake.expected - 1, untold = received - link->acked;
-
-    if (link->state != RBT_LINK_OPEN || untold == 0 || rbt_address_is_unix(&link->remote))
-        return;
-    if (!is_tick && untold < ACK_FRAMES && link->bytes_in - c->acked_bytes < ACK_BYTES)
-        return;
-    c->acked_bytes = link->bytes_in;
-    rbt_link_say(link, RBT_FRAME_ACK);
-}
-
-static void flush_peer(peer_state *peer)
-{
-    conn *c = peer->conn;
-
-    if (c == NULL || !c->has_session)
-        return;
-    post_to_link(peer);
-    rbt_link_flush(c->link);
-    settle(c);
-}
-
-static void stop_when_quiet(rbt_hub *hub);
-
-static void on_poll(uv_poll_t *poll, int status, int events)
-{
-    conn *c = poll->data;
-    rbt_link *link = c->link;
-    unsigned ready = (events & UV_READABLE ? RBT_LINK_READ : 0) | (events & UV_WRITABLE ? RBT_LINK_WRITE : 0);
-    bool was_open = link->state == RBT_LINK_OPEN;
-
-    if (c->is_closing)
-        return;
-    if (status < 0) { /* an error on the socket: reading tells which; the poll has been stopped */
-        ready |= RBT_LINK_READ;
-        c->wants = 0;
-    }
-    link->intake.head_max = atomic_load(&c->hub->head_max); /* whoever knows of a new limit may use it */
-    link->intake.body_max = atomic_load(&c->hub->body_max);
-    rbt_link_step(link, ready);
-    if (!was_open && link->state == RBT_LINK_OPEN) {
-        if (c->is_probe) {
-            rbt_link_close(link, RBT_E_IO, "it lives");
-        } else if (!link->accepting) {
-            send_session(c);
-        }
-        rbt_link_step(link, RBT_LINK_READ);
-    }
-    if (!c->is_closing) {
-        if (c->peer != NULL && c->has_session)
-            post_to_link(c->peer);
-        acknowledge(c, false);
-        rbt_link_flush(link);
-        settle(c);
-    }
-    stop_when_quiet(c->hub);
-}
-
 static void take_new(rbt_hub *hub)
 {
-    peer_state *peer;
-    listener *l;
+    rbt_peer_state *peer;
+    rbt_listener *l;
 
     pthread_mutex_lock(&hub->lock);
     peer = hub->new_peers;
@@ -695,15 +56,15 @@ static void take_new(rbt_hub *hub)
     hub->new_listeners = NULL;
     pthread_mutex_unlock(&hub->lock);
     while (peer != NULL) {
-        peer_state *next = peer->next;
+        rbt_peer_state *next = peer->next;
 
         peer->next = hub->peers;
         hub->peers = peer;
-        dial(hub, peer);
+        rbt_peer_dial(hub, peer);
         peer = next;
     }
     while (l != NULL) {
-        listener *next = l->next;
+        rbt_listener *next = l->next;
 
         l->next = hub->listeners;
         hub->listeners = l;
@@ -716,7 +77,7 @@ static void take_new(rbt_hub *hub)
 
 static void on_listener_closed(uv_handle_t *handle)
 {
-    listener *l = handle->data;
+    rbt_listener *l = handle->data;
 
     close(l->fd);
     rbt_free(l);
@@ -726,19 +87,19 @@ static void on_listener_closed(uv_handle_t *handle)
 static void shut(rbt_hub *hub)
 {
     while (hub->listeners != NULL) {
-        listener *l = hub->listeners;
+        rbt_listener *l = hub->listeners;
 
         hub->listeners = l->next;
         uv_close((uv_handle_t *)&l->poll, on_listener_closed);
     }
     while (hub->conns != NULL) {
-        conn *c = hub->conns;
+        rbt_conn *c = hub->conns;
 
         if (c->peer != NULL && c->peer->conn == c) {
-            save_unsent(c);
+            rbt_conn_save_unsent(c);
             c->peer->conn = NULL;
         }
-        close_conn(c);
+        rbt_conn_close(c);
     }
     if (!uv_is_closing((uv_handle_t *)&hub->wake))
         uv_close((uv_handle_t *)&hub->wake, NULL);
@@ -747,7 +108,7 @@ static void shut(rbt_hub *hub)
 }
 
 /* Has a peer still something to be sent, or to acknowledge? */
-static bool is_busy(peer_state *peer)
+static bool is_busy(rbt_peer_state *peer)
 {
     bool has_posted;
 
@@ -763,29 +124,29 @@ static bool is_busy(peer_state *peer)
 static void part(rbt_hub *hub)
 {
     hub->parting = true;
-    for (peer_state *peer = hub->peers; peer != NULL; peer = peer->next)
+    for (rbt_peer_state *peer = hub->peers; peer != NULL; peer = peer->next)
         if (peer->conn != NULL && peer->conn->has_session) {
             rbt_link_say(peer->conn->link, RBT_FRAME_BYE);
-            flush_peer(peer);
+            rbt_peer_flush(peer);
         }
 }
 
 /* Who closes with something unread resets the connection, and what it said last may be lost. So goodbye is said when all
  * has arrived, and the other side closes. */
-static void stop_when_quiet(rbt_hub *hub)
+void rbt_hub_stop_when_quiet(rbt_hub *hub)
 {
     bool is_late, busy = false;
 
     if (!atomic_load(&hub->stopping) || uv_is_closing((uv_handle_t *)&hub->tick))
         return;
     is_late = rbt_now_ns() >= hub->stop_at_ns;
-    for (peer_state *peer = hub->peers; peer != NULL && !hub->parting; peer = peer->next)
+    for (rbt_peer_state *peer = hub->peers; peer != NULL && !hub->parting; peer = peer->next)
         busy = busy || is_busy(peer);
     if (busy && !is_late)
         return;
     if (!hub->parting)
         part(hub);
-    for (peer_state *peer = hub->peers; peer != NULL && !is_late; peer = peer->next)
+    for (rbt_peer_state *peer = hub->peers; peer != NULL && !is_late; peer = peer->next)
         if (peer->conn != NULL && peer->conn->has_session)
             return;
     shut(hub);
@@ -796,7 +157,7 @@ static void on_wake(uv_async_t *async)
     rbt_hub *hub = async->data;
 
     take_new(hub);
-    for (peer_state *peer = hub->peers, *next; peer != NULL; peer = next) {
+    for (rbt_peer_state *peer = hub->peers, *next; peer != NULL; peer = next) {
         rbt_error why = {RBT_OK, ""};
         bool must_cut;
 
@@ -807,27 +168,44 @@ static void on_wake(uv_async_t *async)
             why = peer->cut_why;
         peer->must_cut = false;
         pthread_mutex_unlock(&peer->lock);
-        flush_peer(peer);
+        rbt_peer_flush(peer);
         if (must_cut)
-            lose(hub, peer, &why);
+            rbt_peer_lose(hub, peer, &why);
     }
-    stop_when_quiet(hub);
+    rbt_hub_stop_when_quiet(hub);
 }
 
-static void check_peer(rbt_hub *hub, peer_state *peer, uint64_t now)
+static void check_peer(rbt_hub *hub, rbt_peer_state *peer, uint64_t now)
 {
     if (peer->is_lost)
         return;
-    if (peer->conn != NULL && peer->conn->has_session && is_silent(peer->conn->link)) {
+    if (peer->conn != NULL && peer->conn->has_session && rbt_conn_is_silent(peer->conn)) {
         rbt_link_close_broken(peer->conn->link, "waiting for", ETIMEDOUT);
-        broke(peer->conn);
+        rbt_conn_broke(peer->conn);
     } else if (peer->conn != NULL && peer->conn->has_session) {
-        acknowledge(peer->conn, true);
-        flush_peer(peer);
-    } else if (peer->broken_ns != 0 && now > patience_end(peer)) {
-        lose(hub, peer, &peer->broken_why);
+        rbt_conn_acknowledge(peer->conn, true);
+        rbt_peer_flush(peer);
+    } else if (peer->broken_ns != 0 && now > rbt_peer_patience_end(peer)) {
+        rbt_peer_lose(hub, peer, &peer->broken_why);
     } else if (peer->dials && peer->conn == NULL && !hub->parting) {
-        dial(hub, peer);
+        rbt_peer_dial(hub, peer);
+    }
+}
+
+/* Callers that are lost and never got a rank are known to nobody; the last ones stay, lest they come back too late. */
+static void forget_strangers(rbt_hub *hub)
+{
+    size_t kept = 0;
+
+    for (rbt_peer_state **at = &hub->peers; *at != NULL;) {
+        rbt_peer_state *peer = *at;
+
+        if (!peer->is_lost || peer->dials || peer->peer.rank != RBT_RANK_NONE || kept++ < STRANGERS_KEPT) {
+            at = &peer->next;
+        } else {
+            *at = peer->next;
+            rbt_peer_destroy(peer);
+        }
     }
 }
 
@@ -837,26 +215,27 @@ static void on_tick(uv_timer_t *timer)
     uint64_t now = rbt_now_ns();
     uint64_t greeting_ms = hub->config.greeting_ms != 0 ? hub->config.greeting_ms : RBT_GREETING_MS;
 
-    for (conn *c = hub->conns, *next; c != NULL; c = next) {
+    for (rbt_conn *c = hub->conns, *next; c != NULL; c = next) {
         next = c->next;
-        if (!c->has_session && now > c->since_ns + greeting_ms * MS) {
+        if (!c->has_session && now > c->since_ns + greeting_ms * RBT_NS_PER_MS) {
             rbt_link_close(c->link, RBT_E_IO, "%s did not greet within %g s", c->link->name, (double)greeting_ms / 1e3);
-            broke(c);
+            rbt_conn_broke(c);
             next = hub->conns; /* the list has changed; this one is no longer in it */
         }
     }
-    for (listener *l = hub->listeners; l != NULL; l = l->next)
+    for (rbt_listener *l = hub->listeners; l != NULL; l = l->next)
         if (l->is_paused) {
             l->is_paused = false;
             uv_poll_start(&l->poll, UV_READABLE, on_caller);
         }
-    for (peer_state *peer = hub->peers, *next; peer != NULL; peer = next) {
+    for (rbt_peer_state *peer = hub->peers, *next; peer != NULL; peer = next) {
         next = peer->next;
         check_peer(hub, peer, now);
     }
+    forget_strangers(hub);
     if (hub->events.on_tick != NULL && !atomic_load(&hub->stopping))
         hub->events.on_tick(hub->events.context);
-    stop_when_quiet(hub);
+    rbt_hub_stop_when_quiet(hub);
 }
 
 static void *serve(void *argument)
@@ -904,36 +283,20 @@ rbt_err rbt_hub_create(const rbt_link_config *config, const rbt_hub_events *even
     return RBT_OK;
 }
 
-static void destroy_peer(peer_state *peer)
-{
-    rbt_frame *lists[] = {peer->unacked, peer->posted};
-
-    for (size_t i = 0; i < 2; i++)
-        while (lists[i] != NULL) {
-            rbt_frame *frame = lists[i];
-
-            lists[i] = frame->next;
-            rbt_frame_destroy(frame);
-        }
-    pthread_mutex_destroy(&peer->lock);
-    pthread_cond_destroy(&peer->room);
-    rbt_free(peer);
-}
-
 void rbt_hub_destroy(rbt_hub *hub, uint64_t grace_ms)
 {
     if (hub == NULL)
         return;
-    hub->stop_at_ns = rbt_now_ns() + grace_ms * MS;
+    hub->stop_at_ns = rbt_now_ns() + grace_ms * RBT_NS_PER_MS;
     atomic_store(&hub->stopping, true);
     uv_async_send(&hub->wake);
     pthread_join(hub->thread, NULL);
     RBT_ASSERT(uv_loop_close(&hub->loop) == 0);
     while (hub->peers != NULL) {
-        peer_state *peer = hub->peers;
+        rbt_peer_state *peer = hub->peers;
 
         hub->peers = peer->next;
-        destroy_peer(peer);
+        rbt_peer_destroy(peer);
     }
     pthread_mutex_destroy(&hub->lock);
     rbt_key_wipe(&hub->config.key);
@@ -947,7 +310,7 @@ uint64_t rbt_hub_life(const rbt_hub *hub)
 
 rbt_err rbt_hub_listen(rbt_hub *hub, const rbt_address *address, rbt_address *bound, rbt_error *error)
 {
-    listener *l = rbt_alloc(1, sizeof *l);
+    rbt_listener *l = rbt_alloc(1, sizeof *l);
     rbt_err err = rbt_socket_listen(address, &l->fd, bound, error);
 
     if (err != RBT_OK) {
@@ -972,13 +335,13 @@ void rbt_hub_advertise(rbt_hub *hub, const rbt_address *address)
 
 rbt_peer *rbt_hub_dial(rbt_hub *hub, const rbt_address *address, uint32_t rank, uint64_t patience_ms)
 {
-    peer_state *peer = create_peer(hub);
+    rbt_peer_state *peer = rbt_peer_create(hub);
 
     peer->dials = true;
     peer->address = *address;
     peer->has_address = true;
     peer->peer.rank = rank;
-    peer->patience_until_ns = rbt_now_ns() + patience_ms * MS;
+    peer->patience_until_ns = rbt_now_ns() + patience_ms * RBT_NS_PER_MS;
     rbt_address_text(address, peer->peer.name);
     pthread_mutex_lock(&hub->lock);
     peer->next = hub->new_peers;
@@ -990,7 +353,7 @@ rbt_peer *rbt_hub_dial(rbt_hub *hub, const rbt_address *address, uint32_t rank, 
 
 void rbt_hub_send(rbt_peer *to, rbt_frame *frame)
 {
-    peer_state *peer = to->state;
+    rbt_peer_state *peer = to->state;
     bool was_empty;
 
     if (atomic_load(&peer->must_sum))
@@ -1005,7 +368,7 @@ void rbt_hub_send(rbt_peer *to, rbt_frame *frame)
     frame->next = NULL;
     *peer->posted_last = frame;
     peer->posted_last = &frame->next;
-    peer->queued += weight(frame);
+    peer->queued += rbt_frame_weight(frame);
     pthread_mutex_unlock(&peer->lock);
     if (was_empty)
         uv_async_send(&to->hub->wake);
@@ -1013,7 +376,7 @@ void rbt_hub_send(rbt_peer *to, rbt_frame *frame)
 
 void rbt_hub_wait_room(rbt_peer *to)
 {
-    peer_state *peer = to->state;
+    rbt_peer_state *peer = to->state;
 
     pthread_mutex_lock(&peer->lock);
     while (peer->queued >= RBT_QUEUE_MOST && !peer->is_lost)
@@ -1021,9 +384,20 @@ void rbt_hub_wait_room(rbt_peer *to)
     pthread_mutex_unlock(&peer->lock);
 }
 
+size_t rbt_hub_queued(rbt_peer *to)
+{
+    rbt_peer_state *peer = to->state;
+    size_t queued;
+
+    pthread_mutex_lock(&peer->lock);
+    queued = peer->queued;
+    pthread_mutex_unlock(&peer->lock);
+    return queued;
+}
+
 void rbt_hub_cut(rbt_peer *to, const rbt_error *why)
 {
-    peer_state *peer = to->state;
+    rbt_peer_state *peer = to->state;
 
     pthread_mutex_lock(&peer->lock);
     peer->must_cut = true;

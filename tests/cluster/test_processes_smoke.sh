@@ -1,0 +1,34 @@
+# Several processes on one host train to the bits of one process under BSP; a worker that is killed is done without, or
+# comes back and the result is the same; nobody is left behind.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../cli/lib.sh"
+. "$(dirname "$0")/lib_jobs.sh"
+job_data
+
+job_local 3 --sync bsp --clocks 40
+# shellcheck disable=SC2086 # options
+expect 0 launch --local 3 --servers 2 -- train $learning --sync bsp --clocks 40 --json c.json
+[ "$(job_hash c.json)" = "$hash" ] || fail "three processes and two servers do not give what one process gives"
+# shellcheck disable=SC2086 # options
+expect 0 launch --local 3 --servers 1 -- train $learning --sync ssp --rule dyn --clocks 40 --verify
+
+clocks=8000
+[ "$RUBATO_SANITIZED" -eq 0 ] || clocks=2000
+job_local 3 --sync bsp --clocks "$clocks"
+# shellcheck disable=SC2086 # options
+job_start "$RUBATO" launch --local 3 --servers 1 -- train $learning --sync bsp --clocks "$clocks" --eval-every 100 \
+    --json job.json --on-worker-loss wait
+job_clock 2
+kill -9 "$(job_rank 2)"
+job_end 0
+job_says "rank 2 on host"
+job_says "is back"
+[ "$(job_hash job.json)" = "$hash" ] || fail "a worker that came back has changed the result"
+
+# shellcheck disable=SC2086 # options
+job_start "$RUBATO" launch --local 3 --servers 1 -- train $learning --sync bsp --clocks "$clocks" --eval-every 100 \
+    --json job.json
+job_clock 2
+kill -9 "$(job_rank 3)"
+job_end 0
+job_says "was lost"
