@@ -452,7 +452,7 @@ static rbt_err run(const request *r, rbt_error *error)
 int cli_graph(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
-    request r = {NULL};
+    request r = {0};
     const cli_option own[] = {
         {"machines", "3,3,2|N", "How many nodes are on each machine, or on how many they are spread.", &r.machines},
         {"max-gap", "G", "Token queues that keep neighbours within G iterations. [5]", &r.max_gap},

@@ -251,11 +251,12 @@ bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side)
 
 /* ---------------------------------------------------------------------------------------------- spectral gap */
 
-/* Does the graph look the same from every node: does i send to i + o for the same o everywhere? */
-static bool is_circulant(const rbt_graph *graph)
+bool rbt_graph_is_circulant(const rbt_graph *graph)
 {
     rbt_neighbours first = rbt_graph_out(graph, 0);
 
+    if (graph->live < graph->nodes)
+        return false;
     for (uint32_t i = 1; i < graph->nodes; i++) {
         if (rbt_graph_out(graph, i).count != first.count)
             return false;
@@ -300,7 +301,7 @@ double rbt_graph_spectral_gap(const rbt_graph *graph)
     bool symmetric;
     double gap, *w;
 
-    if (graph->live == graph->nodes && is_circulant(graph)) {
+    if (rbt_graph_is_circulant(graph)) {
         rbt_neighbours out = rbt_graph_out(graph, 0);
         return rbt_spectral_gap_circulant(graph->nodes, out.at, out.count);
     }

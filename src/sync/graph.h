@@ -104,6 +104,9 @@ rbt_err rbt_graph_check(const rbt_graph *graph, const char *name, rbt_error *err
 /* Does every edge have its opposite? */
 bool rbt_graph_is_symmetric(const rbt_graph *graph);
 
+/* Does the graph look the same from every node: does i send to i + o for the same o everywhere? */
+bool rbt_graph_is_circulant(const rbt_graph *graph);
+
 /* Can the nodes be split in two so that every edge (self-loops aside) goes across? AD-PSGD needs that. `side`, unless
  * NULL, takes 0 or 1 for each node. */
 bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side);

@@ -350,6 +350,17 @@ static void spectral_gaps_of_the_paper_s_graphs(void **state)
     }
 }
 
+/* Found by the fuzzer: most eigenvalues are 0 and defective, and QR steps did not settle. */
+static void spectral_gap_of_a_graph_with_dead_ends_is_a_number(void **state)
+{
+    rbt_graph graph = parse("4 0\n1 3\n2 2\n0 - 11\n6 - 40\n44 01\n1 - 52\n6 - 0\n");
+    double gap = rbt_graph_spectral_gap(&graph);
+
+    (void)state;
+    assert_true(gap >= -1e-9 && gap <= 1 + 1e-9);
+    rbt_graph_deinit(&graph);
+}
+
 /* ----------------------------------------------------------------------------------------------------- repair */
 
 static void a_ring_that_loses_a_node_stays_a_ring(void **state)
@@ -431,6 +442,7 @@ int main(void)
         cmocka_unit_test(limits_are_kept),
         cmocka_unit_test(rings_are_bipartite_when_even),
         cmocka_unit_test(spectral_gaps_of_the_paper_s_graphs),
+        cmocka_unit_test(spectral_gap_of_a_graph_with_dead_ends_is_a_number),
         cmocka_unit_test(a_ring_that_loses_a_node_stays_a_ring),
         cmocka_unit_test(every_kind_loses_nodes_one_by_one_and_passes_the_checks),
         cmocka_unit_test(a_graph_that_cannot_be_repaired_stays_as_it_was),
