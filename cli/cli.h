@@ -40,6 +40,7 @@ int cli_key(const cli_command *command, int argc, char **argv);
 int cli_bench(const cli_command *command, int argc, char **argv);
 int cli_launch(const cli_command *command, int argc, char **argv);
 int cli_top(const cli_command *command, int argc, char **argv);
+int cli_doctor(const cli_command *command, int argc, char **argv);
 int cli_node(const cli_command *command, int argc, char **argv);
 
 /* Prints the error and returns its exit code. */

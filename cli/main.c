@@ -35,6 +35,8 @@ static const cli_command COMMANDS[] = {
      "Starts a job of several processes, on this host or on many.", cli_launch},
     {"node", "--join ADDRESS --key FILE", "Takes part in a job as one of its processes.", cli_node},
     {"top", "ADDRESS --key FILE [--once] [--json FILE]", "Shows a running job.", cli_top},
+    {"doctor", "--hosts LIST [--key FILE] [--data PATH] [--listen ADDRESS]",
+     "Checks what a job on several hosts needs before there is one.", cli_doctor},
     {"bench", "kernels|local|net|sim", "Measures this machine.", cli_bench},
 };
 

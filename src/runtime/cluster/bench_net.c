@@ -540,7 +540,7 @@ static rbt_err measure(end *e, kind k, void (*write)(void *context, const char *
 
     for (int is_sparse = 0; is_sparse < 2; is_sparse++)
         for (size_t bytes = 256; bytes <= LARGEST && err == RBT_OK; bytes *= 16) {
-            char cells[2][80], line[240], size[16];
+            char cells[2][80], line[240], size[32];
 
             for (uint32_t i = 0; i < 2 && err == RBT_OK; i++)
                 err =
