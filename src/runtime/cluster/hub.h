@@ -64,6 +64,9 @@ void rbt_hub_send(rbt_peer *peer, rbt_frame *frame);
 /* Waits until the peer's queue has room, or it is lost. Not on the hub's thread. */
 void rbt_hub_wait_room(rbt_peer *peer);
 
+/* Bytes that wait to be sent to a peer, or for its word that they have come. */
+size_t rbt_hub_queued(rbt_peer *peer);
+
 /* Cuts a peer off; on_lost follows with this reason. */
 void rbt_hub_cut(rbt_peer *peer, const rbt_error *why);
 
