@@ -35,7 +35,7 @@ static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank)
 }
 
 /* An address of this machine alone is of no use to others. */
-static const char *check_advertised(const rbt_peer *peer, const rbt_seat *seat, const rbt_seat *lead)
+static const char *check_advertised(const rbt_remote *peer, const rbt_seat *seat, const rbt_seat *lead)
 {
     rbt_address address;
 
@@ -75,7 +75,7 @@ static void seat_again(rbt_session *s, uint32_t rank)
     send_welcome(s, rank);
 }
 
-void rbt_join_hello(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
+void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
 {
     uint32_t wanted = rbt_unpack_u32(words), rank = 0;
     rbt_seat seat = {0};
@@ -146,7 +146,7 @@ static void hear_settled(rbt_session *s)
     s->settled.count = 0;
 }
 
-bool rbt_join_hold(rbt_session *s, rbt_peer *peer, rbt_arrival *arrival)
+bool rbt_join_hold(rbt_session *s, rbt_remote *peer, rbt_arrival *arrival)
 {
     for (size_t i = 0; i < s->claims.count; i++) {
         claim *c = &s->claims.at[i];
@@ -160,7 +160,7 @@ bool rbt_join_hold(rbt_session *s, rbt_peer *peer, rbt_arrival *arrival)
     return false;
 }
 
-void rbt_join_forget(rbt_session *s, const rbt_peer *peer)
+void rbt_join_forget(rbt_session *s, const rbt_remote *peer)
 {
     for (size_t i = 0; i < s->claims.count; i++) {
         if (peer != NULL && s->claims.at[i].peer != peer)
@@ -171,7 +171,7 @@ void rbt_join_forget(rbt_session *s, const rbt_peer *peer)
     }
 }
 
-void rbt_join_iam(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
+void rbt_join_iam(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
 {
     claim c = {.peer = peer, .rank = rbt_unpack_u32(words)};
 
@@ -191,7 +191,7 @@ void rbt_join_iam(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
 }
 
 /* A process that joined: its seat and the others', or (in the middle of the job) a seat that changed. */
-void rbt_join_welcome(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
+void rbt_join_welcome(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
 {
     bool is_first = s->size == 0;
     uint32_t rank = is_first ? rbt_unpack_u32(words) : s->rank, size = 0;
@@ -549,7 +549,7 @@ static rbt_err meet_seat(rbt_session *s, uint32_t rank, rbt_error *error)
     bool is_near = seat->host_id == s->me.host_id && seat->local[0] != '\0';
     rbt_address address;
     rbt_pack words = {0};
-    rbt_peer *peer;
+    rbt_remote *peer;
     rbt_err err;
 
     if (!is_near && seat->tcp[0] == '\0')

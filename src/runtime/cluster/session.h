@@ -38,7 +38,7 @@ typedef struct rbt_seat {
     char tcp[RBT_ADDRESS_ROOM];  /* where it listens; empty: nowhere */
     char local[RBT_ADDRESS_ROOM];
     rbt_seat_state state;
-    rbt_peer *peer; /* NULL: this process, or not connected yet */
+    rbt_remote *peer; /* NULL: this process, or not connected yet */
 } rbt_seat;
 
 /* What processes say to each other. */
