@@ -133,13 +133,38 @@ static bool is_in_character(const rbt_cluster *c, uint32_t rank, const rbt_messa
     }
 }
 
+/* Without servers: workers speak to each other, to the master and to observers, each for itself; observers ask. */
+static bool is_among_peers(const rbt_cluster *c, const rbt_message *message)
+{
+    const rbt_topology *topology = c->run->topology;
+    uint32_t worker = message->from - rbt_node_of_worker(topology, 0);
+
+    switch (message->type) {
+    case RBT_MSG_VIEW:
+    case RBT_MSG_STOP:
+        return message->from == RBT_MASTER;
+    case RBT_MSG_UPDATE:
+    case RBT_MSG_TOKEN:
+    case RBT_MSG_USED:
+    case RBT_MSG_CHUNK:
+    case RBT_MSG_RETIRE:
+    case RBT_MSG_BLOCKS:
+        return message->from != RBT_MASTER && worker < topology->workers && message->worker == worker;
+    case RBT_MSG_PULL:
+        return message->from != RBT_MASTER && worker >= topology->workers && message->worker == worker;
+    default:
+        return false;
+    }
+}
+
 /* Messages of other processes: only for nodes here, only from nodes there. */
 static bool is_allowed(const rbt_cluster *c, uint32_t rank, const rbt_message *message)
 {
     uint32_t nodes = rbt_topology_nodes(c->run->topology);
 
     return message->from < nodes && message->to < nodes && c->rank_of_node[message->from] == rank &&
-           c->places.place[message->to].is_here && is_in_character(c, rank, message);
+           c->places.place[message->to].is_here &&
+           (c->run->topology->hop != NULL ? is_among_peers(c, message) : is_in_character(c, rank, message));
 }
 
 static void on_message(void *context, uint32_t rank, rbt_message *message)
