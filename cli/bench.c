@@ -6,12 +6,19 @@
 #include "base/error.h"
 #include "job/bench_job.h"
 #include "math/bench_kernels.h"
+#include "runtime/cluster/bench_net.h"
 
 int cli_bench(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
     const char *what = NULL;
-    cli_arguments arguments = {NULL, 0, NULL, &what, 1, 0, false};
+    rbt_bench_net_options net = {NULL, NULL, NULL};
+    const cli_option own[] = {
+        {"only", "unix|ring|tcp|tls", "net: one kind of connection. [all]", &net.only},
+        {"netns", "FILE", "net: the network namespace of the other process, such as /run/netns/NAME.", &net.netns},
+        {"address", "ADDRESS", "net: where the other process listens. [127.0.0.1]", &net.address},
+    };
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &what, 1, 0, false};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {
@@ -19,14 +26,16 @@ int cli_bench(const cli_command *command, int argc, char **argv)
         return 0;
     }
     if (err == RBT_OK && what == NULL)
-        err = rbt_fail(&error, RBT_E_USAGE, "which measurement? There is: kernels, local, sim");
+        err = rbt_fail(&error, RBT_E_USAGE, "which measurement? There is: kernels, local, net, sim");
     else if (err == RBT_OK && strcmp(what, "kernels") == 0)
         rbt_bench_kernels(cli_write_line, stdout);
     else if (err == RBT_OK && strcmp(what, "local") == 0)
         err = rbt_bench_local(cli_write_line, stdout, &error);
+    else if (err == RBT_OK && strcmp(what, "net") == 0)
+        err = rbt_bench_net(&net, cli_write_line, stdout, &error);
     else if (err == RBT_OK && strcmp(what, "sim") == 0)
         err = rbt_bench_sim(cli_write_line, stdout, &error);
     else if (err == RBT_OK)
-        err = rbt_fail(&error, RBT_E_USAGE, "unknown measurement '%s'; there is: kernels, local, sim", what);
+        err = rbt_fail(&error, RBT_E_USAGE, "unknown measurement '%s'; there is: kernels, local, net, sim", what);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
 }

@@ -28,6 +28,8 @@ typedef struct launch {
     const char *rsh, *rubato;
     char key[RBT_KEY_ROOM];
     bool insecure, shm, restart;
+    const char *key_file; /* NULL: a key for this job alone */
+    FILE *text;           /* where the address for those who watch is told; NULL: nowhere */
     char *self, *directory;
 
     /* between the job's thread and the one that watches */
@@ -204,6 +206,22 @@ static void *watch(void *argument)
 
 /* --------------------------------------------------------------------------------------------- for the job's lead */
 
+/* How the job can be watched: over TCP, and on this host over the Unix socket, too. */
+static void tell_address(const launch *l)
+{
+    rbt_address address;
+    char host[256] = "", where[sizeof host + 16];
+
+    if (l->text == NULL || l->key_file == NULL || l->tcp[0] == '\0')
+        return;
+    snprintf(where, sizeof where, "%s", l->tcp);
+    if (rbt_address_parse(l->tcp, 0, &address, NULL) == RBT_OK && rbt_address_is_any(&address) &&
+        gethostname(host, sizeof host - 1) == 0)
+        snprintf(where, sizeof where, "%s:%u", host, (unsigned)rbt_address_port(&address));
+    fprintf(l->text, "  %-10s rubato top %s --key %s (on this host also %s)\n", "watch", where, l->key_file, l->local);
+    fflush(l->text);
+}
+
 static rbt_err on_start(void *context, const char *local, const char *tcp, rbt_error *error)
 {
     launch *l = context;
@@ -212,6 +230,7 @@ static rbt_err on_start(void *context, const char *local, const char *tcp, rbt_e
     pthread_mutex_lock(&l->lock);
     snprintf(l->local, sizeof l->local, "%s", local);
     snprintf(l->tcp, sizeof l->tcp, "%s", tcp);
+    tell_address(l);
     l->must_start = true;
     pthread_cond_broadcast(&l->news);
     while (!l->has_started)
@@ -301,6 +320,8 @@ static rbt_err plan(launch *l, const launch_arguments *given, rbt_options *optio
     rbt_options_deinit(&settled);
     l->insecure = options->insecure;
     l->shm = options->shm != RBT_OFF;
+    l->key_file = options->key;
+    l->text = cli_text_stream(options);
     l->restart = options->on_worker_loss == RBT_LOSS_WAIT;
     l->restarts = rbt_alloc(l->processes, sizeof *l->restarts);
     return err;

@@ -1,6 +1,7 @@
 /* A model's job on the cluster runtime; the contract is in cluster_job.h. */
 #include "job/cluster_job.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -78,6 +79,23 @@ rbt_err rbt_cluster_job_fits(const rbt_options *options, const rbt_gathering *g,
                     (there - (colocate || there <= options->servers ? 0 : options->servers)) * options->per_process);
 }
 
+/* What the job is, for those who watch it: "lr on train.svm, ssp with staleness 3, rule dyn". */
+static void name_job(const rbt_options *options, char *title, size_t room)
+{
+    char sync[16] = "", staleness[48] = "", rule[32] = "", value[RBT_OPTION_ROOM];
+    const char *name = NULL;
+
+    for (size_t i = 0; rbt_options_at(options, i, &name, value, sizeof value); i++) {
+        if (strcmp(name, "sync") == 0)
+            snprintf(sync, sizeof sync, "%.15s", value);
+        else if (strcmp(name, "staleness") == 0)
+            snprintf(staleness, sizeof staleness, " with staleness %.30s", value);
+        else if (strcmp(name, "rule") == 0)
+            snprintf(rule, sizeof rule, ", rule %.20s", value);
+    }
+    snprintf(title, room, "%s on %.60s, %s%s%s", options->model, options->data, sync, staleness, rule);
+}
+
 rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *error)
 {
     const rbt_options *options = &job->options;
@@ -107,6 +125,7 @@ rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *err
     config.has_key = g->has_key;
     config.job = g->job;
     config.local = g->local;
+    name_job(options, config.title, sizeof config.title);
     seats = rbt_alloc(g->processes, sizeof *seats);
     rbt_roster_assign(seats, g->processes, g->lead_works, options->per_process, options->workers, options->servers,
                       !colocate);
@@ -244,6 +263,19 @@ rbt_err rbt_cluster_job_train(rbt_model_run *r, rbt_error *error)
 
 /* -------------------------------------------------------------------------------------------------- the others */
 
+/* Are the roles that the lead has dealt those of this job? */
+static rbt_err check_roles(const rbt_session *session, const rbt_options *options, rbt_error *error)
+{
+    for (uint32_t r = 0; r < rbt_session_size(session); r++) {
+        const rbt_seat *seat = rbt_session_seat(session, r);
+
+        if (seat->first_worker > options->workers || seat->workers > options->workers - seat->first_worker ||
+            seat->first_server > options->servers || seat->servers > options->servers - seat->first_server)
+            return rbt_fail(error, RBT_E_PROTOCOL, "the lead's roster does not fit its job: rank %u", r);
+    }
+    return RBT_OK;
+}
+
 static rbt_err take_part(rbt_model_run *r, const rbt_bytes *description, rbt_error *error)
 {
     rbt_job *job = r->job;
@@ -251,6 +283,8 @@ static rbt_err take_part(rbt_model_run *r, const rbt_bytes *description, rbt_err
 
     if (err == RBT_OK)
         err = rbt_setup_init(&r->setup, &job->options, error);
+    if (err == RBT_OK)
+        err = check_roles(r->session, &job->options, error);
     if (err == RBT_OK)
         err = rbt_session_meet(r->session, error);
     if (err == RBT_OK)

@@ -28,6 +28,16 @@ static void top_add(top *t, double modulus)
     }
 }
 
+/* What is nothing beside the whole matrix: less than rounding has done to it anyway. */
+static double nothing(const double *matrix, size_t n)
+{
+    double norm2 = 0;
+
+    for (size_t i = 0; i < n * n; i++)
+        norm2 += matrix[i] * matrix[i];
+    return DBL_EPSILON * sqrt(norm2);
+}
+
 /* --------------------------------------------------------------------------------------------------- symmetric */
 
 /* A reflection I - v v' / h that leads x (n numbers) to (alpha, 0, ..): v takes the place of x. 0: x is so already. */
@@ -94,10 +104,10 @@ static void tridiagonal(double *a, size_t n, double *d, double *e)
     rbt_free(p);
 }
 
-/* Where the block that begins at l ends: the first e from there on that is nothing beside its neighbours. */
-static size_t block_end(const double *d, const double *e, size_t l, size_t n)
+/* Where the block that begins at l ends: the first e from there on that is nothing. */
+static size_t block_end(const double *e, size_t l, size_t n, double tiny)
 {
-    while (l + 1 < n && fabs(e[l]) > DBL_EPSILON * (fabs(d[l]) + fabs(d[l + 1])) && fabs(e[l]) > DBL_MIN)
+    while (l + 1 < n && fabs(e[l]) > tiny)
         l++;
     return l;
 }
@@ -133,17 +143,18 @@ static void ql_step(double *d, double *e, size_t l, size_t m)
 double rbt_spectral_gap_symmetric(double *matrix, size_t n)
 {
     double *d = rbt_alloc(n, sizeof *d), *e = rbt_alloc(n, sizeof *e);
+    double tiny = nothing(matrix, n);
     top t = {0, 0};
-    bool settled = true;
+    bool settled = isfinite(tiny);
 
     RBT_ASSERT(n > 0);
     tridiagonal(matrix, n, d, e);
     for (size_t l = 0; l < n && settled; l++) {
-        size_t m = block_end(d, e, l, n);
+        size_t m = block_end(e, l, n, tiny);
 
         for (int step = 0; m != l && settled; step++) {
             ql_step(d, e, l, m);
-            m = block_end(d, e, l, n);
+            m = block_end(e, l, n, tiny);
             settled = step < STEPS_MOST && isfinite(d[l]);
         }
         settled = settled && isfinite(d[l]);
@@ -192,10 +203,15 @@ static void hessenberg(double *a, size_t n)
     rbt_free(p);
 }
 
-/* x * y without the rescue of infinities that C's own product looks for. */
+/* x * y without the rescue of infinities that C's own product looks for. (CMPLX is not there with every compiler.) */
 static inline double complex times(double complex x, double complex y)
 {
-    return CMPLX(creal(x) * creal(y) - cimag(x) * cimag(y), creal(x) * cimag(y) + cimag(x) * creal(y));
+    union {
+        double part[2];
+        double complex whole;
+    } product = {{creal(x) * creal(y) - cimag(x) * cimag(y), creal(x) * cimag(y) + cimag(x) * creal(y)}};
+
+    return product.whole;
 }
 
 /* The eigenvalue of the last 2 x 2 block that is nearer to its last element. */
@@ -241,26 +257,21 @@ static void qr_step(double complex *h, size_t n, size_t begin, size_t end, doubl
 }
 
 /* Where the block that ends at `end` begins. */
-static size_t block_begin(const double complex *h, size_t n, size_t end)
+static size_t block_begin(const double complex *h, size_t n, size_t end, double tiny)
 {
     size_t l = end;
 
-    while (l > 0) {
-        double beside = cabs(h[l * n + l]) + cabs(h[(l - 1) * n + l - 1]), below = cabs(h[l * n + l - 1]);
-
-        if (!(below > DBL_EPSILON * beside && below > DBL_MIN))
-            break;
+    while (l > 0 && cabs(h[l * n + l - 1]) > tiny)
         l--;
-    }
     return l;
 }
 
 double rbt_spectral_gap_general(double *matrix, size_t n)
 {
     double complex *h = rbt_alloc(n * n, sizeof *h), *sine = rbt_alloc(n, sizeof *sine);
-    double *cosine = rbt_alloc(n, sizeof *cosine);
+    double *cosine = rbt_alloc(n, sizeof *cosine), tiny = nothing(matrix, n);
     top t = {0, 0};
-    bool settled = true;
+    bool settled = isfinite(tiny);
 
     RBT_ASSERT(n > 0);
     hessenberg(matrix, n);
@@ -268,14 +279,14 @@ double rbt_spectral_gap_general(double *matrix, size_t n)
         for (size_t j = i > 0 ? i - 1 : 0; j < n; j++)
             h[i * n + j] = matrix[i * n + j];
     for (size_t end = n; end-- > 0 && settled;) {
-        size_t begin = block_begin(h, n, end);
+        size_t begin = block_begin(h, n, end, tiny);
 
         for (int step = 1; begin < end && settled; step++) {
             double complex shift =
                 step % SHIFT_ODD == 0 ? h[end * n + end] + 0.75 * cabs(h[end * n + end - 1]) : wilkinson(h, n, end);
 
             qr_step(h, n, begin, end, shift, cosine, sine);
-            begin = block_begin(h, n, end);
+            begin = block_begin(h, n, end, tiny);
             settled = step < STEPS_MOST;
         }
         settled = settled && isfinite(cabs(h[end * n + end]));

@@ -442,7 +442,8 @@ drop:
 
 static bool pull_is_sound(const rbt_server *server, const rbt_message *pull)
 {
-    if (pull->worker >= server->topology->workers + server->topology->observers)
+    if (pull->worker >= server->topology->workers + server->topology->observers ||
+        pull->parts.count > server->cells.count)
         return false;
     for (size_t i = 0; i < pull->parts.count; i++) {
         const rbt_part *part = &pull->parts.at[i];
@@ -462,6 +463,27 @@ static bool is_held_already(const rbt_server *server, const rbt_message *pull)
     return false;
 }
 
+/* Holds a pull back. A worker that has more under way than one that waits for its answers can have loses its oldest. */
+static void hold(rbt_server *server, rbt_message *pull, uint64_t now_ns)
+{
+    rbt_held_pull held = {.pull = pull, .since_ns = now_ns};
+    size_t of_this = 0, oldest = 0;
+
+    for (size_t i = server->held.count; i > 0; i--)
+        if (server->held.at[i - 1].pull->worker == pull->worker) {
+            of_this++;
+            oldest = i - 1;
+        }
+    if (of_this >= 4 * server->cells.count + RBT_HELD_EACH) {
+        server->stats.refused++;
+        rbt_message_destroy(server->held.at[oldest].pull);
+        for (size_t i = oldest; i + 1 < server->held.count; i++)
+            server->held.at[i] = server->held.at[i + 1];
+        server->held.count--;
+    }
+    rbt_array_push(&server->held, held);
+}
+
 static void handle_pull(rbt_server *server, rbt_message *pull, rbt_env *env)
 {
     if (!pull_is_sound(server, pull)) {
@@ -471,9 +493,7 @@ static void handle_pull(rbt_server *server, rbt_message *pull, rbt_env *env)
     if (is_from_the_past(server, pull, env) || is_held_already(server, pull))
         goto drop;
     if (!pull_is_ready(server, pull)) {
-        rbt_held_pull held = {.pull = pull, .since_ns = env->now_ns};
-
-        rbt_array_push(&server->held, held);
+        hold(server, pull, env->now_ns);
         return;
     }
     if (!pull_is_outdated(server, pull))

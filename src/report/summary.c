@@ -229,6 +229,7 @@ void rbt_progress_line_event(rbt_progress_line *line, const rbt_event *event, co
     case RBT_EVENT_NOTE:
         rbt_progress_line_clear(line);
         fprintf(line->file, "note: %s\n", event->note);
+        fflush(line->file); /* who reads the log of a job that waits must see why */
         break;
     case RBT_EVENT_START:
     case RBT_EVENT_DONE:

@@ -1,6 +1,7 @@
 /* The blocking calls of a program (rubato.h, section 4), written once for all runtimes; see handle.h. */
 #include "runtime/handle.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -685,6 +686,7 @@ void rbt_observer_report(rbt_worker *observer, uint64_t clock, double objective)
     metric->worker = observer->client.worker;
     metric->clock = clock;
     metric->number = objective;
+    atomic_store_explicit(&observer->run->loss, objective, relaxed);
     rbt_outbox_put(&env.out, metric);
     end(observer, &env);
 }
@@ -695,6 +697,7 @@ void rbt_run_init(rbt_run *run, const rbt_topology *topology)
 {
     memset(run, 0, sizeof *run);
     run->topology = topology;
+    atomic_store(&run->loss, NAN);
     run->published = rbt_try_alloc(topology->workers, sizeof *run->published);
     RBT_ASSERT(run->published != NULL);
 }

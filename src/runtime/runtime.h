@@ -46,6 +46,7 @@ typedef struct rbt_run {
     rbt_published *published; /* per worker */
     _Atomic uint64_t bytes;   /* sent, as encoded; the observer's do not count */
     _Atomic uint64_t messages;
+    _Atomic double loss; /* the last that the observer reported; NaN: none yet */
     uint64_t started_ns;
 
     double spread;            /* without servers: how far the peers are from their mean, as last seen */

@@ -41,11 +41,17 @@ void rbt_graph_hops_to(const rbt_graph *graph, uint32_t node, uint32_t *hops)
     hops_along(graph, rbt_graph_in, node, hops);
 }
 
+/* From how many nodes one has to look to have seen all there is. */
+static uint32_t viewpoints(const rbt_graph *graph)
+{
+    return rbt_graph_is_circulant(graph) ? 1 : graph->nodes;
+}
+
 uint32_t rbt_graph_diameter(const rbt_graph *graph)
 {
-    uint32_t *hops = rbt_alloc(graph->nodes, sizeof *hops), longest = 0;
+    uint32_t *hops = rbt_alloc(graph->nodes, sizeof *hops), longest = 0, n = viewpoints(graph);
 
-    for (uint32_t i = 0; i < graph->nodes; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         if (graph->gone[i])
             continue;
         rbt_graph_hops_from(graph, i, hops);
@@ -118,10 +124,11 @@ static void raise_to(uint64_t *most, uint64_t bound)
 void rbt_gap_worst_of(const rbt_graph *graph, const rbt_gap_setting *settings, size_t n, rbt_gap_worst *worst)
 {
     uint32_t *from_i = rbt_alloc(graph->nodes, sizeof *from_i), *to_i = rbt_alloc(graph->nodes, sizeof *to_i);
+    uint32_t nodes = viewpoints(graph);
 
     for (size_t s = 0; s < n; s++)
         worst[s] = (rbt_gap_worst){0, 0, 0};
-    for (uint32_t i = 0; i < graph->nodes; i++) {
+    for (uint32_t i = 0; i < nodes; i++) {
         rbt_graph_hops_from(graph, i, from_i);
         rbt_graph_hops_to(graph, i, to_i);
         for (uint32_t j = 0; j < graph->nodes; j++)

@@ -1,5 +1,5 @@
 /* How far apart peers can get: distances in a graph, and the bounds on iter(i) - iter(j) of Hop's Table 1 as small pure
- * functions (docs/protocols.md, section 7).
+ * functions (docs/protocols.md, section 6).
  *
  * Called by the peer (assertions), by the simulator's checker and by `rubato graph`. A path is counted in edges,
  * self-loops do not help. Proved by tests/unit/test_gap.c.

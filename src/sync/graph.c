@@ -48,7 +48,7 @@ double rbt_graph_weight(const rbt_graph *graph, uint32_t from, uint32_t to)
 
 /* --------------------------------------------------------------------------------------------------- making */
 
-static rbt_err allocate(rbt_graph *graph, uint32_t nodes, size_t edges, rbt_error *error)
+static bool allocate(rbt_graph *graph, uint32_t nodes, size_t edges)
 {
     *graph = (rbt_graph){.nodes = nodes, .live = nodes, .edges = edges};
     graph->gone = rbt_alloc(nodes, sizeof *graph->gone);
@@ -57,9 +57,9 @@ static rbt_err allocate(rbt_graph *graph, uint32_t nodes, size_t edges, rbt_erro
     graph->in = rbt_try_alloc(edges, sizeof *graph->in);
     graph->out = rbt_try_alloc(edges, sizeof *graph->out);
     if (graph->in != NULL && graph->out != NULL)
-        return RBT_OK;
+        return true;
     rbt_graph_deinit(graph);
-    return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a graph of %zu edges; take one with fewer", edges);
+    return false;
 }
 
 /* Three passes and no sorting: edges into the senders' lists as they come, those in order of the receiver into the
@@ -109,14 +109,14 @@ rbt_err rbt_graph_init_edges(rbt_graph *graph, uint32_t nodes, const rbt_edge *e
                         RBT_GRAPH_EDGES_MAX);
     for (size_t e = 0; e < n; e++)
         if (edges[e].from >= nodes || edges[e].to >= nodes)
-            return rbt_fail(error, RBT_E_DATA, "the edge from %u to %u is out of range: the graph has the nodes 0 to %u",
-                            edges[e].from, edges[e].to, nodes - 1);
+            return rbt_fail(error, RBT_E_DATA,
+                            "the edge from %u to %u is out of range: the graph has the nodes 0 to %u", edges[e].from,
+                            edges[e].to, nodes - 1);
     rbt_graph made;
-    rbt_err err = allocate(&made, nodes, n, error);
-    if (err != RBT_OK)
-        return err;
+    if (!allocate(&made, nodes, n))
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a graph of %zu edges; take one with fewer", n);
     fill(&made, edges, n);
-    err = check_once(&made, error);
+    rbt_err err = check_once(&made, error);
     if (err == RBT_OK)
         *graph = made;
     else
@@ -141,8 +141,8 @@ static rbt_err check_loops(const rbt_graph *graph, const char *name, rbt_error *
     for (uint32_t i = 0; i < graph->nodes; i++)
         if (!graph->gone[i] && !rbt_graph_has(graph, i, i))
             return rbt_fail(error, RBT_E_DATA,
-                            "%s: node %u has no self-loop; a node counts its own parameters, add the edge %u %u", name, i,
-                            i, i);
+                            "%s: node %u has no self-loop; a node counts its own parameters, add the edge %u %u", name,
+                            i, i, i);
     return RBT_OK;
 }
 
@@ -180,11 +180,12 @@ static rbt_err check_weights(const rbt_graph *graph, const char *name, rbt_error
         for (uint32_t k = 0; k < out.count; k++)
             sum += 1.0 / rbt_graph_in(graph, out.at[k]).count;
         if (!graph->gone[i] && fabs(sum - 1) > WEIGHT_SLACK)
-            return rbt_fail(error, RBT_E_DATA,
-                            "%s: the weights are not doubly stochastic: those of what node %u sends sum to %.6g, not to "
-                            "1, so it would count %s than others; give every node as many senders as receivers, all "
-                            "the same number",
-                            name, i, sum, sum > 1 ? "more" : "less");
+            return rbt_fail(
+                error, RBT_E_DATA,
+                "%s: the weights are not doubly stochastic: those of what node %u sends sum to %.6g, not to "
+                "1, so it would count %s than others; give every node as many senders as receivers, all "
+                "the same number",
+                name, i, sum, sum > 1 ? "more" : "less");
     }
     return RBT_OK;
 }
@@ -250,11 +251,12 @@ bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side)
 
 /* ---------------------------------------------------------------------------------------------- spectral gap */
 
-/* Does the graph look the same from every node: does i send to i + o for the same o everywhere? */
-static bool is_circulant(const rbt_graph *graph)
+bool rbt_graph_is_circulant(const rbt_graph *graph)
 {
     rbt_neighbours first = rbt_graph_out(graph, 0);
 
+    if (graph->live < graph->nodes)
+        return false;
     for (uint32_t i = 1; i < graph->nodes; i++) {
         if (rbt_graph_out(graph, i).count != first.count)
             return false;
@@ -299,7 +301,7 @@ double rbt_graph_spectral_gap(const rbt_graph *graph)
     bool symmetric;
     double gap, *w;
 
-    if (graph->live == graph->nodes && is_circulant(graph)) {
+    if (rbt_graph_is_circulant(graph)) {
         rbt_neighbours out = rbt_graph_out(graph, 0);
         return rbt_spectral_gap_circulant(graph->nodes, out.at, out.count);
     }

@@ -1,4 +1,4 @@
-/* Graphs of peers: who sends its parameters to whom (docs/protocols.md, section 7; Hop, sections 3 and 7).
+/* Graphs of peers: who sends its parameters to whom (docs/protocols.md, section 6; Hop, sections 3 and 7).
  *
  * A graph is directed and has a self-loop at every node. An edge from i to j: i sends to j, and j receives from i. The
  * weight of that edge is W[i][j] = 1 / |N_in(j)|: what j reduces is a plain mean. Lists of neighbours contain the node
@@ -103,6 +103,9 @@ rbt_err rbt_graph_check(const rbt_graph *graph, const char *name, rbt_error *err
 
 /* Does every edge have its opposite? */
 bool rbt_graph_is_symmetric(const rbt_graph *graph);
+
+/* Does the graph look the same from every node: does i send to i + o for the same o everywhere? */
+bool rbt_graph_is_circulant(const rbt_graph *graph);
 
 /* Can the nodes be split in two so that every edge (self-loops aside) goes across? AD-PSGD needs that. `side`, unless
  * NULL, takes 0 or 1 for each node. */

@@ -229,10 +229,11 @@ static rbt_err cliques(edge_list *edges, const rbt_machines *machines, uint32_t 
     if (degree > 0)
         add_cliques(edges, machines, nodes, degree, links);
     else
-        err = rbt_fail(error, RBT_E_USAGE,
-                       "clique: %u machines with so different numbers of nodes cannot be joined in a ring so that every "
-                       "node has the same number of neighbours; take machines of one size, or another order of them",
-                       machines->count);
+        err =
+            rbt_fail(error, RBT_E_USAGE,
+                     "clique: %u machines with so different numbers of nodes cannot be joined in a ring so that every "
+                     "node has the same number of neighbours; take machines of one size, or another order of them",
+                     machines->count);
     rbt_free(links);
     return err;
 }

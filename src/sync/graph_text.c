@@ -163,7 +163,8 @@ rbt_err rbt_graph_parse(rbt_graph *graph, const char *name, const char *text, si
 static rbt_err machines_fail(const char *text, rbt_error *error)
 {
     return rbt_fail(error, RBT_E_USAGE,
-                    "machines = %.60s: expected how many nodes are on each, such as 3,3,2, or a number of machines", text);
+                    "machines = %.60s: expected how many nodes are on each, such as 3,3,2, or a number of machines",
+                    text);
 }
 
 static rbt_err machines_list(const char *text, uint32_t nodes, rbt_machines *machines, rbt_error *error)

@@ -1,4 +1,4 @@
-/* Token queues: counters that keep neighbours from getting too far apart (Hop, section 4.2; docs/protocols.md, section 7).
+/* Token queues: counters that keep neighbours from getting too far apart (Hop, section 4.2; docs/protocols.md, section 6).
  *
  * TokenQ(j->i) belongs to j and is used by i, one of j's in-neighbours. It starts with max_gap tokens; j puts one in for
  * every iteration it enters, i takes one out for every iteration it enters, so that always

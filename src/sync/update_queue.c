@@ -79,8 +79,8 @@ rbt_err rbt_update_queue_enqueue(rbt_update_queue *queue, rbt_snap *snap, uint64
     rbt_update *e;
 
     if (place == queue->senders)
-        return rbt_fail(error, RBT_E_PROTOCOL, "an update of iteration %" PRIu64 " came from %u, which is no in-neighbour",
-                        iter, from);
+        return rbt_fail(error, RBT_E_PROTOCOL,
+                        "an update of iteration %" PRIu64 " came from %u, which is no in-neighbour", iter, from);
     if (iter > queue->now && iter - queue->now > queue->ahead)
         return rbt_fail(error, RBT_E_PROTOCOL,
                         "%u sent an update of iteration %" PRIu64 ", which is more than %" PRIu64
@@ -118,7 +118,8 @@ static rbt_update *first_match(const rbt_update_queue *queue, uint64_t iter, uin
         for (uint32_t place = begin; place < end; place++) {
             rbt_update *e = entry(queue, slot, place);
 
-            if (e->snap != NULL && (iter == RBT_ANY_ITER || e->iter == iter) && (first == NULL || e->iter < first->iter))
+            if (e->snap != NULL && (iter == RBT_ANY_ITER || e->iter == iter) &&
+                (first == NULL || e->iter < first->iter))
                 first = e;
         }
     return first;
@@ -193,11 +194,12 @@ void rbt_update_queue_advance(rbt_update_queue *queue, uint64_t now, uint64_t ol
 
 rbt_err rbt_update_queue_rewire(rbt_update_queue *queue, const uint32_t *sender, uint32_t senders, rbt_error *error)
 {
-    rbt_update_queue wired;
+    rbt_update_queue wired = {0};
     rbt_err err = rbt_update_queue_init(&wired, sender, senders, queue->ahead, error);
 
     if (err != RBT_OK)
         return err;
+    RBT_ASSERT(wired.at != NULL);
     wired.now = queue->now;
     wired.oldest = queue->oldest;
     for (uint32_t place = 0; place < senders; place++) {

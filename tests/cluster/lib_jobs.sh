@@ -6,10 +6,17 @@
 #   job_start COMMAND...          in the background, in a session of its own, output in job.out and job.err; sets $job
 #   job_clock [N]                 waits until its job.json has N clocks (1)
 #   job_rank N                    prints the process id of the rank that the launcher $job has started
+#   job_kill SIGNAL N             sends it a signal
 #   job_end CODE                  waits for the end; fails unless it ends with that code and nobody of its session is left
 #   job_says TEXT                 it has said so, on its standard output or error
 #   job_hash FILE                 prints the param_hash in FILE
 #   eventually N COMMAND...       tries until it succeeds, at most N seconds
+
+# Nothing is left behind when a test fails; processes of lib_netns.sh end with it anyway.
+job=
+if [ -n "${work:-}" ]; then
+    trap '[ -z "$job" ] || pkill -KILL -s "$job" || :; rm -rf "$work"' EXIT
+fi
 
 job_data()
 {
@@ -51,17 +58,23 @@ job_start()
 
 job_has_clocks()
 {
-    [ "$(grep -c '"event":"clock"' job.json 2>/dev/null)" -ge "$1" ]
+    ! kill -0 "$job" 2>/dev/null || [ "$(grep -c '"event":"clock"' job.json 2>/dev/null)" -ge "$1" ]
 }
 
 job_clock()
 {
     eventually 120 job_has_clocks "${1:-1}" || job_fail "the job does not come to its clock ${1:-1}"
+    kill -0 "$job" || job_fail "the job has ended before its clock ${1:-1}"
 }
 
 job_rank()
 {
     pgrep -P "$job" -f -- "--rank $1 "
+}
+
+job_kill()
+{
+    kill "-$1" "$(job_rank "$2")" || job_fail "rank $2 does not run"
 }
 
 job_is_gone()

@@ -18,7 +18,7 @@ for w in $workers; do
             for shm in on off; do
                 # shellcheck disable=SC2086 # options
                 expect 0 launch --local "$w" --servers "$p" --colocate "$colocate" -- train $learning --sync bsp \
-                    --clocks 12 --shm "$shm" --json c.json --quiet
+                    --clocks 12 --shm "$shm" --json c.json
                 [ "$(job_hash c.json)" = "$hash" ] ||
                     fail "$w worker processes, $p servers, --colocate $colocate --shm $shm give something else"
             done
@@ -29,7 +29,7 @@ done
 # Two workers in a process, and a lead that works: as under srun.
 job_local 4 --sync bsp --servers 2 --clocks 12
 # shellcheck disable=SC2086 # options
-expect 0 launch --local 2 --servers 2 -- train $learning --per-process 2 --sync bsp --clocks 12 --json c.json --quiet
+expect 0 launch --local 2 --servers 2 -- train $learning --per-process 2 --sync bsp --clocks 12 --json c.json
 [ "$(job_hash c.json)" = "$hash" ] || fail "two workers in each process give something else"
 
 rules="sum con dyn adagrad"
@@ -38,7 +38,7 @@ for rule in $rules; do
     for sync in "ssp --staleness 0" "ssp --staleness 3" asp; do
         # shellcheck disable=SC2086 # options
         expect 0 launch --local 4 --servers 2 -- train $learning --sync $sync --rule "$rule" --clocks 60 --verify \
-            --json c.json --quiet
+            --json c.json
         check c.json 'last["event"] == "done" and last["loss"] < 0.69 and last["updates"] == 240'
     done
 done

@@ -8,6 +8,8 @@
 #include "base/time.h"
 
 #define PATIENCE_NS 5000000000u /* a worker that has waited this long: the lead says for whom */
+#define WAIT_NS     200000000u  /* who waits less than that may have been told of late, and work again */
+#define SILENT_NS   2000000000u /* a process that has said nothing for so long hangs, or its host does */
 #define STOP_NS     3500000000u /* workers that have not stopped so long after an interrupt are left behind */
 
 /* What processes of a running job say. */
@@ -25,10 +27,12 @@ typedef struct reported { /* by one process, so far */
     uint64_t bytes;
     uint64_t messages;
     bool done;
+    bool lost; /* before it was done */
     bool totals;
     bool answered; /* the question under way */
     double losses; /* its answer */
     uint64_t rows;
+    uint64_t heard_ns; /* when its last status came */
 } reported;
 
 struct rbt_cluster {
@@ -46,11 +50,14 @@ struct rbt_cluster {
     reported *ranks; /* the lead: per rank */
     float *question; /* elsewhere: parameters to be weighed, or NULL */
     uint64_t question_id;
+    const float *weighed; /* the lead: what the others are being asked about; NULL: nothing */
+    bool closing;         /* the lead: has asked for the sums */
     bool close;
     bool ended;
     uint32_t lost_workers;
     uint64_t stop_asked_ns;
     uint64_t told_ns;
+    uint64_t started_ns;        /* the lead; 0: not yet */
     RBT_ARRAY(pthread_t) heirs; /* threads that take rows over */
 };
 
@@ -91,15 +98,73 @@ static void on_failure(void *context, const rbt_error *error)
         rbt_session_fail(c->session, error);
 }
 
-/* Messages of other processes: only for nodes here, only from nodes there, and nothing that a runtime alone may say. */
+/* Does a node of this kind say such a thing, and of itself? A worker speaks for itself alone, in its present life, and
+ * never to another worker. */
+static bool is_in_character(const rbt_cluster *c, uint32_t rank, const rbt_message *message)
+{
+    const rbt_topology *topology = c->run->topology;
+    uint32_t worker;
+
+    switch (message->type) {
+    case RBT_MSG_VIEW:
+        return message->from <= topology->servers;
+    case RBT_MSG_STABLE:
+    case RBT_MSG_STOP:
+        return message->from == RBT_MASTER;
+    case RBT_MSG_ACK:
+    case RBT_MSG_BLOCKS:
+    case RBT_MSG_RESUMED:
+    case RBT_MSG_REPORT:
+        return message->from != RBT_MASTER && message->from <= topology->servers;
+    case RBT_MSG_PUSH:
+    case RBT_MSG_PULL:
+    case RBT_MSG_RETIRE:
+    case RBT_MSG_HELLO:
+    case RBT_MSG_RESUME:
+    case RBT_MSG_ASK:
+        if (message->from <= topology->servers || message->to > topology->servers)
+            return false;
+        worker = message->from - rbt_node_of_worker(topology, 0);
+        return message->worker == worker &&
+               (worker >= topology->workers ||
+                message->incarnation == rbt_session_seat(c->session, rank)->incarnation);
+    default: /* what the runtime alone may say */
+        return false;
+    }
+}
+
+/* Without servers: workers speak to each other, to the master and to observers, each for itself; observers ask. */
+static bool is_among_peers(const rbt_cluster *c, const rbt_message *message)
+{
+    const rbt_topology *topology = c->run->topology;
+    uint32_t worker = message->from - rbt_node_of_worker(topology, 0);
+
+    switch (message->type) {
+    case RBT_MSG_VIEW:
+    case RBT_MSG_STOP:
+        return message->from == RBT_MASTER;
+    case RBT_MSG_UPDATE:
+    case RBT_MSG_TOKEN:
+    case RBT_MSG_USED:
+    case RBT_MSG_CHUNK:
+    case RBT_MSG_RETIRE:
+    case RBT_MSG_BLOCKS:
+        return message->from != RBT_MASTER && worker < topology->workers && message->worker == worker;
+    case RBT_MSG_PULL:
+        return message->from != RBT_MASTER && worker >= topology->workers && message->worker == worker;
+    default:
+        return false;
+    }
+}
+
+/* Messages of other processes: only for nodes here, only from nodes there. */
 static bool is_allowed(const rbt_cluster *c, uint32_t rank, const rbt_message *message)
 {
     uint32_t nodes = rbt_topology_nodes(c->run->topology);
 
-    if (message->from >= nodes || message->to >= nodes || c->rank_of_node[message->from] != rank ||
-        !c->places.place[message->to].is_here)
-        return false;
-    return message->type != RBT_MSG_LOST && (message->type != RBT_MSG_STOP || message->from == RBT_MASTER);
+    return message->from < nodes && message->to < nodes && c->rank_of_node[message->from] == rank &&
+           c->places.place[message->to].is_here &&
+           (c->run->topology->hop != NULL ? is_among_peers(c, message) : is_in_character(c, rank, message));
 }
 
 static void on_message(void *context, uint32_t rank, rbt_message *message)
@@ -172,15 +237,18 @@ static bool take_status(rbt_cluster *c, uint32_t rank, rbt_unpack *words)
     atomic_fetch_add(&c->run->messages, messages - r->messages);
     r->bytes = bytes;
     r->messages = messages;
+    r->heard_ns = now;
     return true;
 }
 
-/* The lead: says who has been waiting for long, and for whom: the one that has finished the fewest clocks. */
+/* The lead: says who has been waiting for long, and for whom: a worker whose process says nothing any more, else the one
+ * that works and has finished the fewest clocks. */
 static void tell_patience(rbt_cluster *c)
 {
     const rbt_topology *topology = c->run->topology;
     uint64_t now = rbt_now_ns(), least = UINT64_MAX, longest = 0;
     uint32_t slowest = 0, waiter = 0;
+    bool found_silent = false;
     char slow[RBT_HOST_ROOM + 32], waiting[RBT_HOST_ROOM + 32];
 
     if (now < c->told_ns + PATIENCE_NS)
@@ -194,11 +262,14 @@ static void tell_patience(rbt_cluster *c)
 
         if (c->ranks[rank].done || (rank != 0 && rbt_session_seat(c->session, rank)->state == RBT_SEAT_LOST))
             continue;
-        if (since != 0 && now - since > longest) {
+        bool is_silent = rank != 0 && c->ranks[rank].heard_ns != 0 && now > c->ranks[rank].heard_ns + SILENT_NS;
+
+        if (since != 0 && !is_silent && now - since > longest) {
             longest = now - since;
             waiter = m;
         }
-        if (since == 0 && clock < least) {
+        if ((is_silent && !found_silent) || ((is_silent || since == 0) && is_silent == found_silent && clock < least)) {
+            found_silent = is_silent;
             least = clock;
             slowest = m;
         }
@@ -207,9 +278,10 @@ static void tell_patience(rbt_cluster *c)
         return;
     rbt_session_name(c->session, c->rank_of_node[rbt_node_of_worker(topology, slowest)], slow, sizeof slow);
     rbt_session_name(c->session, c->rank_of_node[rbt_node_of_worker(topology, waiter)], waiting, sizeof waiting);
-    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "worker %u (%s) has waited %llu s for worker %u (%s, clock %llu)",
-                  waiter, waiting, (unsigned long long)(longest / 1000000000u), slowest, slow,
-                  (unsigned long long)least);
+    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster",
+                  "worker %u (%s) has waited %llu s for worker %u (%s, clock %llu)%s", waiter, waiting,
+                  (unsigned long long)(longest / 1000000000u), slowest, slow, (unsigned long long)least,
+                  found_silent ? ", whose process is silent: is it stopped, is its host overloaded?" : "");
 }
 
 /* ----------------------------------------------------------------------------------------------------- hearing */
@@ -263,11 +335,12 @@ static bool hear_member(rbt_cluster *c, uint32_t rank, uint32_t say, rbt_unpack 
         return take_status(c, rank, words);
     case SAY_DONE:
         fine = take_status(c, rank, words);
-        r->done = true;
+        r->done = r->done || fine;
         return fine;
     case SAY_TOTALS:
-        r->totals = true;
-        return take_totals(c, words);
+        fine = !r->totals && take_totals(c, words);
+        r->totals = r->totals || fine;
+        return fine;
     case SAY_LOSSES:
         if (rbt_unpack_u64(words) == c->question_id) {
             r->losses = rbt_unpack_f64(words);
@@ -440,17 +513,18 @@ static void on_lost(void *context, uint32_t rank, const rbt_error *why)
 
     pthread_mutex_lock(&c->lock);
     done = c->ranks[rank].done;
+    c->ranks[rank].lost = !done;
     if (!done)
         c->lost_workers += seat->workers;
     all = c->lost_workers >= c->run->topology->workers;
-    if (c->on_loss == RBT_LOSS_CONTINUE)
+    if (c->on_loss == RBT_LOSS_CONTINUE || done)
         c->ranks[rank].done = c->ranks[rank].totals = c->ranks[rank].answered = true; /* nothing more comes from it */
     wake(c);
     pthread_mutex_unlock(&c->lock);
     if (seat->servers > 0)
         stop_for_loss(c, rank, why, "it held parameters, so the job ends");
     else if (done)
-        return;
+        tell_master(c, rank); /* which knows that its workers have left, if they have */
     else if (c->on_loss == RBT_LOSS_STOP)
         stop_for_loss(c, rank, why, "the job ends, as --on-worker-loss stop says");
     else if (all && c->on_loss == RBT_LOSS_CONTINUE)
@@ -465,14 +539,35 @@ static void on_lost(void *context, uint32_t rank, const rbt_error *why)
     }
 }
 
+/* The lead: asks a process what its rows' losses are at these parameters. The lock is held. */
+static void ask_losses(rbt_cluster *c, uint32_t rank)
+{
+    size_t bytes = c->work.n * sizeof *c->weighed;
+    uint8_t *copy = rbt_session_seat(c->session, rank)->workers > 0 ? rbt_try_alloc_raw(bytes, 1) : NULL;
+    rbt_pack words = {0};
+
+    if (copy == NULL)
+        return;
+    memcpy(copy, c->weighed, bytes);
+    rbt_pack_u64(&words, c->question_id);
+    rbt_session_say(c->session, rank, SAY_WEIGH, &words, copy, bytes);
+    rbt_array_free(&words);
+}
+
+/* What its former life was asked and did not answer, the new one is asked again. */
 static void on_back(void *context, uint32_t rank)
 {
     rbt_cluster *c = context;
     char name[RBT_HOST_ROOM + 32];
 
     pthread_mutex_lock(&c->lock);
-    c->lost_workers -= rbt_session_seat(c->session, rank)->workers;
+    if (c->ranks[rank].lost)
+        c->lost_workers -= rbt_session_seat(c->session, rank)->workers;
     c->ranks[rank] = (reported){0};
+    if (c->weighed != NULL)
+        ask_losses(c, rank);
+    if (c->closing)
+        rbt_session_say(c->session, rank, SAY_CLOSE, NULL, NULL, 0);
     pthread_mutex_unlock(&c->lock);
     rbt_session_name(c->session, rank, name, sizeof name);
     rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "%s is back", name);
@@ -510,7 +605,60 @@ static void on_tick(void *context)
     pthread_mutex_unlock(&c->lock);
 }
 
+/* The lead: what the job's processes have told, for those who watch. */
+static void on_picture(void *context, rbt_picture *picture)
+{
+    rbt_cluster *c = context;
+    const rbt_run *run = c->run;
+    uint64_t now = rbt_now_ns(), started;
+
+    pthread_mutex_lock(&c->lock);
+    started = c->started_ns;
+    pthread_mutex_unlock(&c->lock);
+    if (picture->phase < RBT_PICTURE_RUNNING || started == 0)
+        return;
+    picture->elapsed_ns = now - started;
+    picture->bytes = atomic_load(&run->bytes);
+    picture->messages = atomic_load(&run->messages);
+    picture->loss = atomic_load(&run->loss);
+    pthread_mutex_lock(&c->lock);
+    for (size_t r = 1; r < picture->processes.count; r++)
+        if (c->ranks[r].done && picture->processes.at[r].workers > 0 &&
+            picture->processes.at[r].state != RBT_PICTURE_LOST)
+            picture->processes.at[r].state = RBT_PICTURE_DONE;
+    pthread_mutex_unlock(&c->lock);
+    for (uint32_t m = 0; m < run->topology->workers; m++) {
+        const rbt_published *p = &run->published[m];
+        uint64_t since = atomic_load_explicit(&p->waiting_since_ns, memory_order_relaxed);
+        rbt_picture_worker worker = {
+            .clock = atomic_load_explicit(&p->clock, memory_order_relaxed),
+            .rows = atomic_load_explicit(&p->samples, memory_order_relaxed),
+            .compute_ns = atomic_load_explicit(&p->compute_ns, memory_order_relaxed),
+            .wait_ns = atomic_load_explicit(&p->wait_ns, memory_order_relaxed),
+            .communication_ns = atomic_load_explicit(&p->communication_ns, memory_order_relaxed),
+            .waiting_ns = since != 0 && now > since + WAIT_NS ? now - since : 0,
+        };
+
+        rbt_array_push(&picture->workers, worker);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------------- running */
+
+/* The most that a frame of this job can carry: all blocks of all tables, or the parameters to be weighed. */
+static uint64_t largest_body(const rbt_topology *topology, size_t n)
+{
+    uint64_t bytes = n * sizeof(float);
+
+    for (uint32_t t = 0; t < topology->tables; t++) {
+        const rbt_layout *layout = &topology->layout[t];
+
+        if (layout->sparse)
+            return RBT_SWAP_MOST;
+        bytes += layout->rows * layout->cols * rbt_type_size(layout->type);
+    }
+    return bytes;
+}
 
 rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss, const rbt_cluster_work *work)
 {
@@ -523,6 +671,7 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss 
                                .on_back = on_back,
                                .on_over = on_over,
                                .on_tick = on_tick,
+                               .on_picture = on_picture,
                                .context = c};
 
     *c = (rbt_cluster){.run = run, .session = session, .on_loss = on_loss, .work = *work};
@@ -542,6 +691,7 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss 
     c->places.context = c;
     c->places.knows_all = false; /* the lead says who waits for whom */
     c->places.incarnation = c->seat->incarnation;
+    rbt_session_expect(session, largest_body(run->topology, work->n));
     rbt_session_hook(session, &hooks);
     return c;
 }
@@ -578,30 +728,23 @@ static void wait_for_all(rbt_cluster *c, size_t offset)
 rbt_err rbt_cluster_losses(rbt_cluster *c, const float *w, double *sum, uint64_t *rows, rbt_error *error)
 {
     uint32_t size = rbt_session_size(c->session);
-    size_t bytes = c->work.n * sizeof *w;
-    rbt_pack words = {0};
 
     pthread_mutex_lock(&c->lock);
     c->question_id++;
+    c->weighed = w;
     for (uint32_t r = 1; r < size; r++) {
         c->ranks[r].answered = rbt_session_seat(c->session, r)->workers == 0 || c->ranks[r].totals;
         c->ranks[r].losses = 0;
         c->ranks[r].rows = 0;
+        ask_losses(c, r);
     }
-    rbt_pack_u64(&words, c->question_id);
     pthread_mutex_unlock(&c->lock);
-    for (uint32_t r = 1; r < size; r++) {
-        uint8_t *copy = rbt_session_seat(c->session, r)->workers > 0 ? rbt_try_alloc_raw(bytes, 1) : NULL;
-
-        if (copy == NULL)
-            continue;
-        memcpy(copy, w, bytes);
-        rbt_session_say(c->session, r, SAY_WEIGH, &words, copy, bytes);
-    }
-    rbt_array_free(&words);
     *rows = 0;
     *sum = c->seat->workers > 0 ? c->work.losses(c->work.context, w, rows) : 0;
     wait_for_all(c, offsetof(reported, answered));
+    pthread_mutex_lock(&c->lock);
+    c->weighed = NULL;
+    pthread_mutex_unlock(&c->lock);
     if (rbt_session_over(c->session, error) != RBT_OK)
         return error != NULL ? error->code : RBT_E_LOST;
     for (uint32_t r = 1; r < size; r++) { /* in the order of ranks: the same sum each time */
@@ -635,6 +778,7 @@ static void answer(rbt_cluster *c)
             rbt_pack_u64(&words, id);
             rbt_pack_f64(&words, c->work.losses(c->work.context, w, &rows));
             rbt_pack_u64(&words, rows);
+            say_status(c, SAY_STATUS); /* who asks at the end then has the last clocks, too */
             rbt_session_say(c->session, 0, SAY_LOSSES, &words, NULL, 0);
             rbt_array_free(&words);
             rbt_free(w);
@@ -674,13 +818,19 @@ static rbt_err run_lead(rbt_cluster *c, rbt_error *error)
     if (err != RBT_OK)
         return err;
     started = rbt_now_ns();
+    pthread_mutex_lock(&c->lock);
+    c->started_ns = started;
+    pthread_mutex_unlock(&c->lock);
     err = rbt_places_run(&c->places, c->seat->first_worker, c->seat->workers, run->topology->observers > 0, error);
     if (err == RBT_OK || err == RBT_E_DIVERGED || err == RBT_E_BROKEN)
         wait_for_all(c, offsetof(reported, done));
     run->elapsed_ns = rbt_now_ns() - started;
     if (err == RBT_OK && !rbt_session_is_over(c->session)) {
+        pthread_mutex_lock(&c->lock);
+        c->closing = true;
         for (uint32_t r = 1; r < rbt_session_size(c->session); r++)
             rbt_session_say(c->session, r, SAY_CLOSE, NULL, NULL, 0);
+        pthread_mutex_unlock(&c->lock);
         wait_for_all(c, offsetof(reported, totals));
     }
     if (rbt_session_over(c->session, error) != RBT_OK) /* the cause comes before its effects */

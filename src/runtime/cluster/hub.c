@@ -9,8 +9,9 @@
 #include "base/error.h"
 #include "base/time.h"
 
-#define TICK_MS       100
-#define GREETING_MOST 256 /* connections that greet at the same time; more are closed at once */
+#define STRANGERS_KEPT 64
+#define TICK_MS        100
+#define GREETING_MOST  256 /* connections that greet at the same time; more are closed at once */
 
 /* ------------------------------------------------------------------------------------------------- listening */
 
@@ -191,6 +192,23 @@ static void check_peer(rbt_hub *hub, rbt_remote_state *peer, uint64_t now)
     }
 }
 
+/* Callers that are lost and never got a rank are known to nobody; the last ones stay, lest they come back too late. */
+static void forget_strangers(rbt_hub *hub)
+{
+    size_t kept = 0;
+
+    for (rbt_remote_state **at = &hub->peers; *at != NULL;) {
+        rbt_remote_state *peer = *at;
+
+        if (!peer->is_lost || peer->dials || peer->peer.rank != RBT_RANK_NONE || kept++ < STRANGERS_KEPT) {
+            at = &peer->next;
+        } else {
+            *at = peer->next;
+            rbt_remote_destroy(peer);
+        }
+    }
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     rbt_hub *hub = timer->data;
@@ -214,6 +232,7 @@ static void on_tick(uv_timer_t *timer)
         next = peer->next;
         check_peer(hub, peer, now);
     }
+    forget_strangers(hub);
     if (hub->events.on_tick != NULL && !atomic_load(&hub->stopping))
         hub->events.on_tick(hub->events.context);
     rbt_hub_stop_when_quiet(hub);
@@ -363,6 +382,17 @@ void rbt_hub_wait_room(rbt_remote *to)
     while (peer->queued >= RBT_QUEUE_MOST && !peer->is_lost)
         pthread_cond_wait(&peer->room, &peer->lock);
     pthread_mutex_unlock(&peer->lock);
+}
+
+size_t rbt_hub_queued(rbt_remote *to)
+{
+    rbt_remote_state *peer = to->state;
+    size_t queued;
+
+    pthread_mutex_lock(&peer->lock);
+    queued = peer->queued;
+    pthread_mutex_unlock(&peer->lock);
+    return queued;
 }
 
 void rbt_hub_cut(rbt_remote *to, const rbt_error *why)

@@ -64,6 +64,9 @@ void rbt_hub_send(rbt_remote *peer, rbt_frame *frame);
 /* Waits until the peer's queue has room, or it is lost. Not on the hub's thread. */
 void rbt_hub_wait_room(rbt_remote *peer);
 
+/* Bytes that wait to be sent to a peer, or for its word that they have come. */
+size_t rbt_hub_queued(rbt_remote *peer);
+
 /* Cuts a peer off; on_lost follows with this reason. */
 void rbt_hub_cut(rbt_remote *peer, const rbt_error *why);
 

@@ -128,6 +128,7 @@ static void settle_claims(rbt_session *s)
             seat->state = seat->state == RBT_SEAT_LOST ? RBT_SEAT_JOINED : seat->state;
             c.peer->rank = c.rank;
             snprintf(c.peer->name, sizeof c.peer->name, "rank %u on host %.64s", c.rank, seat->host);
+            rbt_array_push(&s->settled, c);
         } else {
             s->claims.at[kept++] = c;
         }
@@ -136,18 +137,57 @@ static void settle_claims(rbt_session *s)
     pthread_cond_broadcast(&s->news);
 }
 
+/* What the peers said whose claims have been settled. Without the lock. */
+static void hear_settled(rbt_session *s)
+{
+    for (size_t i = 0; i < s->settled.count; i++)
+        for (size_t k = 0; k < s->settled.at[i].held_count; k++)
+            rbt_session_on_control(s, s->settled.at[i].peer, &s->settled.at[i].held[k]);
+    s->settled.count = 0;
+}
+
+bool rbt_join_hold(rbt_session *s, rbt_remote *peer, rbt_arrival *arrival)
+{
+    for (size_t i = 0; i < s->claims.count; i++) {
+        claim *c = &s->claims.at[i];
+
+        if (c->peer != peer || c->held_count == RBT_HELD_SAYINGS)
+            continue;
+        c->held[c->held_count++] = *arrival;
+        *arrival = (rbt_arrival){0};
+        return true;
+    }
+    return false;
+}
+
+void rbt_join_forget(rbt_session *s, const rbt_remote *peer)
+{
+    for (size_t i = 0; i < s->claims.count; i++) {
+        if (peer != NULL && s->claims.at[i].peer != peer)
+            continue;
+        for (size_t k = 0; k < s->claims.at[i].held_count; k++)
+            rbt_arrival_deinit(&s->claims.at[i].held[k]);
+        s->claims.at[i--] = s->claims.at[--s->claims.count];
+    }
+}
+
 void rbt_join_iam(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
 {
     claim c = {.peer = peer, .rank = rbt_unpack_u32(words)};
 
-    if (!rbt_unpack_done(words) || c.rank >= RBT_RANKS_LIMIT || peer->rank != RBT_RANK_NONE) {
-        rbt_session_cut_peer(peer, "it did not say who it is");
-        return;
-    }
+    bool is_fine = rbt_unpack_done(words) && c.rank < RBT_RANKS_LIMIT && peer->rank == RBT_RANK_NONE && !s->leads;
+
     pthread_mutex_lock(&s->lock);
-    rbt_array_push(&s->claims, c);
-    settle_claims(s);
+    for (size_t i = 0; i < s->claims.count; i++)
+        is_fine = is_fine && s->claims.at[i].peer != peer; /* it says so once */
+    if (is_fine) {
+        rbt_array_push(&s->claims, c);
+        settle_claims(s);
+    }
     pthread_mutex_unlock(&s->lock);
+    hear_settled(s);
+    if (!is_fine)
+        rbt_session_cut_peer(peer, "it did not say who it is");
 }
 
 /* A process that joined: its seat and the others', or (in the middle of the job) a seat that changed. */
@@ -187,6 +227,7 @@ void rbt_join_welcome(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
     }
     settle_claims(s);
     pthread_mutex_unlock(&s->lock);
+    hear_settled(s);
 }
 
 /* ----------------------------------------------------------------------------------------------------- beginning */
@@ -201,7 +242,7 @@ static rbt_err create(const rbt_session_config *config, bool leads, rbt_session 
                              .head_max = RBT_FRAME_HEAD_MAX,
                              .body_max = RBT_SWAP_MOST};
     rbt_hub_events events = {
-        .on_control = rbt_session_on_control, .on_message = rbt_session_on_message, .on_lost = rbt_session_on_lost,
+        .on_open = rbt_session_on_open, .on_control = rbt_session_on_control, .on_message = rbt_session_on_message, .on_lost = rbt_session_on_lost,
         .on_tick = rbt_session_on_tick, .context = s};
     rbt_log log = {.write = rbt_session_log, .context = s, .least = config->log.least};
     pthread_condattr_t monotonic;
@@ -210,6 +251,7 @@ static rbt_err create(const rbt_session_config *config, bool leads, rbt_session 
 
     s->config = *config;
     s->leads = leads;
+    s->opened_ns = rbt_now_ns();
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutexattr_init(&recursive);
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
@@ -331,10 +373,23 @@ static uint32_t count_missing(const rbt_session *s, rbt_seat_state state)
     return missing;
 }
 
+/* Where others join, for people: an address that means every interface is none that they could type. */
+static void tell_where(const rbt_session *s, char text[RBT_ADDRESS_ROOM + RBT_HOST_ROOM])
+{
+    rbt_address address;
+
+    if (s->tcp_address[0] != '\0' && rbt_address_parse(s->tcp_address, 0, &address, NULL) == RBT_OK &&
+        rbt_address_is_any(&address))
+        snprintf(text, RBT_ADDRESS_ROOM + RBT_HOST_ROOM, "port %u of host %s", rbt_address_port(&address), s->me.host);
+    else
+        snprintf(text, RBT_ADDRESS_ROOM + RBT_HOST_ROOM, "%s",
+                 s->tcp_address[0] != '\0' ? s->tcp_address : s->local_address);
+}
+
 /* "waiting for ranks 2, 3 (of 4); here: rank 1 on host a" */
 static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
 {
-    char text[RBT_NOTE_ROOM];
+    char text[RBT_NOTE_ROOM], where[RBT_ADDRESS_ROOM + RBT_HOST_ROOM];
     size_t n = 0;
     uint32_t listed = 0, missing = count_missing(s, state);
 
@@ -351,9 +406,9 @@ static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s rank %u on host %s (%s)",
                                   listed > 1 ? "," : "; here:", r, s->seats[r].host,
                                   s->seats[r].tcp[0] != '\0' ? s->seats[r].tcp : "this host");
+    tell_where(s, where);
     if (state == RBT_SEAT_JOINED)
-        snprintf(text + n, sizeof text - n, "; others join at %s",
-                 s->tcp_address[0] != '\0' ? s->tcp_address : s->local_address);
+        snprintf(text + n, sizeof text - n, "; others join at %s", where);
     rbt_log_event(&s->config.log, RBT_LOG_INFO, "cluster", "%s", text);
 }
 
@@ -379,12 +434,15 @@ rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, ui
             tell_at = rbt_session_deadline(TELL_MS);
         }
         if (timeout_ms > 0 && rbt_now_ns() >= give_up_at) {
+            char where[RBT_ADDRESS_ROOM + RBT_HOST_ROOM];
+
             tell_missing(s, state, what);
+            tell_where(s, where);
             err = rbt_fail(error, RBT_E_MISSING,
                            "%u of %u processes have not joined within %llu s; are they started with this address and "
                            "key, and can their hosts reach %s? --join-timeout gives them longer, `rubato doctor` checks",
                            count_missing(s, state), s->size - 1, (unsigned long long)timeout_ms / 1000,
-                           s->tcp_address[0] != '\0' ? s->tcp_address : "this host");
+                           where);
             break;
         }
     }

@@ -14,6 +14,7 @@
 #define WRITE_PIECES 256                /* of one writev */
 #define READ_ROUNDS  16                 /* then others have their turn */
 #define LAST_ROUNDS  64                 /* of these, for what the other side had said when writing to it failed */
+#define RING_STEP    ((size_t)1 << 20)  /* what goes through the ring before the other side is told */
 #define TLS_BYTES    ((size_t)16 << 10) /* a record: what is small is gathered into one */
 
 rbt_link *rbt_link_create(const rbt_link_config *config, int fd, const rbt_address *remote, bool accepting)
@@ -212,23 +213,27 @@ void rbt_link_say(rbt_link *link, rbt_frame_kind kind)
     rbt_pack_bytes(&link->words, word, sizeof word);
 }
 
-/* Puts more of the body that is under way into the ring. */
+/* Puts more of the body that is under way into the ring: a step, so that the other side begins while this one goes on. */
 static void fill(rbt_link *link, const rbt_frame *frame)
 {
+    size_t done = 0;
+
     while (link->filled_piece < frame->body.count) {
         const rbt_piece *piece = &frame->body.at[link->filled_piece];
-        size_t n = rbt_ring_put(&link->out_ring, (uint8_t *)piece->at + link->filled_at, piece->n - link->filled_at);
+        size_t left = piece->n - link->filled_at, most = left < RING_STEP - done ? left : RING_STEP - done;
+        size_t n = rbt_ring_put(&link->out_ring, (uint8_t *)piece->at + link->filled_at, most);
 
         if (n == RBT_RING_BROKEN) {
             rbt_link_close(link, RBT_E_PROTOCOL, "%s broke the shared memory", link->name);
             return;
         }
+        done += n;
         link->filled_at += n;
         if (link->filled_at == piece->n) {
             link->filled_piece++;
             link->filled_at = 0;
-        } else if (n == 0 && !rbt_ring_wish(&link->out_ring)) {
-            return; /* ROOM will be said */
+        } else if (done == RING_STEP || (n == 0 && !rbt_ring_wish(&link->out_ring))) {
+            return; /* the flush goes on, or ROOM will be said */
         }
     }
     link->filling = false;
@@ -326,7 +331,7 @@ static void advance(rbt_link *link, size_t n)
 
 void rbt_link_flush(rbt_link *link)
 {
-    while (link->state == RBT_LINK_OPEN) {
+    while (link->state == RBT_LINK_OPEN && link->write_failed == 0) {
         struct iovec pieces[WRITE_PIECES];
         size_t count;
         ssize_t n;
@@ -367,28 +372,30 @@ bool rbt_link_is_busy(const rbt_link *link)
 
 /* ------------------------------------------------------------------------------------------------- receiving */
 
-/* Takes what is in the ring for the body under way. */
+/* Takes what is in the ring for the body under way. A writer that waits for room is told when half of the ring is free:
+ * later it would find an empty ring's reader asleep, earlier it would be woken for little. */
 static void pull_ring(rbt_link *link)
 {
-    bool came = false;
     uint8_t *to;
     size_t n;
 
     while ((to = rbt_intake_ring_room(&link->intake, &n)) != NULL && link->state == RBT_LINK_OPEN) {
-        size_t got = link->uses_rings ? rbt_ring_get(&link->in_ring, to, n) : RBT_RING_BROKEN;
+        size_t most = n < RING_STEP ? n : RING_STEP;
+        size_t got = link->uses_rings ? rbt_ring_get(&link->in_ring, to, most) : RBT_RING_BROKEN;
 
         if (got == RBT_RING_BROKEN) {
             rbt_link_close(link, RBT_E_PROTOCOL, "%s broke the shared memory", link->name);
             return;
         }
         if (got == 0)
-            break;
+            return;
         rbt_intake_ring_put(&link->intake, got);
         link->bytes_in += got;
-        came = true;
+        if (rbt_ring_filled(&link->in_ring) <= link->in_ring.bytes / 2 && rbt_ring_wished(&link->in_ring)) {
+            rbt_link_say(link, RBT_FRAME_ROOM);
+            rbt_link_flush(link);
+        }
     }
-    if (came && rbt_ring_wished(&link->in_ring))
-        rbt_link_say(link, RBT_FRAME_ROOM);
 }
 
 /* A header that has just come may have its body in the ring: that is looked at before what follows the header. */

@@ -294,6 +294,10 @@ static bool adopt_caller(rbt_conn *c, uint64_t life)
         rbt_link_close(c->link, RBT_E_PROTOCOL, "%s was cut off: it was given up before and comes too late",
                        c->link->name);
         return false;
+    } else if (peer->dials || (peer->conn != NULL && rbt_address_is_unix(&peer->conn->link->remote))) {
+        /* whom we dialled does not call, and a Unix socket does not break while both live */
+        rbt_link_close(c->link, RBT_E_PROTOCOL, "%s was cut off: it speaks under another one's name", c->link->name);
+        return false;
     } else if (peer->conn != NULL) { /* it gave the old one up before we noticed */
         rbt_conn *old = peer->conn;
 
@@ -429,9 +433,8 @@ bool rbt_conn_is_silent(const rbt_conn *c)
     struct tcp_info info;
     socklen_t n = sizeof info;
 
-    return !rbt_address_is_unix(&c->link->remote) &&
-           getsockopt(c->link->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 && info.tcpi_unacked > 0 &&
-           info.tcpi_last_ack_recv > SILENT_MS;
+    return !rbt_address_is_unix(&c->link->remote) && getsockopt(c->link->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
+           info.tcpi_unacked > 0 && info.tcpi_last_ack_recv > SILENT_MS;
 }
 
 static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_remote_state *peer)
@@ -476,8 +479,7 @@ void rbt_conn_broke(rbt_conn *c)
     rbt_error why = c->link->why;
 
     if (c->is_probe) {
-        bool is_dead = peer != NULL && peer->broken_ns != 0 && peer->conn == NULL &&
-                       says(&why, ECONNREFUSED);
+        bool is_dead = peer != NULL && peer->broken_ns != 0 && peer->conn == NULL && says(&why, ECONNREFUSED);
 
         c->peer = NULL;
         rbt_conn_close(c);

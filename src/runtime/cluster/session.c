@@ -6,11 +6,16 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "runtime/cluster/session_state.h"
+#include "runtime/cluster/watch.h"
 
 #define NAP_MS         100
 #define SMALL_BODY_MAX ((uint64_t)64 << 20) /* before the tables are known */
 #define GOODBYE_MS     2000
-#define APART_MS       1500 /* so long the lead waits to hear itself that a rank is lost which others cannot reach */
+#define STRANGER_MS    10000 /* a caller that has not said who it is by then is cut off ... */
+#define CLAIM_MS       60000 /* ... and one that nobody knows by then, too */
+#define STRANGERS_MOST 256   /* beside one for every seat */
+#define SWAPS_MOST     4     /* handed over and not taken yet; who swaps can be one or two ahead */
+#define APART_MS       1500  /* so long the lead waits to hear itself that a rank is lost which others cannot reach */
 
 /* ----------------------------------------------------------------------------------------------------- waiting */
 
@@ -19,8 +24,7 @@ uint64_t rbt_session_deadline(uint64_t ms)
     return rbt_now_ns() + ms * 1000000u;
 }
 
-/* Sleeps until something changes, at most a moment. The lock is held. */
-void rbt_session_nap(rbt_session *s)
+void rbt_session_wait_a_moment(pthread_cond_t *news, pthread_mutex_t *lock)
 {
     struct timespec until;
 
@@ -30,7 +34,13 @@ void rbt_session_nap(rbt_session *s)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    pthread_cond_timedwait(&s->news, &s->lock, &until);
+    pthread_cond_timedwait(news, lock, &until);
+}
+
+/* Sleeps until something changes, at most a moment. The lock is held. */
+void rbt_session_nap(rbt_session *s)
+{
+    rbt_session_wait_a_moment(&s->news, &s->lock);
 }
 
 /* Why waiting makes no more sense; RBT_OK: it does. The lock is held. */
@@ -98,12 +108,21 @@ void rbt_session_say_error(rbt_remote *peer, uint32_t say, const rbt_error *why)
     rbt_array_free(&words);
 }
 
-static bool read_error(rbt_unpack *words, rbt_error *why)
+/* What others say goes to a terminal, whose cursor it must not move. */
+static void make_printable(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *text = '?';
+}
+
+bool rbt_session_read_error(rbt_unpack *words, rbt_error *why)
 {
     uint32_t code = rbt_unpack_u32(words);
 
     *why = (rbt_error){.code = (rbt_err)(code <= RBT_E_LOST ? code : RBT_E_PROTOCOL)};
     rbt_unpack_text(words, why->text, sizeof why->text);
+    make_printable(why->text);
     return rbt_unpack_done(words);
 }
 
@@ -188,6 +207,7 @@ static void take_note(rbt_session *s, const rbt_remote *peer, rbt_unpack *words)
     char sentence[RBT_NOTE_ROOM];
 
     rbt_unpack_text(words, sentence, sizeof sentence);
+    make_printable(sentence);
     if (rbt_unpack_done(words) && s->leads)
         rbt_log_event(&s->config.log, level <= RBT_LOG_WARNING ? (rbt_log_level)level : RBT_LOG_INFO, "cluster",
                       "%s: %s", peer->name, sentence);
@@ -195,27 +215,41 @@ static void take_note(rbt_session *s, const rbt_remote *peer, rbt_unpack *words)
 
 static void take_swap(rbt_session *s, rbt_remote *peer, rbt_arrival *arrival)
 {
-    swapped *item = rbt_alloc(1, sizeof *item), **last;
+    swapped **last;
+    size_t waiting = 0;
+    bool is_fine;
 
-    *item = (swapped){.bytes = arrival->body, .n = (size_t)arrival->header.body};
-    arrival->body = NULL;
     pthread_mutex_lock(&s->lock);
-    for (last = &s->swaps[peer->rank]; *last != NULL; last = &(*last)->next)
-        ;
-    *last = item;
-    pthread_cond_broadcast(&s->news);
+    is_fine = peer->rank < s->size && !s->started;
+    for (last = is_fine ? &s->swaps[peer->rank] : NULL; is_fine && *last != NULL; last = &(*last)->next)
+        waiting++;
+    is_fine = is_fine && waiting < SWAPS_MOST;
+    if (is_fine) {
+        *last = rbt_alloc(1, sizeof **last);
+        **last = (swapped){.bytes = arrival->body, .n = (size_t)arrival->header.body};
+        arrival->body = NULL;
+        pthread_cond_broadcast(&s->news);
+    }
     pthread_mutex_unlock(&s->lock);
+    if (!is_fine)
+        rbt_session_cut_peer(peer, "it hands over what nobody has asked for");
 }
 
-static void set_state(rbt_session *s, uint32_t rank, rbt_seat_state state)
+/* A process is ready: before the start, or in a seat that was lost. */
+static void take_ready(rbt_session *s, rbt_remote *peer)
 {
-    bool back;
+    uint32_t rank = peer->rank;
+    bool back, is_fine;
 
     pthread_mutex_lock(&s->lock);
-    s->seats[rank].state = state;
-    back = s->started && state == RBT_SEAT_READY;
+    is_fine = s->seats[rank].state == RBT_SEAT_JOINED && s->seats[rank].peer == peer;
+    if (is_fine)
+        s->seats[rank].state = RBT_SEAT_READY;
+    back = s->started && is_fine;
     pthread_cond_broadcast(&s->news);
     pthread_mutex_unlock(&s->lock);
+    if (!is_fine)
+        rbt_session_cut_peer(peer, "it is ready twice");
     if (!back)
         return;
     rbt_session_say(s, rank, RBT_SAY_START, NULL, NULL, 0);
@@ -229,7 +263,7 @@ static void take_failure(rbt_session *s, const rbt_remote *peer, rbt_unpack *wor
 {
     rbt_error why, told;
 
-    if (!read_error(words, &why))
+    if (!rbt_session_read_error(words, &why))
         return;
     if (is_end) {
         end_here(s, &why);
@@ -246,7 +280,7 @@ static void take_apart(rbt_session *s, const rbt_remote *peer, rbt_unpack *words
     uint64_t life = rbt_unpack_u64(words);
     rbt_error why;
 
-    if (!read_error(words, &why) || rank >= s->size)
+    if (!rbt_session_read_error(words, &why) || rank >= s->size)
         return;
     pthread_mutex_lock(&s->lock);
     /* Of the two, the one that cut the other off knows why. */
@@ -297,7 +331,7 @@ static void hear_seated(rbt_session *s, rbt_remote *peer, uint32_t say, rbt_unpa
         if (from_lead) {
             rbt_error why;
 
-            if (read_error(words, &why))
+            if (rbt_session_read_error(words, &why))
                 rbt_fail(&why, RBT_E_USAGE, "the lead at %s does not take this process: %s", peer->name, why.text);
             end_here(s, &why);
         }
@@ -310,7 +344,7 @@ static void hear_seated(rbt_session *s, rbt_remote *peer, uint32_t say, rbt_unpa
         break;
     case RBT_SAY_READY:
         if (s->leads)
-            set_state(s, peer->rank, RBT_SEAT_READY);
+            take_ready(s, peer);
         break;
     case RBT_SAY_START:
         if (from_lead)
@@ -335,6 +369,52 @@ static void hear_seated(rbt_session *s, rbt_remote *peer, uint32_t say, rbt_unpa
     rbt_arrival_deinit(arrival);
 }
 
+/* ------------------------------------------------------------------------------------------------------ strangers */
+
+void rbt_session_on_open(void *context, rbt_remote *peer)
+{
+    rbt_session *s = context;
+
+    if (peer->rank != RBT_RANK_NONE) /* we have dialled it */
+        return;
+    rbt_array_push(&s->strangers, ((stranger){.peer = peer, .since_ns = rbt_now_ns()}));
+    if (s->strangers.count > STRANGERS_MOST + (size_t)s->size)
+        rbt_session_cut_peer(peer, "too many have called who do not say who they are");
+}
+
+static void forget_stranger(rbt_session *s, const rbt_remote *peer)
+{
+    for (size_t i = 0; i < s->strangers.count; i++)
+        if (s->strangers.at[i].peer == peer)
+            s->strangers.at[i--] = s->strangers.at[--s->strangers.count];
+}
+
+static bool has_claim(rbt_session *s, const rbt_remote *peer)
+{
+    bool has = false;
+
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->claims.count; i++)
+        has = has || s->claims.at[i].peer == peer;
+    pthread_mutex_unlock(&s->lock);
+    return has;
+}
+
+static void check_strangers(rbt_session *s)
+{
+    uint64_t now = rbt_now_ns();
+
+    for (size_t i = 0; i < s->strangers.count; i++) {
+        rbt_remote *peer = s->strangers.at[i].peer;
+        uint64_t waited_ms = (now - s->strangers.at[i].since_ns) / 1000000u;
+
+        if (peer->rank != RBT_RANK_NONE || rbt_watchers_has(s, peer))
+            s->strangers.at[i--] = s->strangers.at[--s->strangers.count];
+        else if (waited_ms > (has_claim(s, peer) ? CLAIM_MS : STRANGER_MS))
+            rbt_session_cut_peer(peer, "it did not say who it is");
+    }
+}
+
 void rbt_session_on_control(void *context, rbt_remote *peer, rbt_arrival *arrival)
 {
     rbt_session *s = context;
@@ -342,9 +422,9 @@ void rbt_session_on_control(void *context, rbt_remote *peer, rbt_arrival *arriva
     uint32_t say = rbt_unpack_u32(&words);
     bool is_known = rbt_session_is_lead(s, peer) || peer->rank < s->size;
 
-    if (say >= RBT_SAY_OWN) {
+    if (say >= RBT_SAY_OWN && is_known) {
         pthread_mutex_lock(&s->calling);
-        if (s->hooks.on_say != NULL && is_known)
+        if (s->hooks.on_say != NULL)
             s->hooks.on_say(s->hooks.context, peer->rank, say, arrival);
         else
             rbt_arrival_deinit(arrival);
@@ -352,11 +432,15 @@ void rbt_session_on_control(void *context, rbt_remote *peer, rbt_arrival *arriva
     } else if (is_known) {
         hear_seated(s, peer, say, &words, arrival);
     } else {
-        if (say == RBT_SAY_HELLO)
+        if (rbt_watchers_has(s, peer))
+            rbt_session_cut_peer(peer, "it watches the job and may not speak");
+        else if (say == RBT_SAY_WATCH && s->leads && rbt_unpack_done(&words))
+            rbt_watchers_add(s, peer);
+        else if (say == RBT_SAY_HELLO)
             rbt_join_hello(s, peer, &words);
         else if (say == RBT_SAY_IAM)
             rbt_join_iam(s, peer, &words);
-        else
+        else if (!rbt_join_hold(s, peer, arrival))
             rbt_session_cut_peer(peer, "it speaks before it has joined");
         rbt_arrival_deinit(arrival);
     }
@@ -420,10 +504,10 @@ void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why)
         end_here(s, &told);
         return;
     }
+    rbt_watchers_forget(s, peer);
+    forget_stranger(s, peer);
     pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->claims.count; i++)
-        if (s->claims.at[i].peer == peer)
-            s->claims.at[i--] = s->claims.at[--s->claims.count];
+    rbt_join_forget(s, peer);
     if (rank < s->size && s->seats[rank].peer != peer)
         rank = RBT_RANK_NONE; /* a former life */
     if (!s->leads && rank < s->size)
@@ -441,16 +525,19 @@ void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why)
     }
     if (s->leads && rank < s->size)
         lead_lost_seat(s, rank, why);
-    else if (s->leads && why->code != RBT_OK && why->code != RBT_E_IO)
-        rbt_log_event(&s->config.log, RBT_LOG_WARNING, "cluster", "%s", why->text);
+    else if (rank >= s->size && why->code != RBT_OK && why->code != RBT_E_IO)
+        rbt_session_log(s, RBT_LOG_WARNING, "cluster", why->text);
 }
 
 void rbt_session_on_tick(void *context)
 {
     rbt_session *s = context;
 
-    if (s->leads)
+    check_strangers(s);
+    if (s->leads) {
         check_apart(s);
+        rbt_watchers_tick(s);
+    }
     pthread_mutex_lock(&s->calling);
     if (s->hooks.on_tick != NULL)
         s->hooks.on_tick(s->hooks.context);
@@ -559,6 +646,7 @@ void rbt_session_end(rbt_session *s, const rbt_error *why)
             rbt_session_say_error(peer, RBT_SAY_END, why);
     }
     end_here(s, why);
+    rbt_watchers_end(s);
 }
 
 void rbt_session_destroy(rbt_session *s)
@@ -577,7 +665,11 @@ void rbt_session_destroy(rbt_session *s)
         }
     rbt_free(s->swaps);
     rbt_free(s->seats);
+    rbt_join_forget(s, NULL);
     rbt_array_free(&s->claims);
+    rbt_array_free(&s->settled);
+    rbt_array_free(&s->watchers);
+    rbt_array_free(&s->strangers);
     rbt_free(s->description.at);
     pthread_cond_destroy(&s->news);
     pthread_mutex_destroy(&s->lock);

@@ -17,9 +17,11 @@
 #include "base/crew.h"
 #include "base/pack.h"
 #include "runtime/cluster/hub.h"
+#include "runtime/cluster/picture.h"
 
 #define RBT_HOST_ROOM   72
 #define RBT_RANKS_LIMIT 65536
+#define RBT_WATCH_MOST  16
 #define RBT_SWAP_MOST   ((uint64_t)1 << 30) /* bytes that one process hands another in one swap */
 
 typedef enum rbt_seat_state { RBT_SEAT_EMPTY, RBT_SEAT_JOINED, RBT_SEAT_READY, RBT_SEAT_LOST } rbt_seat_state;
@@ -52,6 +54,8 @@ typedef enum rbt_say {
     RBT_SAY_FAILED, /* to the lead: the reason */
     RBT_SAY_APART,  /* to the lead: the connection to that rank is gone, and why */
     RBT_SAY_END,    /* from the lead: it is over, and why */
+    RBT_SAY_WATCH,  /* to the lead: show me the job (watch.h) */
+    RBT_SAY_PICTURE,
     RBT_SAY_OWN     /* from here on: the runtime's */
 } rbt_say;
 
@@ -68,6 +72,7 @@ typedef struct rbt_session_config {
     const char *advertise;   /* or NULL */
     uint64_t join_timeout_ms;
     const atomic_bool *interrupted; /* or NULL */
+    char title[RBT_PICTURE_TITLE];  /* the lead: what the job is, for those who watch it */
     rbt_log log;
 } rbt_session_config;
 
@@ -80,6 +85,7 @@ typedef struct rbt_session_hooks {
     void (*on_back)(void *context, uint32_t rank);                                    /* a lost seat is taken again */
     void (*on_over)(void *context);                                                   /* the job has ended here */
     void (*on_tick)(void *context);
+    void (*on_picture)(void *context, rbt_picture *picture); /* somebody watches: the workers are added to it */
     void *context;
 } rbt_session_hooks;
 

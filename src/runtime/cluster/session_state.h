@@ -14,11 +14,28 @@ typedef struct swapped {
     size_t n;
 } swapped;
 
-/* A peer that says it is a certain rank, which the roster does not know yet. */
+#define RBT_HELD_SAYINGS 4
+
+/* A peer that says it is a certain rank, which the roster does not know yet. What it says meanwhile is held: it can be no
+ * more than its part of a swap, for then it waits for ours. */
 typedef struct claim {
     rbt_remote *peer;
     uint32_t rank;
+    rbt_arrival held[RBT_HELD_SAYINGS];
+    size_t held_count;
 } claim;
+
+/* Somebody who has called and not said yet who it is; the hub's thread alone touches it. */
+typedef struct stranger {
+    rbt_remote *peer;
+    uint64_t since_ns;
+} stranger;
+
+/* Somebody who looks on (watch.h). */
+typedef struct watcher {
+    rbt_remote *peer;
+    unsigned missed; /* pictures in a row, because the last one was still under way */
+} watcher;
 
 struct rbt_session {
     rbt_session_config config;
@@ -34,11 +51,14 @@ struct rbt_session {
     pthread_mutex_t calling; /* held while hooks run; they may call back (recursive) */
     rbt_session_hooks hooks; /* under it */
 
+    RBT_ARRAY(stranger) strangers; /* the hub's thread's */
+
     pthread_mutex_t lock; /* for all below */
     pthread_cond_t news;
     uint32_t size; /* 0: not known yet */
     rbt_seat *seats;
     RBT_ARRAY(claim) claims;
+    RBT_ARRAY(claim) settled; /* those whose words are to be heard now */
     rbt_bytes description;
     swapped **swaps; /* per rank, what came and is not taken yet */
     bool started;
@@ -48,6 +68,10 @@ struct rbt_session {
     uint64_t apart_life; /* ... in this life of its ... */
     uint64_t apart_ns;   /* ... since then; 0: no */
     rbt_error apart_why;
+    RBT_ARRAY(watcher) watchers; /* the lead */
+    uint64_t opened_ns;          /* when it began */
+    uint64_t pictured_ns;        /* when they were last shown the job */
+    bool told_watchers;          /* that it is over */
 };
 
 /* ------------------------------------------------------------------------------------------------- session.c */
@@ -56,6 +80,7 @@ uint64_t rbt_session_deadline(uint64_t ms);
 
 /* Sleeps until something changes, at most a moment. The lock is held. */
 void rbt_session_nap(rbt_session *session);
+void rbt_session_wait_a_moment(pthread_cond_t *news, pthread_mutex_t *lock);
 
 /* Why waiting makes no more sense; RBT_OK: it does. The lock is held. */
 rbt_err rbt_session_check(rbt_session *session, rbt_error *error);
@@ -65,9 +90,11 @@ bool rbt_session_is_lead(const rbt_session *session, const rbt_remote *peer);
 
 void rbt_session_say_to(rbt_remote *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n);
 void rbt_session_say_error(rbt_remote *peer, uint32_t say, const rbt_error *why);
+bool rbt_session_read_error(rbt_unpack *words, rbt_error *why);
 void rbt_session_cut_peer(rbt_remote *peer, const char *why);
 
 /* The hub's events, and the log of a process: everything that is logged in one that joined is told at the lead. */
+void rbt_session_on_open(void *context, rbt_remote *peer);
 void rbt_session_on_control(void *context, rbt_remote *peer, rbt_arrival *arrival);
 void rbt_session_on_message(void *context, rbt_remote *peer, rbt_message *message);
 void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why);
@@ -79,6 +106,10 @@ void rbt_session_log(void *context, rbt_log_level level, const char *source, con
 /* What is said while processes get together. */
 void rbt_join_hello(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
 void rbt_join_iam(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
+
+/* Keeps what a peer says (takes it) whose claim waits for the roster; false: there is no such claim, or it says too much. */
+bool rbt_join_hold(rbt_session *session, rbt_remote *peer, rbt_arrival *arrival);
+void rbt_join_forget(rbt_session *session, const rbt_remote *peer); /* it is lost; NULL: all of them */
 void rbt_join_welcome(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
 
 /* The lead waits until every seat is in that state; `what` is what its processes have then done. */
