@@ -263,6 +263,19 @@ rbt_err rbt_cluster_job_train(rbt_model_run *r, rbt_error *error)
 
 /* -------------------------------------------------------------------------------------------------- the others */
 
+/* Are the roles that the lead has dealt those of this job? */
+static rbt_err check_roles(const rbt_session *session, const rbt_options *options, rbt_error *error)
+{
+    for (uint32_t r = 0; r < rbt_session_size(session); r++) {
+        const rbt_seat *seat = rbt_session_seat(session, r);
+
+        if (seat->first_worker > options->workers || seat->workers > options->workers - seat->first_worker ||
+            seat->first_server > options->servers || seat->servers > options->servers - seat->first_server)
+            return rbt_fail(error, RBT_E_PROTOCOL, "the lead's roster does not fit its job: rank %u", r);
+    }
+    return RBT_OK;
+}
+
 static rbt_err take_part(rbt_model_run *r, const rbt_bytes *description, rbt_error *error)
 {
     rbt_job *job = r->job;
@@ -270,6 +283,8 @@ static rbt_err take_part(rbt_model_run *r, const rbt_bytes *description, rbt_err
 
     if (err == RBT_OK)
         err = rbt_setup_init(&r->setup, &job->options, error);
+    if (err == RBT_OK)
+        err = check_roles(r->session, &job->options, error);
     if (err == RBT_OK)
         err = rbt_session_meet(r->session, error);
     if (err == RBT_OK)

@@ -310,9 +310,11 @@ static bool apply_push(rbt_server *server, rbt_message *message, rbt_env *env)
 {
     uint32_t worker = message->worker;
     uint64_t slowest = server->clocks.least;
-    bool rose;
+    /* What was sound when it came early need not be so behind its predecessor; it counts as nothing then. */
+    bool is_sound = !is_bsp(server) || push_is_sound(server, message), rose;
 
-    for (size_t i = 0; i < message->parts.count; i++) {
+    server->stats.refused += !is_sound;
+    for (size_t i = 0; is_sound && i < message->parts.count; i++) {
         const rbt_part *part = &message->parts.at[i];
         rbt_server_cell *cell = &server->cells.at[server->ordinal[part->table][part->block]];
         size_t bytes = rbt_cell_version_bytes(&cell->cell);
@@ -442,7 +444,8 @@ drop:
 
 static bool pull_is_sound(const rbt_server *server, const rbt_message *pull)
 {
-    if (pull->worker >= server->topology->workers + server->topology->observers)
+    if (pull->worker >= server->topology->workers + server->topology->observers ||
+        pull->parts.count > server->cells.count)
         return false;
     for (size_t i = 0; i < pull->parts.count; i++) {
         const rbt_part *part = &pull->parts.at[i];
@@ -454,12 +457,19 @@ static bool pull_is_sound(const rbt_server *server, const rbt_message *pull)
     return server->held.count < RBT_HELD_MAX;
 }
 
+/* Is it held already, or has its sender more under way than one that waits for its answers can have? */
 static bool is_held_already(const rbt_server *server, const rbt_message *pull)
 {
-    for (size_t i = 0; i < server->held.count; i++)
-        if (server->held.at[i].pull->worker == pull->worker && server->held.at[i].pull->request == pull->request)
+    size_t of_this = 0;
+
+    for (size_t i = 0; i < server->held.count; i++) {
+        if (server->held.at[i].pull->worker != pull->worker)
+            continue;
+        if (server->held.at[i].pull->request == pull->request)
             return true;
-    return false;
+        of_this++;
+    }
+    return of_this >= 4 * server->cells.count + RBT_HELD_EACH;
 }
 
 static void handle_pull(rbt_server *server, rbt_message *pull, rbt_env *env)

@@ -14,7 +14,7 @@
 # Nothing is left behind when a test fails; processes of lib_netns.sh end with it anyway.
 job=
 if [ -n "${work:-}" ]; then
-    trap '[ -z "$job" ] || pkill -KILL -s "$job"; rm -rf "$work"' EXIT
+    trap '[ -z "$job" ] || pkill -KILL -s "$job" || :; rm -rf "$work"' EXIT
 fi
 
 job_data()

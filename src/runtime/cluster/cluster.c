@@ -95,15 +95,48 @@ static void on_failure(void *context, const rbt_error *error)
         rbt_session_fail(c->session, error);
 }
 
-/* Messages of other processes: only for nodes here, only from nodes there, and nothing that a runtime alone may say. */
+/* Does a node of this kind say such a thing, and of itself? A worker speaks for itself alone, in its present life, and
+ * never to another worker. */
+static bool is_in_character(const rbt_cluster *c, uint32_t rank, const rbt_message *message)
+{
+    const rbt_topology *topology = c->run->topology;
+    uint32_t worker;
+
+    switch (message->type) {
+    case RBT_MSG_VIEW:
+        return message->from <= topology->servers;
+    case RBT_MSG_STABLE:
+    case RBT_MSG_STOP:
+        return message->from == RBT_MASTER;
+    case RBT_MSG_ACK:
+    case RBT_MSG_BLOCKS:
+    case RBT_MSG_RESUMED:
+    case RBT_MSG_REPORT:
+        return message->from != RBT_MASTER && message->from <= topology->servers;
+    case RBT_MSG_PUSH:
+    case RBT_MSG_PULL:
+    case RBT_MSG_RETIRE:
+    case RBT_MSG_HELLO:
+    case RBT_MSG_RESUME:
+    case RBT_MSG_ASK:
+        if (message->from <= topology->servers || message->to > topology->servers)
+            return false;
+        worker = message->from - rbt_node_of_worker(topology, 0);
+        return message->worker == worker &&
+               (worker >= topology->workers ||
+                message->incarnation == rbt_session_seat(c->session, rank)->incarnation);
+    default: /* what the runtime alone may say */
+        return false;
+    }
+}
+
+/* Messages of other processes: only for nodes here, only from nodes there. */
 static bool is_allowed(const rbt_cluster *c, uint32_t rank, const rbt_message *message)
 {
     uint32_t nodes = rbt_topology_nodes(c->run->topology);
 
-    if (message->from >= nodes || message->to >= nodes || c->rank_of_node[message->from] != rank ||
-        !c->places.place[message->to].is_here)
-        return false;
-    return message->type != RBT_MSG_LOST && (message->type != RBT_MSG_STOP || message->from == RBT_MASTER);
+    return message->from < nodes && message->to < nodes && c->rank_of_node[message->from] == rank &&
+           c->places.place[message->to].is_here && is_in_character(c, rank, message);
 }
 
 static void on_message(void *context, uint32_t rank, rbt_message *message)

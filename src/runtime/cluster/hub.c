@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/time.h"
 
+#define STRANGERS_KEPT   64
 #define TICK_MS       100
 #define GREETING_MOST 256 /* connections that greet at the same time; more are closed at once */
 
@@ -191,6 +192,23 @@ static void check_peer(rbt_hub *hub, rbt_peer_state *peer, uint64_t now)
     }
 }
 
+/* Callers that are lost and never got a rank are known to nobody; the last ones stay, lest they come back too late. */
+static void forget_strangers(rbt_hub *hub)
+{
+    size_t kept = 0;
+
+    for (rbt_peer_state **at = &hub->peers; *at != NULL;) {
+        rbt_peer_state *peer = *at;
+
+        if (!peer->is_lost || peer->dials || peer->peer.rank != RBT_RANK_NONE || kept++ < STRANGERS_KEPT) {
+            at = &peer->next;
+        } else {
+            *at = peer->next;
+            rbt_peer_destroy(peer);
+        }
+    }
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     rbt_hub *hub = timer->data;
@@ -214,6 +232,7 @@ static void on_tick(uv_timer_t *timer)
         next = peer->next;
         check_peer(hub, peer, now);
     }
+    forget_strangers(hub);
     if (hub->events.on_tick != NULL && !atomic_load(&hub->stopping))
         hub->events.on_tick(hub->events.context);
     rbt_hub_stop_when_quiet(hub);

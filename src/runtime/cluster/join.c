@@ -128,6 +128,7 @@ static void settle_claims(rbt_session *s)
             seat->state = seat->state == RBT_SEAT_LOST ? RBT_SEAT_JOINED : seat->state;
             c.peer->rank = c.rank;
             snprintf(c.peer->name, sizeof c.peer->name, "rank %u on host %.64s", c.rank, seat->host);
+            rbt_array_push(&s->settled, c);
         } else {
             s->claims.at[kept++] = c;
         }
@@ -136,18 +137,57 @@ static void settle_claims(rbt_session *s)
     pthread_cond_broadcast(&s->news);
 }
 
+/* What the peers said whose claims have been settled. Without the lock. */
+static void hear_settled(rbt_session *s)
+{
+    for (size_t i = 0; i < s->settled.count; i++)
+        for (size_t k = 0; k < s->settled.at[i].held_count; k++)
+            rbt_session_on_control(s, s->settled.at[i].peer, &s->settled.at[i].held[k]);
+    s->settled.count = 0;
+}
+
+bool rbt_join_hold(rbt_session *s, rbt_peer *peer, rbt_arrival *arrival)
+{
+    for (size_t i = 0; i < s->claims.count; i++) {
+        claim *c = &s->claims.at[i];
+
+        if (c->peer != peer || c->held_count == RBT_HELD_SAYINGS)
+            continue;
+        c->held[c->held_count++] = *arrival;
+        *arrival = (rbt_arrival){0};
+        return true;
+    }
+    return false;
+}
+
+void rbt_join_forget(rbt_session *s, const rbt_peer *peer)
+{
+    for (size_t i = 0; i < s->claims.count; i++) {
+        if (peer != NULL && s->claims.at[i].peer != peer)
+            continue;
+        for (size_t k = 0; k < s->claims.at[i].held_count; k++)
+            rbt_arrival_deinit(&s->claims.at[i].held[k]);
+        s->claims.at[i--] = s->claims.at[--s->claims.count];
+    }
+}
+
 void rbt_join_iam(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
 {
     claim c = {.peer = peer, .rank = rbt_unpack_u32(words)};
 
-    if (!rbt_unpack_done(words) || c.rank >= RBT_RANKS_LIMIT || peer->rank != RBT_RANK_NONE) {
-        rbt_session_cut_peer(peer, "it did not say who it is");
-        return;
-    }
+    bool is_fine = rbt_unpack_done(words) && c.rank < RBT_RANKS_LIMIT && peer->rank == RBT_RANK_NONE && !s->leads;
+
     pthread_mutex_lock(&s->lock);
-    rbt_array_push(&s->claims, c);
-    settle_claims(s);
+    for (size_t i = 0; i < s->claims.count; i++)
+        is_fine = is_fine && s->claims.at[i].peer != peer; /* it says so once */
+    if (is_fine) {
+        rbt_array_push(&s->claims, c);
+        settle_claims(s);
+    }
     pthread_mutex_unlock(&s->lock);
+    hear_settled(s);
+    if (!is_fine)
+        rbt_session_cut_peer(peer, "it did not say who it is");
 }
 
 /* A process that joined: its seat and the others', or (in the middle of the job) a seat that changed. */
@@ -187,6 +227,7 @@ void rbt_join_welcome(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
     }
     settle_claims(s);
     pthread_mutex_unlock(&s->lock);
+    hear_settled(s);
 }
 
 /* ----------------------------------------------------------------------------------------------------- beginning */
@@ -201,7 +242,7 @@ static rbt_err create(const rbt_session_config *config, bool leads, rbt_session 
                              .head_max = RBT_FRAME_HEAD_MAX,
                              .body_max = RBT_SWAP_MOST};
     rbt_hub_events events = {
-        .on_control = rbt_session_on_control, .on_message = rbt_session_on_message, .on_lost = rbt_session_on_lost,
+        .on_open = rbt_session_on_open, .on_control = rbt_session_on_control, .on_message = rbt_session_on_message, .on_lost = rbt_session_on_lost,
         .on_tick = rbt_session_on_tick, .context = s};
     rbt_log log = {.write = rbt_session_log, .context = s, .least = config->log.least};
     pthread_condattr_t monotonic;

@@ -294,6 +294,10 @@ static bool adopt_caller(rbt_conn *c, uint64_t life)
         rbt_link_close(c->link, RBT_E_PROTOCOL, "%s was cut off: it was given up before and comes too late",
                        c->link->name);
         return false;
+    } else if (peer->dials || (peer->conn != NULL && rbt_address_is_unix(&peer->conn->link->remote))) {
+        /* whom we dialled does not call, and a Unix socket does not break while both live */
+        rbt_link_close(c->link, RBT_E_PROTOCOL, "%s was cut off: it speaks under another one's name", c->link->name);
+        return false;
     } else if (peer->conn != NULL) { /* it gave the old one up before we noticed */
         rbt_conn *old = peer->conn;
 

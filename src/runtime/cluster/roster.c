@@ -8,6 +8,8 @@
 
 #include "base/hash.h"
 
+#define SEAT_LEAST 52 /* bytes that a packed seat takes at least */
+
 static uint64_t hash_file(const char *path)
 {
     char text[128];
@@ -80,7 +82,7 @@ rbt_seat *rbt_roster_unpack(rbt_unpack *unpack, uint32_t *size)
     rbt_seat *seats;
 
     *size = rbt_unpack_u32(unpack);
-    if (unpack->bad || *size < 1 || *size > RBT_RANKS_LIMIT)
+    if (unpack->bad || *size < 1 || *size > RBT_RANKS_LIMIT || *size > (size_t)(unpack->end - unpack->at) / SEAT_LEAST)
         return NULL;
     seats = rbt_alloc(*size, sizeof *seats);
     for (uint32_t r = 0; r < *size; r++) {

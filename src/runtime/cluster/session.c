@@ -11,6 +11,10 @@
 #define NAP_MS         100
 #define SMALL_BODY_MAX ((uint64_t)64 << 20) /* before the tables are known */
 #define GOODBYE_MS     2000
+#define STRANGER_MS    10000 /* a caller that has not said who it is by then is cut off ... */
+#define CLAIM_MS       60000 /* ... and one that nobody knows by then, too */
+#define STRANGERS_MOST 256   /* beside one for every seat */
+#define SWAPS_MOST     4     /* handed over and not taken yet; who swaps can be one or two ahead */
 #define APART_MS       1500 /* so long the lead waits to hear itself that a rank is lost which others cannot reach */
 
 /* ----------------------------------------------------------------------------------------------------- waiting */
@@ -104,12 +108,21 @@ void rbt_session_say_error(rbt_peer *peer, uint32_t say, const rbt_error *why)
     rbt_array_free(&words);
 }
 
+/* What others say goes to a terminal, whose cursor it must not move. */
+static void make_printable(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *text = '?';
+}
+
 bool rbt_session_read_error(rbt_unpack *words, rbt_error *why)
 {
     uint32_t code = rbt_unpack_u32(words);
 
     *why = (rbt_error){.code = (rbt_err)(code <= RBT_E_LOST ? code : RBT_E_PROTOCOL)};
     rbt_unpack_text(words, why->text, sizeof why->text);
+    make_printable(why->text);
     return rbt_unpack_done(words);
 }
 
@@ -194,6 +207,7 @@ static void take_note(rbt_session *s, const rbt_peer *peer, rbt_unpack *words)
     char sentence[RBT_NOTE_ROOM];
 
     rbt_unpack_text(words, sentence, sizeof sentence);
+    make_printable(sentence);
     if (rbt_unpack_done(words) && s->leads)
         rbt_log_event(&s->config.log, level <= RBT_LOG_WARNING ? (rbt_log_level)level : RBT_LOG_INFO, "cluster",
                       "%s: %s", peer->name, sentence);
@@ -201,27 +215,41 @@ static void take_note(rbt_session *s, const rbt_peer *peer, rbt_unpack *words)
 
 static void take_swap(rbt_session *s, rbt_peer *peer, rbt_arrival *arrival)
 {
-    swapped *item = rbt_alloc(1, sizeof *item), **last;
+    swapped **last;
+    size_t waiting = 0;
+    bool is_fine;
 
-    *item = (swapped){.bytes = arrival->body, .n = (size_t)arrival->header.body};
-    arrival->body = NULL;
     pthread_mutex_lock(&s->lock);
-    for (last = &s->swaps[peer->rank]; *last != NULL; last = &(*last)->next)
-        ;
-    *last = item;
-    pthread_cond_broadcast(&s->news);
+    is_fine = peer->rank < s->size && !s->started;
+    for (last = is_fine ? &s->swaps[peer->rank] : NULL; is_fine && *last != NULL; last = &(*last)->next)
+        waiting++;
+    is_fine = is_fine && waiting < SWAPS_MOST;
+    if (is_fine) {
+        *last = rbt_alloc(1, sizeof **last);
+        **last = (swapped){.bytes = arrival->body, .n = (size_t)arrival->header.body};
+        arrival->body = NULL;
+        pthread_cond_broadcast(&s->news);
+    }
     pthread_mutex_unlock(&s->lock);
+    if (!is_fine)
+        rbt_session_cut_peer(peer, "it hands over what nobody has asked for");
 }
 
-static void set_state(rbt_session *s, uint32_t rank, rbt_seat_state state)
+/* A process is ready: before the start, or in a seat that was lost. */
+static void take_ready(rbt_session *s, rbt_peer *peer)
 {
-    bool back;
+    uint32_t rank = peer->rank;
+    bool back, is_fine;
 
     pthread_mutex_lock(&s->lock);
-    s->seats[rank].state = state;
-    back = s->started && state == RBT_SEAT_READY;
+    is_fine = s->seats[rank].state == RBT_SEAT_JOINED && s->seats[rank].peer == peer;
+    if (is_fine)
+        s->seats[rank].state = RBT_SEAT_READY;
+    back = s->started && is_fine;
     pthread_cond_broadcast(&s->news);
     pthread_mutex_unlock(&s->lock);
+    if (!is_fine)
+        rbt_session_cut_peer(peer, "it is ready twice");
     if (!back)
         return;
     rbt_session_say(s, rank, RBT_SAY_START, NULL, NULL, 0);
@@ -316,7 +344,7 @@ static void hear_seated(rbt_session *s, rbt_peer *peer, uint32_t say, rbt_unpack
         break;
     case RBT_SAY_READY:
         if (s->leads)
-            set_state(s, peer->rank, RBT_SEAT_READY);
+            take_ready(s, peer);
         break;
     case RBT_SAY_START:
         if (from_lead)
@@ -339,6 +367,52 @@ static void hear_seated(rbt_session *s, rbt_peer *peer, uint32_t say, rbt_unpack
         break;
     }
     rbt_arrival_deinit(arrival);
+}
+
+/* ------------------------------------------------------------------------------------------------------ strangers */
+
+void rbt_session_on_open(void *context, rbt_peer *peer)
+{
+    rbt_session *s = context;
+
+    if (peer->rank != RBT_RANK_NONE) /* we have dialled it */
+        return;
+    rbt_array_push(&s->strangers, ((stranger){.peer = peer, .since_ns = rbt_now_ns()}));
+    if (s->strangers.count > STRANGERS_MOST + (size_t)s->size)
+        rbt_session_cut_peer(peer, "too many have called who do not say who they are");
+}
+
+static void forget_stranger(rbt_session *s, const rbt_peer *peer)
+{
+    for (size_t i = 0; i < s->strangers.count; i++)
+        if (s->strangers.at[i].peer == peer)
+            s->strangers.at[i--] = s->strangers.at[--s->strangers.count];
+}
+
+static bool has_claim(rbt_session *s, const rbt_peer *peer)
+{
+    bool has = false;
+
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->claims.count; i++)
+        has = has || s->claims.at[i].peer == peer;
+    pthread_mutex_unlock(&s->lock);
+    return has;
+}
+
+static void check_strangers(rbt_session *s)
+{
+    uint64_t now = rbt_now_ns();
+
+    for (size_t i = 0; i < s->strangers.count; i++) {
+        rbt_peer *peer = s->strangers.at[i].peer;
+        uint64_t waited_ms = (now - s->strangers.at[i].since_ns) / 1000000u;
+
+        if (peer->rank != RBT_RANK_NONE || rbt_watchers_has(s, peer))
+            s->strangers.at[i--] = s->strangers.at[--s->strangers.count];
+        else if (waited_ms > (has_claim(s, peer) ? CLAIM_MS : STRANGER_MS))
+            rbt_session_cut_peer(peer, "it did not say who it is");
+    }
 }
 
 void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
@@ -366,7 +440,7 @@ void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
             rbt_join_hello(s, peer, &words);
         else if (say == RBT_SAY_IAM)
             rbt_join_iam(s, peer, &words);
-        else
+        else if (!rbt_join_hold(s, peer, arrival))
             rbt_session_cut_peer(peer, "it speaks before it has joined");
         rbt_arrival_deinit(arrival);
     }
@@ -431,10 +505,9 @@ void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why)
         return;
     }
     rbt_watchers_forget(s, peer);
+    forget_stranger(s, peer);
     pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->claims.count; i++)
-        if (s->claims.at[i].peer == peer)
-            s->claims.at[i--] = s->claims.at[--s->claims.count];
+    rbt_join_forget(s, peer);
     if (rank < s->size && s->seats[rank].peer != peer)
         rank = RBT_RANK_NONE; /* a former life */
     if (!s->leads && rank < s->size)
@@ -460,6 +533,7 @@ void rbt_session_on_tick(void *context)
 {
     rbt_session *s = context;
 
+    check_strangers(s);
     if (s->leads) {
         check_apart(s);
         rbt_watchers_tick(s);
@@ -591,8 +665,11 @@ void rbt_session_destroy(rbt_session *s)
         }
     rbt_free(s->swaps);
     rbt_free(s->seats);
+    rbt_join_forget(s, NULL);
     rbt_array_free(&s->claims);
+    rbt_array_free(&s->settled);
     rbt_array_free(&s->watchers);
+    rbt_array_free(&s->strangers);
     rbt_free(s->description.at);
     pthread_cond_destroy(&s->news);
     pthread_mutex_destroy(&s->lock);

@@ -14,11 +14,22 @@ typedef struct swapped {
     size_t n;
 } swapped;
 
-/* A peer that says it is a certain rank, which the roster does not know yet. */
+#define RBT_HELD_SAYINGS 4
+
+/* A peer that says it is a certain rank, which the roster does not know yet. What it says meanwhile is held: it can be no
+ * more than its part of a swap, for then it waits for ours. */
 typedef struct claim {
     rbt_peer *peer;
     uint32_t rank;
+    rbt_arrival held[RBT_HELD_SAYINGS];
+    size_t held_count;
 } claim;
+
+/* Somebody who has called and not said yet who it is; the hub's thread alone touches it. */
+typedef struct stranger {
+    rbt_peer *peer;
+    uint64_t since_ns;
+} stranger;
 
 /* Somebody who looks on (watch.h). */
 typedef struct watcher {
@@ -40,11 +51,14 @@ struct rbt_session {
     pthread_mutex_t calling; /* held while hooks run; they may call back (recursive) */
     rbt_session_hooks hooks; /* under it */
 
+    RBT_ARRAY(stranger) strangers; /* the hub's thread's */
+
     pthread_mutex_t lock; /* for all below */
     pthread_cond_t news;
     uint32_t size; /* 0: not known yet */
     rbt_seat *seats;
     RBT_ARRAY(claim) claims;
+    RBT_ARRAY(claim) settled; /* those whose words are to be heard now */
     rbt_bytes description;
     swapped **swaps; /* per rank, what came and is not taken yet */
     bool started;
@@ -80,6 +94,7 @@ bool rbt_session_read_error(rbt_unpack *words, rbt_error *why);
 void rbt_session_cut_peer(rbt_peer *peer, const char *why);
 
 /* The hub's events, and the log of a process: everything that is logged in one that joined is told at the lead. */
+void rbt_session_on_open(void *context, rbt_peer *peer);
 void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival);
 void rbt_session_on_message(void *context, rbt_peer *peer, rbt_message *message);
 void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why);
@@ -91,6 +106,10 @@ void rbt_session_log(void *context, rbt_log_level level, const char *source, con
 /* What is said while processes get together. */
 void rbt_join_hello(rbt_session *session, rbt_peer *peer, rbt_unpack *words);
 void rbt_join_iam(rbt_session *session, rbt_peer *peer, rbt_unpack *words);
+
+/* Keeps what a peer says (takes it) whose claim waits for the roster; false: there is no such claim, or it says too much. */
+bool rbt_join_hold(rbt_session *session, rbt_peer *peer, rbt_arrival *arrival);
+void rbt_join_forget(rbt_session *session, const rbt_peer *peer); /* it is lost; NULL: all of them */
 void rbt_join_welcome(rbt_session *session, rbt_peer *peer, rbt_unpack *words);
 
 /* The lead waits until every seat is in that state; `what` is what its processes have then done. */
