@@ -34,11 +34,13 @@ int cli_import(const cli_command *command, int argc, char **argv);
 int cli_gen(const cli_command *command, int argc, char **argv);
 int cli_convert(const cli_command *command, int argc, char **argv);
 int cli_info(const cli_command *command, int argc, char **argv);
+int cli_graph(const cli_command *command, int argc, char **argv);
 int cli_swarm(const cli_command *command, int argc, char **argv);
 int cli_key(const cli_command *command, int argc, char **argv);
 int cli_bench(const cli_command *command, int argc, char **argv);
 int cli_launch(const cli_command *command, int argc, char **argv);
 int cli_top(const cli_command *command, int argc, char **argv);
+int cli_doctor(const cli_command *command, int argc, char **argv);
 int cli_node(const cli_command *command, int argc, char **argv);
 
 /* Prints the error and returns its exit code. */

@@ -6,6 +6,7 @@
 #   job_start COMMAND...          in the background, in a session of its own, output in job.out and job.err; sets $job
 #   job_clock [N]                 waits until its job.json has N clocks (1)
 #   job_rank N                    prints the process id of the rank that the launcher $job has started
+#   job_kill SIGNAL N             sends it a signal
 #   job_end CODE                  waits for the end; fails unless it ends with that code and nobody of its session is left
 #   job_says TEXT                 it has said so, on its standard output or error
 #   job_hash FILE                 prints the param_hash in FILE
@@ -69,6 +70,11 @@ job_clock()
 job_rank()
 {
     pgrep -P "$job" -f -- "--rank $1 "
+}
+
+job_kill()
+{
+    kill "-$1" "$(job_rank "$2")" || job_fail "rank $2 does not run"
 }
 
 job_is_gone()

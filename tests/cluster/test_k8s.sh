@@ -1,7 +1,8 @@
 # The Kubernetes manifests fit together, their command is one of rubato's, and with the environment that Kubernetes would
-# give, on hosts that have the pods' names, every process knows its rank and finds rank 0.
+# give, on hosts that have the pods' names, every process knows its rank and finds rank 0; the very command trains a model.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib_netns.sh"
+. "$(dirname "$0")/lib_jobs.sh"
 rig_private "$@"
 tests=$(cd "$(dirname "$0")" && pwd)
 for python in python3 /usr/bin/python3 none; do
@@ -36,3 +37,26 @@ done
 wait
 [ "$(cat "$rig"/pod-*.log | grep -c '^kubernetes ./4 .* met=rubato-0.rubato port=7470')" -eq $((pods - 1)) ] ||
     fail "not all have met the lead"
+
+# The pods' files, as the Secret and the claim would give them, but in our folder; the lead comes up last.
+cd "$rig"
+job_data
+mkdir data key
+cp d.svm data/train.svm
+"$RUBATO" key new key/job.key >/dev/null
+sed -i "s|=/key/|=$rig/key/|" "$rig/pods"/*.env
+sed -i "s|^/data/|$rig/data/|" "$rig/pods"/*.words
+pods_left=$pods
+while [ "$pods_left" -gt 0 ]; do
+    pods_left=$((pods_left - 1))
+    sed 1d "$rig/pods/$pods_left.words" | tr '\n' '\0' >"words-$pods_left"
+    # shellcheck disable=SC2046 # NAME=value words without spaces
+    on "rubato-$pods_left" env $(cat "$rig/pods/$pods_left.env") xargs -0 "$RUBATO" <"words-$pods_left" >"$rig/pod-$pods_left.log" 2>&1 &
+    eval "pod_$pods_left=$!"
+done
+while [ "$pods_left" -lt "$pods" ]; do
+    eval "wait \$pod_$pods_left" || fail "pod $pods_left"
+    pods_left=$((pods_left + 1))
+done
+[ -s data/model.rbt ] || fail "there is no model"
+"$RUBATO" info data/model.rbt >/dev/null || fail "the model is none"

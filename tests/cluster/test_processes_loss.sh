@@ -16,7 +16,7 @@ endless()
 for sync in bsp "ssp --staleness 2" asp; do
     # shellcheck disable=SC2086 # options
     endless --sync $sync --on-worker-loss stop
-    kill -9 "$(job_rank 2)"
+    job_kill 9 2
     job_end 7
     job_says "rank 2 on host"
     job_says "the job ends, as --on-worker-loss stop says"
@@ -25,14 +25,14 @@ done
 # All workers, one after the other.
 endless --sync bsp
 for rank in 1 2 3; do
-    kill -9 "$(job_rank "$rank")"
+    job_kill 9 "$rank"
 done
 job_end 7
 job_says "no worker is left"
 
 # A server.
 endless --sync ssp
-kill -9 "$(job_rank 4)"
+job_kill 9 4
 job_end 7
 job_says "it held parameters, so the job ends"
 
@@ -46,7 +46,7 @@ endless --sync ssp
 kill -INT "$job"
 job_end 130
 endless --sync bsp
-kill -STOP "$(job_rank 2)"
+job_kill STOP 2
 kill -TERM "$job"
 job_end 130
 # shellcheck disable=SC2086 # options

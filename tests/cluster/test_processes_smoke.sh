@@ -12,14 +12,14 @@ expect 0 launch --local 3 --servers 2 -- train $learning --sync bsp --clocks 40 
 # shellcheck disable=SC2086 # options
 expect 0 launch --local 3 --servers 1 -- train $learning --sync ssp --rule dyn --clocks 40 --verify
 
-clocks=8000
-[ "$RUBATO_SANITIZED" -eq 0 ] || clocks=2000
+clocks=15000
+[ "$RUBATO_SANITIZED" -eq 0 ] || clocks=4000
 job_local 3 --sync bsp --clocks "$clocks"
 # shellcheck disable=SC2086 # options
 job_start "$RUBATO" launch --local 3 --servers 1 -- train $learning --sync bsp --clocks "$clocks" --eval-every 100 \
     --json job.json --on-worker-loss wait
 job_clock 2
-kill -9 "$(job_rank 2)"
+job_kill 9 2
 job_end 0
 job_says "rank 2 on host"
 job_says "is back"
@@ -29,6 +29,6 @@ job_says "is back"
 job_start "$RUBATO" launch --local 3 --servers 1 -- train $learning --sync bsp --clocks "$clocks" --eval-every 100 \
     --json job.json
 job_clock 2
-kill -9 "$(job_rank 3)"
+job_kill 9 3
 job_end 0
 job_says "was lost"

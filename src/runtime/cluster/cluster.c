@@ -27,6 +27,7 @@ typedef struct reported { /* by one process, so far */
     uint64_t bytes;
     uint64_t messages;
     bool done;
+    bool lost; /* before it was done */
     bool totals;
     bool answered; /* the question under way */
     double losses; /* its answer */
@@ -49,6 +50,8 @@ struct rbt_cluster {
     reported *ranks; /* the lead: per rank */
     float *question; /* elsewhere: parameters to be weighed, or NULL */
     uint64_t question_id;
+    const float *weighed; /* the lead: what the others are being asked about; NULL: nothing */
+    bool closing;         /* the lead: has asked for the sums */
     bool close;
     bool ended;
     uint32_t lost_workers;
@@ -305,11 +308,12 @@ static bool hear_member(rbt_cluster *c, uint32_t rank, uint32_t say, rbt_unpack 
         return take_status(c, rank, words);
     case SAY_DONE:
         fine = take_status(c, rank, words);
-        r->done = true;
+        r->done = r->done || fine;
         return fine;
     case SAY_TOTALS:
-        r->totals = true;
-        return take_totals(c, words);
+        fine = !r->totals && take_totals(c, words);
+        r->totals = r->totals || fine;
+        return fine;
     case SAY_LOSSES:
         if (rbt_unpack_u64(words) == c->question_id) {
             r->losses = rbt_unpack_f64(words);
@@ -482,17 +486,18 @@ static void on_lost(void *context, uint32_t rank, const rbt_error *why)
 
     pthread_mutex_lock(&c->lock);
     done = c->ranks[rank].done;
+    c->ranks[rank].lost = !done;
     if (!done)
         c->lost_workers += seat->workers;
     all = c->lost_workers >= c->run->topology->workers;
-    if (c->on_loss == RBT_LOSS_CONTINUE)
+    if (c->on_loss == RBT_LOSS_CONTINUE || done)
         c->ranks[rank].done = c->ranks[rank].totals = c->ranks[rank].answered = true; /* nothing more comes from it */
     wake(c);
     pthread_mutex_unlock(&c->lock);
     if (seat->servers > 0)
         stop_for_loss(c, rank, why, "it held parameters, so the job ends");
     else if (done)
-        return;
+        tell_master(c, rank); /* which knows that its workers have left, if they have */
     else if (c->on_loss == RBT_LOSS_STOP)
         stop_for_loss(c, rank, why, "the job ends, as --on-worker-loss stop says");
     else if (all && c->on_loss == RBT_LOSS_CONTINUE)
@@ -507,14 +512,35 @@ static void on_lost(void *context, uint32_t rank, const rbt_error *why)
     }
 }
 
+/* The lead: asks a process what its rows' losses are at these parameters. The lock is held. */
+static void ask_losses(rbt_cluster *c, uint32_t rank)
+{
+    size_t bytes = c->work.n * sizeof *c->weighed;
+    uint8_t *copy = rbt_session_seat(c->session, rank)->workers > 0 ? rbt_try_alloc_raw(bytes, 1) : NULL;
+    rbt_pack words = {0};
+
+    if (copy == NULL)
+        return;
+    memcpy(copy, c->weighed, bytes);
+    rbt_pack_u64(&words, c->question_id);
+    rbt_session_say(c->session, rank, SAY_WEIGH, &words, copy, bytes);
+    rbt_array_free(&words);
+}
+
+/* What its former life was asked and did not answer, the new one is asked again. */
 static void on_back(void *context, uint32_t rank)
 {
     rbt_cluster *c = context;
     char name[RBT_HOST_ROOM + 32];
 
     pthread_mutex_lock(&c->lock);
-    c->lost_workers -= rbt_session_seat(c->session, rank)->workers;
+    if (c->ranks[rank].lost)
+        c->lost_workers -= rbt_session_seat(c->session, rank)->workers;
     c->ranks[rank] = (reported){0};
+    if (c->weighed != NULL)
+        ask_losses(c, rank);
+    if (c->closing)
+        rbt_session_say(c->session, rank, SAY_CLOSE, NULL, NULL, 0);
     pthread_mutex_unlock(&c->lock);
     rbt_session_name(c->session, rank, name, sizeof name);
     rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "%s is back", name);
@@ -592,6 +618,21 @@ static void on_picture(void *context, rbt_picture *picture)
 
 /* ------------------------------------------------------------------------------------------------------- running */
 
+/* The most that a frame of this job can carry: all blocks of all tables, or the parameters to be weighed. */
+static uint64_t largest_body(const rbt_topology *topology, size_t n)
+{
+    uint64_t bytes = n * sizeof(float);
+
+    for (uint32_t t = 0; t < topology->tables; t++) {
+        const rbt_layout *layout = &topology->layout[t];
+
+        if (layout->sparse)
+            return RBT_SWAP_MOST;
+        bytes += layout->rows * layout->cols * rbt_type_size(layout->type);
+    }
+    return bytes;
+}
+
 rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss, const rbt_cluster_work *work)
 {
     rbt_cluster *c = rbt_alloc(1, sizeof *c);
@@ -623,6 +664,7 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss 
     c->places.context = c;
     c->places.knows_all = false; /* the lead says who waits for whom */
     c->places.incarnation = c->seat->incarnation;
+    rbt_session_expect(session, largest_body(run->topology, work->n));
     rbt_session_hook(session, &hooks);
     return c;
 }
@@ -659,30 +701,23 @@ static void wait_for_all(rbt_cluster *c, size_t offset)
 rbt_err rbt_cluster_losses(rbt_cluster *c, const float *w, double *sum, uint64_t *rows, rbt_error *error)
 {
     uint32_t size = rbt_session_size(c->session);
-    size_t bytes = c->work.n * sizeof *w;
-    rbt_pack words = {0};
 
     pthread_mutex_lock(&c->lock);
     c->question_id++;
+    c->weighed = w;
     for (uint32_t r = 1; r < size; r++) {
         c->ranks[r].answered = rbt_session_seat(c->session, r)->workers == 0 || c->ranks[r].totals;
         c->ranks[r].losses = 0;
         c->ranks[r].rows = 0;
+        ask_losses(c, r);
     }
-    rbt_pack_u64(&words, c->question_id);
     pthread_mutex_unlock(&c->lock);
-    for (uint32_t r = 1; r < size; r++) {
-        uint8_t *copy = rbt_session_seat(c->session, r)->workers > 0 ? rbt_try_alloc_raw(bytes, 1) : NULL;
-
-        if (copy == NULL)
-            continue;
-        memcpy(copy, w, bytes);
-        rbt_session_say(c->session, r, SAY_WEIGH, &words, copy, bytes);
-    }
-    rbt_array_free(&words);
     *rows = 0;
     *sum = c->seat->workers > 0 ? c->work.losses(c->work.context, w, rows) : 0;
     wait_for_all(c, offsetof(reported, answered));
+    pthread_mutex_lock(&c->lock);
+    c->weighed = NULL;
+    pthread_mutex_unlock(&c->lock);
     if (rbt_session_over(c->session, error) != RBT_OK)
         return error != NULL ? error->code : RBT_E_LOST;
     for (uint32_t r = 1; r < size; r++) { /* in the order of ranks: the same sum each time */
@@ -764,8 +799,11 @@ static rbt_err run_lead(rbt_cluster *c, rbt_error *error)
         wait_for_all(c, offsetof(reported, done));
     run->elapsed_ns = rbt_now_ns() - started;
     if (err == RBT_OK && !rbt_session_is_over(c->session)) {
+        pthread_mutex_lock(&c->lock);
+        c->closing = true;
         for (uint32_t r = 1; r < rbt_session_size(c->session); r++)
             rbt_session_say(c->session, r, SAY_CLOSE, NULL, NULL, 0);
+        pthread_mutex_unlock(&c->lock);
         wait_for_all(c, offsetof(reported, totals));
     }
     if (rbt_session_over(c->session, error) != RBT_OK) /* the cause comes before its effects */

@@ -373,10 +373,23 @@ static uint32_t count_missing(const rbt_session *s, rbt_seat_state state)
     return missing;
 }
 
+/* Where others join, for people: an address that means every interface is none that they could type. */
+static void tell_where(const rbt_session *s, char text[RBT_ADDRESS_ROOM + RBT_HOST_ROOM])
+{
+    rbt_address address;
+
+    if (s->tcp_address[0] != '\0' && rbt_address_parse(s->tcp_address, 0, &address, NULL) == RBT_OK &&
+        rbt_address_is_any(&address))
+        snprintf(text, RBT_ADDRESS_ROOM + RBT_HOST_ROOM, "port %u of host %s", rbt_address_port(&address), s->me.host);
+    else
+        snprintf(text, RBT_ADDRESS_ROOM + RBT_HOST_ROOM, "%s",
+                 s->tcp_address[0] != '\0' ? s->tcp_address : s->local_address);
+}
+
 /* "waiting for ranks 2, 3 (of 4); here: rank 1 on host a" */
 static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
 {
-    char text[RBT_NOTE_ROOM];
+    char text[RBT_NOTE_ROOM], where[RBT_ADDRESS_ROOM + RBT_HOST_ROOM];
     size_t n = 0;
     uint32_t listed = 0, missing = count_missing(s, state);
 
@@ -393,9 +406,9 @@ static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s rank %u on host %s (%s)",
                                   listed > 1 ? "," : "; here:", r, s->seats[r].host,
                                   s->seats[r].tcp[0] != '\0' ? s->seats[r].tcp : "this host");
+    tell_where(s, where);
     if (state == RBT_SEAT_JOINED)
-        snprintf(text + n, sizeof text - n, "; others join at %s",
-                 s->tcp_address[0] != '\0' ? s->tcp_address : s->local_address);
+        snprintf(text + n, sizeof text - n, "; others join at %s", where);
     rbt_log_event(&s->config.log, RBT_LOG_INFO, "cluster", "%s", text);
 }
 
@@ -421,12 +434,15 @@ rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, ui
             tell_at = rbt_session_deadline(TELL_MS);
         }
         if (timeout_ms > 0 && rbt_now_ns() >= give_up_at) {
+            char where[RBT_ADDRESS_ROOM + RBT_HOST_ROOM];
+
             tell_missing(s, state, what);
+            tell_where(s, where);
             err = rbt_fail(error, RBT_E_MISSING,
                            "%u of %u processes have not joined within %llu s; are they started with this address and "
                            "key, and can their hosts reach %s? --join-timeout gives them longer, `rubato doctor` checks",
                            count_missing(s, state), s->size - 1, (unsigned long long)timeout_ms / 1000,
-                           s->tcp_address[0] != '\0' ? s->tcp_address : "this host");
+                           where);
             break;
         }
     }
