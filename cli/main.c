@@ -24,6 +24,9 @@ static const cli_command COMMANDS[] = {
     {"convert", "--data PATH --out FILE [--to cache|libsvm|csv|vw]",
      "Writes data in another format, such as a cache that loads fast.", cli_convert},
     {"info", "FILE [--vocab FILE]", "Tells what a model file or a data file holds.", cli_info},
+    {"graph", "KIND N | FILE [--machines 3,3,2] [--svg FILE] [--json FILE] [options]",
+     "Tells what a graph of peers is worth: neighbours, diameter, spectral gap, how far peers can get apart.",
+     cli_graph},
     {"swarm", "--seeds N [--seed FIRST] [--replay SEED] [--verbose]",
      "Runs random jobs with faults in the simulator and checks every guarantee.", cli_swarm},
     {"key", "new|show FILE", "Makes the key that the processes of a job share, or tells which one a file holds.",
@@ -65,9 +68,10 @@ static int help(void)
     printf("usage: rubato COMMAND ...\n\nCommands:\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-9s %s\n", COMMANDS[i].name, COMMANDS[i].about);
-    printf("\nrubato COMMAND --help lists a command's options; rubato --version tells the version.\n"
-           "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 target not reached, 4 processes missing, 5 broken guarantee,\n"
-           "6 no progress, 7 a process was lost, 130 interrupted.\n");
+    printf(
+        "\nrubato COMMAND --help lists a command's options; rubato --version tells the version.\n"
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 target not reached, 4 processes missing, 5 broken guarantee,\n"
+        "6 no progress, 7 a process was lost, 130 interrupted.\n");
     return 0;
 }
 

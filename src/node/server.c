@@ -310,11 +310,9 @@ static bool apply_push(rbt_server *server, rbt_message *message, rbt_env *env)
 {
     uint32_t worker = message->worker;
     uint64_t slowest = server->clocks.least;
-    /* What was sound when it came early need not be so behind its predecessor; it counts as nothing then. */
-    bool is_sound = !is_bsp(server) || push_is_sound(server, message), rose;
+    bool rose;
 
-    server->stats.refused += !is_sound;
-    for (size_t i = 0; is_sound && i < message->parts.count; i++) {
+    for (size_t i = 0; i < message->parts.count; i++) {
         const rbt_part *part = &message->parts.at[i];
         rbt_server_cell *cell = &server->cells.at[server->ordinal[part->table][part->block]];
         size_t bytes = rbt_cell_version_bytes(&cell->cell);
@@ -457,19 +455,33 @@ static bool pull_is_sound(const rbt_server *server, const rbt_message *pull)
     return server->held.count < RBT_HELD_MAX;
 }
 
-/* Is it held already, or has its sender more under way than one that waits for its answers can have? */
 static bool is_held_already(const rbt_server *server, const rbt_message *pull)
 {
-    size_t of_this = 0;
-
-    for (size_t i = 0; i < server->held.count; i++) {
-        if (server->held.at[i].pull->worker != pull->worker)
-            continue;
-        if (server->held.at[i].pull->request == pull->request)
+    for (size_t i = 0; i < server->held.count; i++)
+        if (server->held.at[i].pull->worker == pull->worker && server->held.at[i].pull->request == pull->request)
             return true;
-        of_this++;
+    return false;
+}
+
+/* Holds a pull back. A worker that has more under way than one that waits for its answers can have loses its oldest. */
+static void hold(rbt_server *server, rbt_message *pull, uint64_t now_ns)
+{
+    rbt_held_pull held = {.pull = pull, .since_ns = now_ns};
+    size_t of_this = 0, oldest = 0;
+
+    for (size_t i = server->held.count; i > 0; i--)
+        if (server->held.at[i - 1].pull->worker == pull->worker) {
+            of_this++;
+            oldest = i - 1;
+        }
+    if (of_this >= 4 * server->cells.count + RBT_HELD_EACH) {
+        server->stats.refused++;
+        rbt_message_destroy(server->held.at[oldest].pull);
+        for (size_t i = oldest; i + 1 < server->held.count; i++)
+            server->held.at[i] = server->held.at[i + 1];
+        server->held.count--;
     }
-    return of_this >= 4 * server->cells.count + RBT_HELD_EACH;
+    rbt_array_push(&server->held, held);
 }
 
 static void handle_pull(rbt_server *server, rbt_message *pull, rbt_env *env)
@@ -481,9 +493,7 @@ static void handle_pull(rbt_server *server, rbt_message *pull, rbt_env *env)
     if (is_from_the_past(server, pull, env) || is_held_already(server, pull))
         goto drop;
     if (!pull_is_ready(server, pull)) {
-        rbt_held_pull held = {.pull = pull, .since_ns = env->now_ns};
-
-        rbt_array_push(&server->held, held);
+        hold(server, pull, env->now_ns);
         return;
     }
     if (!pull_is_outdated(server, pull))

@@ -14,8 +14,8 @@
 
 #include "node/topology.h"
 
-#define RBT_HELD_EACH 1024 /* of one worker, beside four for every block */
-#define RBT_HELD_MAX (1u << 20) /* pulls a server holds back at once; a peer that asks for more is refused */
+#define RBT_HELD_EACH 1024       /* of one worker, beside four for every block */
+#define RBT_HELD_MAX  (1u << 20) /* pulls a server holds back at once; a peer that asks for more is refused */
 
 /* A block of this server. Its number among them is its ordinal. */
 typedef struct rbt_server_cell {

@@ -140,6 +140,23 @@ static void more_held_pulls_than_the_limit_are_refused(void **state)
     world_deinit(&w);
 }
 
+static void a_worker_that_asks_without_end_loses_its_oldest_question_and_nobody_elses(void **state)
+{
+    uint64_t most = 4 + RBT_HELD_EACH; /* one block */
+    world w;
+
+    (void)state;
+    world_init(&w, SSP(2, 0), &rbt_rule_sum, 4);
+    pull(&w, 1, 0, 1, 7);
+    for (uint64_t i = 0; i < most + 10; i++)
+        pull(&w, 0, 0, 1, i + 1);
+    assert_int_equal(w.servers[0].held.count, 1 + most);
+    assert_int_equal(w.servers[0].stats.refused, 10);
+    assert_int_equal(w.servers[0].held.at[0].pull->worker, 1);
+    assert_int_equal(w.servers[0].held.at[1].pull->request, 11);
+    world_deinit(&w);
+}
+
 /* ------------------------------------------------------------------------------------------------- BSP */
 
 static void bsp_applies_a_clock_in_worker_order_once_all_have_pushed_it(void **state)
@@ -378,6 +395,10 @@ static void malformed_messages_are_refused(void **state)
     bad->parts.at[0].block = 1000000;
     refuses(&w, bad);
     bad = pull_by_hand(&w, 0, 0, 0, 0, 1);
+    while (bad->parts.count <= w.servers[0].cells.count) /* more blocks than there are */
+        rbt_array_push(&bad->parts, bad->parts.at[0]);
+    refuses(&w, bad);
+    bad = pull_by_hand(&w, 0, 0, 0, 0, 1);
     bad->worker = 99;
     refuses(&w, bad);
     refuses(&w, rbt_message_create(RBT_MSG_STABLE, RBT_MASTER, 1));
@@ -477,6 +498,7 @@ int main(void)
         cmocka_unit_test(an_answer_under_way_does_not_change),
         cmocka_unit_test(a_repeated_pull_is_held_once),
         cmocka_unit_test(more_held_pulls_than_the_limit_are_refused),
+        cmocka_unit_test(a_worker_that_asks_without_end_loses_its_oldest_question_and_nobody_elses),
         cmocka_unit_test(bsp_applies_a_clock_in_worker_order_once_all_have_pushed_it),
         cmocka_unit_test(bsp_goes_on_without_workers_that_ran_dry),
         cmocka_unit_test(bsp_applies_the_early_pushes_of_a_worker_that_left),

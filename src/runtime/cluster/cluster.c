@@ -308,11 +308,12 @@ static bool hear_member(rbt_cluster *c, uint32_t rank, uint32_t say, rbt_unpack 
         return take_status(c, rank, words);
     case SAY_DONE:
         fine = take_status(c, rank, words);
-        r->done = true;
+        r->done = r->done || fine;
         return fine;
     case SAY_TOTALS:
-        r->totals = true;
-        return take_totals(c, words);
+        fine = !r->totals && take_totals(c, words);
+        r->totals = r->totals || fine;
+        return fine;
     case SAY_LOSSES:
         if (rbt_unpack_u64(words) == c->question_id) {
             r->losses = rbt_unpack_f64(words);
@@ -496,7 +497,7 @@ static void on_lost(void *context, uint32_t rank, const rbt_error *why)
     if (seat->servers > 0)
         stop_for_loss(c, rank, why, "it held parameters, so the job ends");
     else if (done)
-        return;
+        tell_master(c, rank); /* which knows that its workers have left, if they have */
     else if (c->on_loss == RBT_LOSS_STOP)
         stop_for_loss(c, rank, why, "the job ends, as --on-worker-loss stop says");
     else if (all && c->on_loss == RBT_LOSS_CONTINUE)
@@ -617,6 +618,21 @@ static void on_picture(void *context, rbt_picture *picture)
 
 /* ------------------------------------------------------------------------------------------------------- running */
 
+/* The most that a frame of this job can carry: all blocks of all tables, or the parameters to be weighed. */
+static uint64_t largest_body(const rbt_topology *topology, size_t n)
+{
+    uint64_t bytes = n * sizeof(float);
+
+    for (uint32_t t = 0; t < topology->tables; t++) {
+        const rbt_layout *layout = &topology->layout[t];
+
+        if (layout->sparse)
+            return RBT_SWAP_MOST;
+        bytes += layout->rows * layout->cols * rbt_type_size(layout->type);
+    }
+    return bytes;
+}
+
 rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss, const rbt_cluster_work *work)
 {
     rbt_cluster *c = rbt_alloc(1, sizeof *c);
@@ -648,6 +664,7 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss 
     c->places.context = c;
     c->places.knows_all = false; /* the lead says who waits for whom */
     c->places.incarnation = c->seat->incarnation;
+    rbt_session_expect(session, largest_body(run->topology, work->n));
     rbt_session_hook(session, &hooks);
     return c;
 }

@@ -379,7 +379,7 @@ static rbt_err finish(rbt_intake *intake, rbt_arrival *arrival, bool *got, rbt_e
 static rbt_err take_word(rbt_intake *intake, rbt_arrival *arrival, bool *got, rbt_error *error)
 {
     const uint8_t *bytes = intake->staging + intake->at;
-    rbt_frame_header header;
+    rbt_frame_header header = {0};
     uint64_t sum;
     rbt_err err;
 

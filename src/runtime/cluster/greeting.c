@@ -205,10 +205,11 @@ static void check_user(rbt_link *link)
     if (memcmp(link->config->key.id, none, sizeof none) != 0 || !rbt_address_is_unix(&link->remote) ||
         rbt_socket_is_ours(link->fd, &uid))
         return;
-    rbt_link_close(link, RBT_E_PROTOCOL,
-                   "%s was refused: it belongs to user %u, and a job without a key takes processes of its own user (%u) "
-                   "alone; give all of them the same --key FILE",
-                   link->name, uid, (unsigned)geteuid());
+    rbt_link_close(
+        link, RBT_E_PROTOCOL,
+        "%s was refused: it belongs to user %u, and a job without a key takes processes of its own user (%u) "
+        "alone; give all of them the same --key FILE",
+        link->name, uid, (unsigned)geteuid());
 }
 
 static void begin_proof(rbt_link *link)

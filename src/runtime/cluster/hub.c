@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/time.h"
 
-#define STRANGERS_KEPT   64
-#define TICK_MS       100
-#define GREETING_MOST 256 /* connections that greet at the same time; more are closed at once */
+#define STRANGERS_KEPT 64
+#define TICK_MS        100
+#define GREETING_MOST  256 /* connections that greet at the same time; more are closed at once */
 
 /* ------------------------------------------------------------------------------------------------- listening */
 

@@ -98,8 +98,8 @@ size_t rbt_frame_weight(const rbt_frame *frame);            /* what it counts fo
 
 rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, rbt_peer_state *peer);
 void rbt_conn_close(rbt_conn *c);
-void rbt_conn_settle(rbt_conn *c); /* looks at what became of a link after something was done with it */
-void rbt_conn_broke(rbt_conn *c);  /* it has ended, for whatever reason */
+void rbt_conn_settle(rbt_conn *c);          /* looks at what became of a link after something was done with it */
+void rbt_conn_broke(rbt_conn *c);           /* it has ended, for whatever reason */
 bool rbt_conn_is_silent(const rbt_conn *c); /* the other host does not answer any more */
 void rbt_conn_save_unsent(rbt_conn *c);
 void rbt_conn_acknowledge(rbt_conn *c, bool is_tick); /* says what has been received, when there is much or it waited */

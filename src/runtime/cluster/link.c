@@ -232,10 +232,8 @@ static void fill(rbt_link *link, const rbt_frame *frame)
         if (link->filled_at == piece->n) {
             link->filled_piece++;
             link->filled_at = 0;
-        } else if (done == RING_STEP) {
-            return;
-        } else if (n == 0 && !rbt_ring_wish(&link->out_ring)) {
-            return; /* ROOM will be said */
+        } else if (done == RING_STEP || (n == 0 && !rbt_ring_wish(&link->out_ring))) {
+            return; /* the flush goes on, or ROOM will be said */
         }
     }
     link->filling = false;

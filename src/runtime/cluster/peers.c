@@ -433,9 +433,8 @@ bool rbt_conn_is_silent(const rbt_conn *c)
     struct tcp_info info;
     socklen_t n = sizeof info;
 
-    return !rbt_address_is_unix(&c->link->remote) &&
-           getsockopt(c->link->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 && info.tcpi_unacked > 0 &&
-           info.tcpi_last_ack_recv > SILENT_MS;
+    return !rbt_address_is_unix(&c->link->remote) && getsockopt(c->link->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
+           info.tcpi_unacked > 0 && info.tcpi_last_ack_recv > SILENT_MS;
 }
 
 static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_peer_state *peer)
@@ -480,8 +479,7 @@ void rbt_conn_broke(rbt_conn *c)
     rbt_error why = c->link->why;
 
     if (c->is_probe) {
-        bool is_dead = peer != NULL && peer->broken_ns != 0 && peer->conn == NULL &&
-                       says(&why, ECONNREFUSED);
+        bool is_dead = peer != NULL && peer->broken_ns != 0 && peer->conn == NULL && says(&why, ECONNREFUSED);
 
         c->peer = NULL;
         rbt_conn_close(c);

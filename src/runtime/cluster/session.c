@@ -15,7 +15,7 @@
 #define CLAIM_MS       60000 /* ... and one that nobody knows by then, too */
 #define STRANGERS_MOST 256   /* beside one for every seat */
 #define SWAPS_MOST     4     /* handed over and not taken yet; who swaps can be one or two ahead */
-#define APART_MS       1500 /* so long the lead waits to hear itself that a rank is lost which others cannot reach */
+#define APART_MS       1500  /* so long the lead waits to hear itself that a rank is lost which others cannot reach */
 
 /* ----------------------------------------------------------------------------------------------------- waiting */
 
@@ -422,9 +422,9 @@ void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
     uint32_t say = rbt_unpack_u32(&words);
     bool is_known = rbt_session_is_lead(s, peer) || peer->rank < s->size;
 
-    if (say >= RBT_SAY_OWN) {
+    if (say >= RBT_SAY_OWN && is_known) {
         pthread_mutex_lock(&s->calling);
-        if (s->hooks.on_say != NULL && is_known)
+        if (s->hooks.on_say != NULL)
             s->hooks.on_say(s->hooks.context, peer->rank, say, arrival);
         else
             rbt_arrival_deinit(arrival);
@@ -525,8 +525,8 @@ void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why)
     }
     if (s->leads && rank < s->size)
         lead_lost_seat(s, rank, why);
-    else if (s->leads && why->code != RBT_OK && why->code != RBT_E_IO)
-        rbt_log_event(&s->config.log, RBT_LOG_WARNING, "cluster", "%s", why->text);
+    else if (rank >= s->size && why->code != RBT_OK && why->code != RBT_E_IO)
+        rbt_session_log(s, RBT_LOG_WARNING, "cluster", why->text);
 }
 
 void rbt_session_on_tick(void *context)
