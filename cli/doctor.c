@@ -119,7 +119,8 @@ static rbt_err listen_here(doctor *d, rbt_error *error)
     char text[RBT_ADDRESS_ROOM];
 
     if (err == RBT_OK && rbt_address_is_unix(&address))
-        err = rbt_fail(error, RBT_E_USAGE, "--listen %s: other hosts cannot reach a Unix socket; give HOST:PORT", d->listen);
+        err = rbt_fail(error, RBT_E_USAGE, "--listen %s: other hosts cannot reach a Unix socket; give HOST:PORT",
+                       d->listen);
     if (err == RBT_OK)
         err = rbt_socket_listen(&address, &d->listener, &d->listening, error);
     if (err != RBT_OK)
@@ -177,9 +178,17 @@ static rbt_err start(doctor *d, uint32_t i, rbt_error *error)
     patient *p = &d->at[i];
     bool is_here = strcmp(p->host, SAME_HOST) == 0;
     char number[16];
-    const char *words[] = {is_here || d->rubato == NULL ? d->self : d->rubato, "doctor", "--probe", p->reaches_us,
-                           "--number", number, d->data != NULL ? "--data" : NULL, d->data, NULL};
-    char *line = rbt_rsh_line(d->directory[0] != '\0' ? d->directory : NULL, (snprintf(number, sizeof number, "%u", i), words));
+    const char *words[] = {is_here || d->rubato == NULL ? d->self : d->rubato,
+                           "doctor",
+                           "--probe",
+                           p->reaches_us,
+                           "--number",
+                           number,
+                           d->data != NULL ? "--data" : NULL,
+                           d->data,
+                           NULL};
+    char *line =
+        rbt_rsh_line(d->directory[0] != '\0' ? d->directory : NULL, (snprintf(number, sizeof number, "%u", i), words));
     char **remote = rbt_rsh_words(d->rsh, p->host, line);
     rbt_child_spec spec = {.name = "the remote shell",
                            .host = is_here ? NULL : p->host,
@@ -235,7 +244,8 @@ static void wait_for_helpers(doctor *d)
             answer_call(d);
         waiting = false;
         for (size_t i = 0; i < d->count; i++)
-            waiting = waiting || (d->at[i].started && !d->at[i].ended && d->at[i].fd < 0 && d->at[i].trouble[0] == '\0');
+            waiting =
+                waiting || (d->at[i].started && !d->at[i].ended && d->at[i].fd < 0 && d->at[i].trouble[0] == '\0');
     }
     rbt_spawn_turn(d->spawn, 0);
 }
@@ -289,16 +299,18 @@ static void check_ports(doctor *d, const patient *p)
     if (p->fd >= 0)
         tell(d, p->host, true, "reaches this host at %s", p->reaches_us);
     else
-        tell(d, p->host, false, "does not reach this host at %s: %s; open the port (--listen ADDRESS takes a certain one) or "
-             "say which address it can reach with --advertise", p->reaches_us,
-             p->trouble[0] != '\0' ? p->trouble : "its call did not come");
+        tell(d, p->host, false,
+             "does not reach this host at %s: %s; open the port (--listen ADDRESS takes a certain one) or "
+             "say which address it can reach with --advertise",
+             p->reaches_us, p->trouble[0] != '\0' ? p->trouble : "its call did not come");
     if (p->listen[0] == '\0')
         tell(d, p->host, false, "cannot listen: %s", p->trouble);
     else if (doctor_dial(p->listen, &why))
         tell(d, p->host, true, "is reached at %s", p->listen);
     else
-        tell(d, p->host, false, "is not reached at %s: %s; processes of a job listen on any free port, let them through",
-             p->listen, why.text);
+        tell(d, p->host, false,
+             "is not reached at %s: %s; processes of a job listen on any free port, let them through", p->listen,
+             why.text);
     if (p->fd >= 0 && p->clock_ahead < CLOCK_MOST_S && p->clock_ahead > -CLOCK_MOST_S)
         tell(d, p->host, true, "clock differs by less than %.0f s", CLOCK_MOST_S);
     else if (p->fd >= 0)

@@ -90,7 +90,8 @@ static rbt_err join(const rbt_standing *standing, const rbt_session_config *conf
             address_of(standing, config->local, i, address);
             if (probe(address, &why) != RBT_OK)
                 continue;
-            if (rbt_cluster_job_join(config, address, standing->rank, joined, error) == RBT_OK || *joined || places == 1)
+            if (rbt_cluster_job_join(config, address, standing->rank, joined, error) == RBT_OK || *joined ||
+                places == 1)
                 return error->code;
             why = *error;
         }
@@ -142,8 +143,8 @@ static rbt_err settle_port(rbt_options *options, rbt_standing *standing, rbt_err
     err = rbt_address_parse(options->listen, RBT_PORT, &address, error);
     if (err == RBT_OK && (rbt_address_is_unix(&address) || rbt_address_port(&address) == 0))
         err = rbt_fail(error, RBT_E_USAGE,
-                       "--listen %s: rank 0 is to be found by the others, so it takes a port: --listen :%u", options->listen,
-                       RBT_PORT);
+                       "--listen %s: rank 0 is to be found by the others, so it takes a port: --listen :%u",
+                       options->listen, RBT_PORT);
     if (err == RBT_OK)
         standing->port = rbt_address_port(&address);
     return err;
@@ -157,10 +158,11 @@ static rbt_err settle_workers(rbt_options *options, const rbt_gathering *gatheri
     rbt_err err;
 
     if (servers >= gathering->processes)
-        return rbt_fail(error, RBT_E_USAGE,
-                        "%u servers in processes of their own (--colocate off) and at least one worker need %u processes, "
-                        "and there are %u; start more, or leave out --colocate off",
-                        servers, servers + 1, gathering->processes);
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "%u servers in processes of their own (--colocate off) and at least one worker need %u processes, "
+            "and there are %u; start more, or leave out --colocate off",
+            servers, servers + 1, gathering->processes);
     if (options->workers == 0)
         options->workers = (gathering->processes - servers) * options->per_process;
     rbt_options_init(&settled);

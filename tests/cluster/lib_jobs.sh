@@ -46,6 +46,7 @@ job_local()
     shift
     # shellcheck disable=SC2086 # options
     "$RUBATO" train $learning --workers "$job_workers" --json local.json --quiet "$@" || fail "local $*"
+    # shellcheck disable=SC2034 # for the tests
     hash=$(job_hash local.json)
 }
 
