@@ -254,7 +254,7 @@ void rbt_output_abandon(rbt_output *output)
 
 rbt_err rbt_output_whole(const char *path, const void *bytes, size_t n, bool durable, rbt_error *error)
 {
-    rbt_output output;
+    rbt_output output = {0};
     rbt_err err = rbt_output_open(path, &output, error);
     if (err != RBT_OK)
         return err;

@@ -145,8 +145,10 @@ static rbt_err run_allreduce(rbt_worker *worker, const rbt_training *training, r
     float *sum = rbt_try_alloc(training->n + 1, sizeof *sum);
     uint64_t clocks = least_clocks(training);
     bool stop = false;
-    rbt_err err = sum != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for a worker's sums");
+    rbt_err err = RBT_OK;
 
+    if (sum == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a worker's sums; use fewer --workers");
     while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !stop)
         err = work_allreduce(worker, training, scratch, sum, &stop, error);
     rbt_free(sum);
