@@ -135,10 +135,10 @@ rbt_err rbt_output_open(const char *path, rbt_output *output, rbt_error *error)
         out.fd = open(out.temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     }
     if (out.fd < 0) {
-        rbt_err err = write_failed(&out, "cannot be created", errno, error);
+        (void)write_failed(&out, "cannot be created", errno, error);
         rbt_free(out.path);
         rbt_free(out.temporary);
-        return err;
+        return RBT_E_IO;
     }
     out.buffer = rbt_alloc(BUFFER_BYTES, 1);
     *output = out;
@@ -254,7 +254,7 @@ void rbt_output_abandon(rbt_output *output)
 
 rbt_err rbt_output_whole(const char *path, const void *bytes, size_t n, bool durable, rbt_error *error)
 {
-    rbt_output output = {0};
+    rbt_output output;
     rbt_err err = rbt_output_open(path, &output, error);
     if (err != RBT_OK)
         return err;
