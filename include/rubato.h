@@ -314,6 +314,10 @@ typedef struct rbt_result {
     uint64_t seed;
     uint64_t events; /* simulator: events handled */
 
+    bool has_peers;   /* trained without servers: the parameters are the mean of the peers' */
+    double spread;    /* the root of the mean squared distance of the peers from it */
+    uint64_t skipped; /* iterations that were jumped over */
+
     uint32_t folds;   /* cross-validation: so many; the rest is of the model trained on all rows */
     double fold_loss; /* on the rows left out: mean over the folds, and standard deviation */
     double fold_loss_deviation;

@@ -246,7 +246,8 @@ rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker,
     return work;
 }
 
-static rbt_err diverged(const rbt_training *training, uint32_t worker, uint64_t clock, double loss, rbt_error *error)
+rbt_err rbt_training_diverged(const rbt_training *training, uint32_t worker, uint64_t clock, double loss,
+                              rbt_error *error)
 {
     return rbt_fail(error, RBT_E_DIVERGED,
                     "training diverged: the loss of worker %u became %g in clock %llu; use a smaller --lr (it is %g)",
@@ -296,7 +297,7 @@ static rbt_err work_clock(rbt_worker *worker, const rbt_training *training, rbt_
     work = rbt_training_clock(training, id, clock, scratch);
     rbt_worker_did(worker, work.samples, work.nonzeros);
     if (!isfinite(work.loss))
-        return diverged(training, id, clock, work.loss, error);
+        return rbt_training_diverged(training, id, clock, work.loss, error);
     err = rbt_inc_range(worker, RBT_TABLE_PARAMETERS, 0, 0, training->n, scratch->u, error);
     return err == RBT_OK ? rbt_clock(worker, error) : err;
 }
@@ -339,7 +340,7 @@ rbt_err rbt_training_sequential(const rbt_training *training, float *w, rbt_erro
         memcpy(scratch.w, w, training->n * sizeof *w);
         work = rbt_training_clock(training, 0, clock, &scratch);
         if (!isfinite(work.loss))
-            err = diverged(training, 0, clock, work.loss, error);
+            err = rbt_training_diverged(training, 0, clock, work.loss, error);
         rbt_kernels_best()->add(scratch.u, w, training->n);
     }
     rbt_scratch_deinit(&scratch);

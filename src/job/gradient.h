@@ -71,6 +71,10 @@ typedef struct rbt_clock_work {
 /* Computes one clock: scratch->w holds the parameters read, scratch->u receives the update. */
 rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker, uint64_t clock, rbt_scratch *scratch);
 
+/* RBT_E_DIVERGED with the place and the remedy. */
+rbt_err rbt_training_diverged(const rbt_training *training, uint32_t worker, uint64_t clock, double loss,
+                              rbt_error *error);
+
 /* The program of a worker; `argument` is an rbt_training. */
 rbt_err rbt_training_work(rbt_worker *worker, void *argument, rbt_error *error);
 

@@ -354,6 +354,12 @@ static bool option_applies(const rbt_options *options, const rbt_option *o)
         return *(char *const *)field_const(options, o) != NULL;
     if (o->kind == RBT_OPTION_STALENESS || o->offset == OFFSET(eager))
         return options->sync == RBT_SYNC_SSP || (o->kind == RBT_OPTION_STALENESS && options->staleness_given);
+    if (o->offset == OFFSET(max_gap) || o->offset == OFFSET(backup) || o->offset == OFFSET(skip) ||
+        o->offset == OFFSET(skip_trigger) || o->offset == OFFSET(order) || o->offset == OFFSET(notify_ack))
+        return options->sync == RBT_SYNC_HOP || options->max_gap > 0 || options->backup > 0 || options->skip > 0 ||
+               options->order != RBT_ORDER_PARALLEL || options->notify_ack;
+    if (rbt_options_peers(options) && (o->offset == OFFSET(servers) || o->offset == OFFSET(rule)))
+        return false;
     if (o->kind == RBT_OPTION_FILTER)
         return options->filter_given || options->filter > 0;
     if (o->kind == RBT_OPTION_TARGET)

@@ -23,12 +23,15 @@ typedef enum rbt_sync {
     RBT_SYNC_BSP,
     RBT_SYNC_SSP,
     RBT_SYNC_ASP,
-    RBT_SYNC_HOGWILD, /* from here on: shared memory, no servers */
+    RBT_SYNC_HOP,       /* peers, no servers: a graph of neighbours ... */
+    RBT_SYNC_ALLREDUCE, /* ... or sums around a ring */
+    RBT_SYNC_HOGWILD,   /* from here on: shared memory, no servers */
     RBT_SYNC_AIG,
     RBT_SYNC_ROUND_ROBIN,
     RBT_SYNC_PSGD,
     RBT_SYNC_SEQUENTIAL,
 } rbt_sync;
+typedef enum rbt_order { RBT_ORDER_PARALLEL, RBT_ORDER_SERIAL } rbt_order;
 typedef enum rbt_rule_kind { RBT_RULE_AUTO, RBT_RULE_SUM, RBT_RULE_CON, RBT_RULE_DYN, RBT_RULE_ADAGRAD } rbt_rule_kind;
 typedef enum rbt_decay { RBT_DECAY_NONE, RBT_DECAY_SQRT, RBT_DECAY_MULT, RBT_DECAY_AUTO } rbt_decay;
 typedef enum rbt_normalize { RBT_NORMALIZE_NONE, RBT_NORMALIZE_UNIT, RBT_NORMALIZE_STANDARD } rbt_normalize;
@@ -75,6 +78,16 @@ typedef struct rbt_options {
     bool verify;                /* --verify: run the checkers on this run too */
     bool encode;                /* --encode: every message is encoded and decoded on its way (testing) */
 
+    /* peers without servers; only with --sync hop */
+    char *graph;           /* --graph KIND|FILE; NULL = ring-based */
+    char *machines;        /* --machines N|N,N,...: for cliques; or NULL */
+    uint64_t max_gap;      /* --max-gap G: iterations ahead of a neighbour; 0 = no tokens */
+    uint32_t backup;       /* --backup N: in-neighbours that are not waited for */
+    uint64_t skip;         /* --skip J: iterations that may be jumped over at once; 0 = none */
+    uint64_t skip_trigger; /* --skip-trigger T: only when so far behind; default 2 */
+    rbt_order order;       /* --order parallel|serial */
+    bool notify_ack;       /* --notify-ack */
+
     /* learning */
     rbt_optimizer optimizer; /* --optimizer; auto: sdca in shared memory where it fits, else sgd */
     double momentum;         /* --momentum, default 0.9 */
@@ -96,22 +109,22 @@ typedef struct rbt_options {
     bool has_target;
 
     /* the cluster; only with --runtime cluster. None of it changes what is trained. */
-    char *key;                   /* --key FILE or NULL */
-    char *listen;                /* --listen ADDRESS or NULL */
-    char *advertise;             /* --advertise ADDRESS or NULL */
-    uint32_t join_timeout;       /* --join-timeout S, default 60 */
-    bool insecure;               /* --insecure: no encryption between hosts */
-    rbt_toggle shm;              /* --shm auto|on|off: memory shared by processes of one host */
-    rbt_on_loss on_worker_loss;  /* --on-worker-loss continue|stop|wait */
-    rbt_toggle colocate;         /* --colocate on|off: servers in the workers' processes; auto: the starter decides */
+    char *key;                  /* --key FILE or NULL */
+    char *listen;               /* --listen ADDRESS or NULL */
+    char *advertise;            /* --advertise ADDRESS or NULL */
+    uint32_t join_timeout;      /* --join-timeout S, default 60 */
+    bool insecure;              /* --insecure: no encryption between hosts */
+    rbt_toggle shm;             /* --shm auto|on|off: memory shared by processes of one host */
+    rbt_on_loss on_worker_loss; /* --on-worker-loss continue|stop|wait */
+    rbt_toggle colocate;        /* --colocate on|off: servers in the workers' processes; auto: the starter decides */
 
     /* the simulator and the cluster */
     uint32_t per_process; /* --per-process N: workers that share a process and its cache */
 
     /* the simulator; only with --runtime sim */
-    char *net;            /* --net bw=1Gbit,lat=200us,jitter=50us */
-    char *cost;           /* --cost sample=100ns,nnz=2ns,byte=0.1ns,message=1us */
-    char *faults;         /* --faults drop=P,dup=P,delay=P,crash=N,partition=N */
+    char *net;    /* --net bw=1Gbit,lat=200us,jitter=50us */
+    char *cost;   /* --cost sample=100ns,nnz=2ns,byte=0.1ns,message=1us */
+    char *faults; /* --faults drop=P,dup=P,delay=P,crash=N,partition=N */
 
     /* output */
     char *json;   /* --json FILE */
@@ -147,6 +160,12 @@ bool rbt_options_at(const rbt_options *options, size_t i, const char **name, cha
 static inline bool rbt_options_shared(const rbt_options *options)
 {
     return options->sync >= RBT_SYNC_HOGWILD;
+}
+
+/* Does the job run on peers that have no servers? After rbt_options_check. */
+static inline bool rbt_options_peers(const rbt_options *options)
+{
+    return options->sync == RBT_SYNC_HOP || options->sync == RBT_SYNC_ALLREDUCE;
 }
 
 /* Writes the help of all options, group by group, through `write`. */

@@ -21,6 +21,7 @@
 #define TOLERANCE_DEFAULT 1e-3
 #define EPOCHS_LIMIT      1e9
 #define FILTER_OF_DYN     1e-6
+#define BATCH_OF_PEERS    128
 #define FILE_LINES_LIMIT  10000
 
 /* ------------------------------------------------------------------------------------------------ check */
@@ -79,8 +80,8 @@ static rbt_err check_values(const rbt_options *o, rbt_error *error)
 
 static const char *sync_name(rbt_sync sync)
 {
-    static const char *const NAMES[] = {"auto", "bsp",         "ssp",  "asp",       "hogwild",
-                                        "aig",  "round-robin", "psgd", "sequential"};
+    static const char *const NAMES[] = {"auto",    "bsp", "ssp",         "asp",  "hop",       "allreduce",
+                                        "hogwild", "aig", "round-robin", "psgd", "sequential"};
 
     return NAMES[sync];
 }
@@ -145,18 +146,15 @@ static rbt_err check_shared(const rbt_options *o, rbt_error *error)
 /* What describes another runtime. */
 static rbt_err check_runtime(const rbt_options *o, rbt_error *error)
 {
-    const char *simulated = o->net != NULL      ? "net"
-                            : o->cost != NULL   ? "cost"
-                            : o->faults != NULL ? "faults"
-                                                : NULL;
-    const char *clustered = o->key != NULL                              ? "key"
-                            : o->listen != NULL                         ? "listen"
-                            : o->advertise != NULL                      ? "advertise"
-                            : o->insecure                               ? "insecure"
-                            : o->shm != RBT_AUTO                        ? "shm"
-                            : o->on_worker_loss != RBT_LOSS_CONTINUE    ? "on-worker-loss"
-                            : o->colocate != RBT_AUTO                   ? "colocate"
-                                                                        : NULL;
+    const char *simulated = o->net != NULL ? "net" : o->cost != NULL ? "cost" : o->faults != NULL ? "faults" : NULL;
+    const char *clustered = o->key != NULL                           ? "key"
+                            : o->listen != NULL                      ? "listen"
+                            : o->advertise != NULL                   ? "advertise"
+                            : o->insecure                            ? "insecure"
+                            : o->shm != RBT_AUTO                     ? "shm"
+                            : o->on_worker_loss != RBT_LOSS_CONTINUE ? "on-worker-loss"
+                            : o->colocate != RBT_AUTO                ? "colocate"
+                                                                     : NULL;
 
     if (o->runtime != RBT_RUNTIME_SIM && simulated != NULL)
         return rbt_fail(error, RBT_E_USAGE,
@@ -222,8 +220,64 @@ static rbt_err check_ranked(const rbt_options *o, rbt_error *error)
     return RBT_OK;
 }
 
+/* What is for peers alone, and what makes no sense for them. */
+static rbt_err check_peers(const rbt_options *o, rbt_sync sync, rbt_error *error)
+{
+    const char *given = o->graph != NULL                 ? "graph"
+                        : o->machines != NULL            ? "machines"
+                        : o->max_gap > 0                 ? "max-gap"
+                        : o->backup > 0                  ? "backup"
+                        : o->skip > 0                    ? "skip"
+                        : o->order != RBT_ORDER_PARALLEL ? "order"
+                        : o->notify_ack                  ? "notify-ack"
+                                                         : NULL;
+    const char *served = o->servers > 0                ? "servers"
+                         : o->rule != RBT_RULE_AUTO    ? "rule"
+                         : o->global_rate > 0          ? "global-rate"
+                         : o->partition_sync == RBT_ON ? "partition-sync"
+                         : o->eager == RBT_ON          ? "eager"
+                         : o->filter_given             ? "filter"
+                         : o->verify                   ? "verify"
+                                                       : NULL;
+
+    if (sync != RBT_SYNC_HOP && sync != RBT_SYNC_ALLREDUCE)
+        return given == NULL
+                   ? RBT_OK
+                   : rbt_fail(error, RBT_E_USAGE,
+                              "--%s is for peers without servers and makes no sense with --sync %s; use --sync "
+                              "hop",
+                              given, sync_name(sync));
+    if (served != NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s is for servers, and --sync %s has none; leave it out, or use --sync bsp, ssp or asp",
+                        served, sync_name(sync));
+    if (sync == RBT_SYNC_ALLREDUCE && (given != NULL || o->staleness_given))
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--%s makes no sense with --sync allreduce, where everybody waits for everybody; use --sync hop",
+            given != NULL ? given : "staleness");
+    if ((o->backup > 0 || o->skip > 0) && o->max_gap == 0)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s needs tokens, which bound how far peers get apart; give --max-gap too, as in --max-gap 5",
+                        o->backup > 0 ? "backup" : "skip");
+    if (o->notify_ack && (o->max_gap > 0 || o->backup > 0 || (o->staleness_given && o->staleness > 0) || o->skip > 0))
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--notify-ack is the plain protocol in which everybody waits for everybody's answer; leave it out, "
+            "or leave out --max-gap, --backup, --staleness and --skip");
+    if (o->staleness_given && o->staleness == RBT_UNBOUNDED)
+        return rbt_fail(error, RBT_E_USAGE, "--staleness inf makes no sense with --sync hop; give a number");
+    if (o->model == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--sync hop trains models; a table program needs bsp, ssp or asp");
+    return RBT_OK;
+}
+
 static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
 {
+    rbt_err err = check_peers(o, sync, error);
+
+    if (err != RBT_OK)
+        return err;
     if (sync < RBT_SYNC_HOGWILD && o->optimizer >= RBT_OPTIMIZER_ASGD)
         return rbt_fail(error, RBT_E_USAGE,
                         "--optimizer %s needs all of the data's steps in one memory; use --sync hogwild, or "
@@ -231,7 +285,7 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
                         o->optimizer == RBT_OPTIMIZER_SDCA     ? "sdca"
                         : o->optimizer == RBT_OPTIMIZER_NEWTON ? "newton"
                                                                : "asgd");
-    if (o->staleness_given && sync != RBT_SYNC_SSP)
+    if (o->staleness_given && sync != RBT_SYNC_SSP && sync != RBT_SYNC_HOP && sync != RBT_SYNC_ALLREDUCE)
         return rbt_fail(error, RBT_E_USAGE, "--staleness makes no sense with --sync %s, where %s; use --sync ssp",
                         sync_name(sync), sync == RBT_SYNC_BSP ? "it is always 0" : "nobody ever waits");
     if (o->global_rate > 0 && rule != RBT_RULE_CON)
@@ -316,6 +370,27 @@ static void settle_shared(rbt_options *o)
     o->staleness = RBT_UNBOUNDED;
 }
 
+/* What is settled for peers: an iteration is a mini-batch. */
+static void settle_peers(rbt_options *o)
+{
+    if (o->batch == 0) { /* a step size found by trying rows is one for rows */
+        bool by_row = o->lr == 0 && o->optimizer == RBT_OPTIMIZER_SGD;
+        o->batch = by_row ? 1 : BATCH_OF_PEERS;
+        o->batches_per_clock = o->batches_per_clock > 0 || !by_row ? o->batches_per_clock : BATCH_OF_PEERS;
+    }
+    if (o->batches_per_clock == 0)
+        o->batches_per_clock = 1;
+    if (o->decay == RBT_DECAY_AUTO)
+        o->decay = RBT_DECAY_NONE;
+    if (isnan(o->tolerance))
+        o->tolerance = 0;
+    if (!o->staleness_given)
+        o->staleness = 0;
+    if (o->clocks == 0 && o->epochs == 0)
+        o->epochs = EPOCHS_DEFAULT;
+    o->eager = o->partition_sync = RBT_OFF;
+}
+
 static void settle(rbt_options *o)
 {
     o->sync = settled_sync(o);
@@ -326,6 +401,10 @@ static void settle(rbt_options *o)
     }
     if (rbt_options_shared(o)) {
         settle_shared(o);
+        return;
+    }
+    if (rbt_options_peers(o)) {
+        settle_peers(o);
         return;
     }
     if (o->servers == 0)

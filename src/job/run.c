@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "data/read.h"
 #include "job/cluster_job.h"
+#include "job/peer_job.h"
 #include "model/metrics.h"
 #include "model/model.h"
 
@@ -76,7 +77,13 @@ static rbt_err lay_out(const rbt_options *options, rbt_model_run *r, rbt_error *
         [RBT_TABLE_PARAMETERS] = {.name = "parameters", .rows = 1, .cols = r->training.n, .type = RBT_F32},
         [RBT_TABLE_PROBE] = {.name = "probe", .rows = 1, .cols = options->workers, .type = RBT_I64},
     };
-    rbt_err err = rbt_setup_lay_out(&r->setup, options, specs, options->verify ? 2 : 1, error);
+    rbt_err err = RBT_OK;
+
+    if (rbt_options_peers(options)) {
+        err = rbt_hop_init(&r->setup.hop, options, (uint32_t)r->training.n, error);
+        return err == RBT_OK ? rbt_setup_lay_out_peers(&r->setup, options, error) : err;
+    }
+    err = rbt_setup_lay_out(&r->setup, options, specs, options->verify ? 2 : 1, error);
 
     if (err == RBT_OK)
         r->training.takes_gradients = r->setup.topology.rule[RBT_TABLE_PARAMETERS].rule->takes_gradients;
@@ -88,7 +95,9 @@ static void set_programs(rbt_model_run *r)
     const rbt_options *options = &r->job->options;
     rbt_run *run = &r->setup.run;
 
-    run->program = (rbt_program){.name = options->model, .work = rbt_training_work, .argument = &r->training};
+    run->program = (rbt_program){.name = options->model,
+                                 .work = rbt_options_peers(options) ? rbt_peer_work : rbt_training_work,
+                                 .argument = &r->training};
     run->observe = (rbt_program){.name = "evaluator", .work = rbt_evaluation_work, .argument = &r->evaluation};
     run->has_target = rbt_watch_may_stop(options);
     run->target = options->has_target ? options->target_loss : -INFINITY;
@@ -122,6 +131,7 @@ rbt_err rbt_model_run_set_up(rbt_model_run *r, rbt_error *error)
 void rbt_model_run_tear_down(rbt_model_run *r)
 {
     rbt_setup_deinit(&r->setup);
+    rbt_hop_deinit(&r->setup.hop);
     rbt_evaluation_deinit(&r->evaluation);
     rbt_loaded_deinit(&r->loaded);
 }
@@ -166,6 +176,9 @@ void rbt_job_count(rbt_job *job, const rbt_setup *setup)
     result->bytes_sent = atomic_load(&run->bytes);
     result->messages = atomic_load(&run->messages);
     result->events = run->events;
+    result->has_peers = rbt_options_peers(&job->options);
+    result->spread = run->spread;
+    result->skipped = atomic_load(&run->skipped);
     result->max_gap = run->max_gap;
     result->peak_versions = run->peak_versions;
     result->version_bytes = run->version_bytes;

@@ -80,6 +80,16 @@ rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rb
     return RBT_OK;
 }
 
+rbt_err rbt_setup_lay_out_peers(rbt_setup *setup, const rbt_options *options, rbt_error *error)
+{
+    rbt_err err = rbt_setup_lay_out(setup, options, NULL, 0, error);
+
+    setup->topology.servers = 0;
+    setup->topology.lost_is_gone = options->on_worker_loss != RBT_LOSS_WAIT; /* a peer has nothing to come back to */
+    setup->topology.hop = &setup->hop;
+    return err;
+}
+
 rbt_err rbt_setup_run(rbt_setup *setup, const rbt_options *options, rbt_error *error)
 {
     return options->runtime == RBT_RUNTIME_SIM ? rbt_sim_run(&setup->run, &setup->sim, error)

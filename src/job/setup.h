@@ -8,6 +8,7 @@
 #include "runtime/sim.h"
 
 typedef struct rbt_setup {
+    rbt_hop hop; /* peers without servers */
     rbt_topology topology;
     rbt_stragglers stragglers;
     rbt_sim_options sim;
@@ -21,6 +22,9 @@ rbt_err rbt_setup_init(rbt_setup *setup, const rbt_options *options, rbt_error *
 /* Lays the tables out and prepares the run; its programs, log and target are the caller's to fill in. */
 rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rbt_table_spec *specs, uint32_t tables,
                           rbt_error *error);
+
+/* The same for peers, which have no tables; setup->hop is filled in. */
+rbt_err rbt_setup_lay_out_peers(rbt_setup *setup, const rbt_options *options, rbt_error *error);
 
 /* Runs on the runtime the options name. */
 rbt_err rbt_setup_run(rbt_setup *setup, const rbt_options *options, rbt_error *error);

@@ -1,8 +1,8 @@
 /* The swarm: random jobs in the simulator, with faults, one per seed, every guarantee checked after every event.
  *
- * A seed stands for one configuration (workers, servers, staleness, rule, stragglers, faults) and one course of events,
- * so a seed that fails is a bug report. Called by cli/swarm.c; proved by the mutation tests, in which deliberately
- * broken builds must be caught.
+ * A seed stands for one configuration and one course of events, so a seed that fails is a bug report: workers, servers,
+ * staleness, rule, stragglers, faults; every second one peers without servers, a graph, a variant of Hop. Called by
+ * cli/swarm.c; proved by the mutation tests, in which deliberately broken builds must be caught.
  */
 #ifndef RBT_JOB_SWARM_H
 #define RBT_JOB_SWARM_H

@@ -12,15 +12,14 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "job/swarm_hop.h"
 #include "runtime/check.h"
 #include "runtime/handle.h"
-#include "runtime/sim.h"
 
 enum { VALUES, COUNTERS, TABLES };
 
 #define CLOCKS_MAX  20
 #define WORKERS_MAX 8
-#define EVENTS_MAX  1000000 /* a run takes a few thousand; more is going round in circles */
 
 /* What a seed draws. */
 typedef struct swarm_case {
@@ -35,7 +34,7 @@ typedef struct swarm_case {
     rbt_sim_options sim;
     rbt_checker *checker;
     const rbt_run *run;
-    char straggler_text[64];
+    const char *straggler; /* NULL: none */
 } swarm_case;
 
 static const uint64_t no_bound = RBT_UNBOUNDED;
@@ -174,14 +173,16 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
 
 /* ---------------------------------------------------------------------------------------------- drawing */
 
-static void draw_faults(swarm_case *c, rbt_rng *rng)
+void rbt_swarm_draw_sim(rbt_sim_options *sim, uint64_t seed, rbt_rng *rng)
 {
-    rbt_faults *faults = &c->sim.faults;
+    rbt_faults *faults = &sim->faults;
 
-    c->sim.net = (rbt_net){.bits_per_second = rbt_rng_below(rng, 2) ? 1e9 : 2e7,
-                           .latency_ns = rbt_rng_below(rng, 300000),
-                           .jitter_ns = rbt_rng_below(rng, 2) ? rbt_rng_below(rng, 200000) : 0};
-    c->sim.cost = (rbt_cost){.sample_ns = 1000, .byte_ns = 0.1, .message_ns = 500};
+    sim->seed = seed;
+    sim->most_events = EVENTS_MAX;
+    sim->net = (rbt_net){.bits_per_second = rbt_rng_below(rng, 2) ? 1e9 : 2e7,
+                         .latency_ns = rbt_rng_below(rng, 300000),
+                         .jitter_ns = rbt_rng_below(rng, 2) ? rbt_rng_below(rng, 200000) : 0};
+    sim->cost = (rbt_cost){.sample_ns = 1000, .byte_ns = 0.1, .message_ns = 500};
     faults->within_ns = 20000000;
     if (rbt_rng_below(rng, 2))
         faults->drop = 0.05 * rbt_rng_f64(rng);
@@ -193,15 +194,13 @@ static void draw_faults(swarm_case *c, rbt_rng *rng)
         faults->partitions = 1 + (uint32_t)rbt_rng_below(rng, 3);
     if (rbt_rng_below(rng, 3) == 0)
         faults->crashes = 1 + (uint32_t)rbt_rng_below(rng, 3);
-    c->topology.lost_is_gone = faults->crashes > 0 && rbt_rng_below(rng, 4) == 0;
 }
 
-static void draw_stragglers(swarm_case *c, rbt_rng *rng)
+const char *rbt_swarm_draw_stragglers(rbt_rng *rng)
 {
     static const char *const specs[] = {"frac=0.3,slow=3", "p=0.1,slow=6", "worker=0,slow=5", "lognormal=0.7"};
 
-    if (rbt_rng_below(rng, 4) != 0)
-        snprintf(c->straggler_text, sizeof c->straggler_text, "%s", specs[rbt_rng_below(rng, 4)]);
+    return rbt_rng_below(rng, 4) != 0 ? specs[rbt_rng_below(rng, 4)] : NULL;
 }
 
 static rbt_err draw(swarm_case *c, rbt_error *error)
@@ -238,12 +237,10 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     specs[VALUES].cols = c->cols;
     specs[VALUES].sparse = !rule.rule->takes_gradients && rbt_rng_below(&rng, 4) == 0;
     specs[COUNTERS].cols = topology->workers;
-    draw_faults(c, &rng);
-    draw_stragglers(c, &rng);
-    c->sim.seed = c->seed;
-    c->sim.most_events = EVENTS_MAX;
-    err = rbt_stragglers_init(&c->stragglers, c->straggler_text[0] ? c->straggler_text : NULL, topology->workers,
-                              c->seed, error);
+    rbt_swarm_draw_sim(&c->sim, c->seed, &rng);
+    topology->lost_is_gone = c->sim.faults.crashes > 0 && rbt_rng_below(&rng, 4) == 0;
+    c->straggler = rbt_swarm_draw_stragglers(&rng);
+    err = rbt_stragglers_init(&c->stragglers, c->straggler, topology->workers, c->seed, error);
     return err == RBT_OK ? rbt_topology_init(topology, specs, TABLES, &rule, error) : err;
 }
 
@@ -262,7 +259,7 @@ static void summarise(const swarm_case *c, const rbt_run *run, char *summary, si
              c->seed, t->workers, t->process_workers, t->servers, staleness, t->rule[VALUES].rule->name,
              t->partition_sync ? " synchronised" : "", t->eager ? " eager" : "", c->prefetches ? " prefetch" : "",
              c->cols, c->reads_all ? "" : " in part", c->skips_reads ? " now and then" : "",
-             c->straggler_text[0] ? c->straggler_text : "none", c->sim.faults.drop, c->sim.faults.duplicate,
+             c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop, c->sim.faults.duplicate,
              c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes, t->lost_is_gone ? " for good" : "",
              run->events, run->repeated, (double)run->elapsed_ns / 1e9);
 }
@@ -271,8 +268,11 @@ rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *err
 {
     swarm_case c = {.seed = seed};
     rbt_run run;
-    rbt_err err = draw(&c, error);
+    rbt_err err;
 
+    if (rbt_swarm_is_hop(seed))
+        return rbt_swarm_hop_case(seed, summary, room, error);
+    err = draw(&c, error);
     if (err != RBT_OK)
         return err;
     rbt_run_init(&run, &c.topology);

@@ -2,9 +2,17 @@
 #ifndef RBT_JOB_SWARM_CASE_H
 #define RBT_JOB_SWARM_CASE_H
 
-#include "rubato.h"
+#include "base/rng.h"
+#include "runtime/sim.h"
 
-/* Runs the job the seed stands for. `summary` receives a line that says what was drawn and how it went. */
+#define EVENTS_MAX 1000000 /* a run takes a few thousand; more is going round in circles */
+
+/* Runs the job the seed stands for: with servers, or without (swarm_hop.h). `summary` receives a line that says what was
+ * drawn and how it went. */
 rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *error);
+
+/* What every case draws: links, costs and faults; stragglers, or NULL. */
+void rbt_swarm_draw_sim(rbt_sim_options *sim, uint64_t seed, rbt_rng *rng);
+const char *rbt_swarm_draw_stragglers(rbt_rng *rng);
 
 #endif

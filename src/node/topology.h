@@ -7,11 +7,26 @@
 
 #include "base/log.h"
 #include "rule/rule.h"
+#include "sync/graph.h"
 #include "table/layout.h"
 #include "table/process_cache.h"
 #include "wire/message.h"
 
 #define RBT_UNACKED_MAX 64 /* clocks a worker may have pushed without an acknowledgement; then it waits */
+
+/* How peers train without servers; see peer.h. */
+typedef struct rbt_hop {
+    bool allreduce; /* sums around a ring, instead of neighbours in the graph */
+    rbt_graph graph;
+    uint32_t parameters;   /* how many */
+    bool serial;           /* the update is added before the parameters are sent */
+    bool notify_ack;       /* sends only when the last one was used */
+    uint64_t max_gap;      /* iterations ahead of an out-neighbour; 0: no tokens */
+    uint32_t backup;       /* in-neighbours that need not be waited for */
+    uint64_t staleness;    /* iterations that an update may be old; 0: of this iteration only */
+    uint64_t skip;         /* iterations jumped over at once, at most; 0: never */
+    uint64_t skip_trigger; /* only when so many can be */
+} rbt_hop;
 
 typedef struct rbt_topology {
     uint32_t workers;
@@ -26,6 +41,7 @@ typedef struct rbt_topology {
     uint32_t tables;
     rbt_layout *layout;    /* per table */
     rbt_rule_config *rule; /* per table; integer tables always sum */
+    const rbt_hop *hop;    /* peers instead of servers; NULL: servers */
 } rbt_topology;
 
 #define RBT_MASTER ((rbt_node)0)

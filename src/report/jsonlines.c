@@ -159,6 +159,10 @@ void rbt_jsonlines_result(rbt_json *json, const rbt_recorder *run)
         rbt_json_real(json, "fold_score", r->fold_score);
         rbt_json_real(json, "fold_score_deviation", r->fold_score_deviation);
     }
+    if (r->has_peers) {
+        rbt_json_real(json, "spread", r->spread);
+        rbt_json_count(json, "skipped", r->skipped);
+    }
     rbt_json_hex(json, "param_hash", r->param_hash);
     if (r->has_table_sum)
         rbt_json_integer(json, "table_sum", r->table_sum);

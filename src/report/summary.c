@@ -26,10 +26,41 @@ static void line_of(FILE *file, const char *name, const char *value)
         fprintf(file, "  %-10s %s\n", name, value);
 }
 
-/* Without servers there is no rule, nothing is sent, and nothing is stale. */
+/* Peers without servers send each other their parameters. */
+static bool among_peers(const rbt_recorder *run)
+{
+    const char *sync = rbt_recorder_setting(run, "sync", "");
+
+    return strcmp(sync, "hop") == 0 || strcmp(sync, "allreduce") == 0;
+}
+
+/* Without servers there is no rule; without peers, too, nothing is sent, and nothing is stale. */
 static bool in_shared_memory(const rbt_recorder *run)
 {
-    return run->settings.count > 0 && rbt_recorder_setting(run, "rule", NULL) == NULL;
+    return run->settings.count > 0 && rbt_recorder_setting(run, "rule", NULL) == NULL && !among_peers(run);
+}
+
+/* "hop on ring-based, backup 1, max gap 5" */
+static void peers_text(const rbt_recorder *run, char *text, size_t room)
+{
+    static const char *const NAMES[] = {"staleness", "backup", "max-gap", "skip"};
+    size_t n;
+
+    if (strcmp(rbt_recorder_setting(run, "sync", ""), "allreduce") == 0) {
+        snprintf(text, room, "all-reduce around a ring");
+        return;
+    }
+    n = (size_t)snprintf(text, room, "hop on %.200s, %s order", rbt_recorder_setting(run, "graph", "ring-based"),
+                         rbt_recorder_setting(run, "order", "parallel"));
+
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0] && n < room; i++) {
+        const char *value = rbt_recorder_setting(run, NAMES[i], "0");
+
+        if (strcmp(value, "0") != 0)
+            n += (size_t)snprintf(text + n, room - n, ", %s %s", NAMES[i], value);
+    }
+    if (n < room && strcmp(rbt_recorder_setting(run, "notify-ack", "false"), "true") == 0)
+        snprintf(text + n, room - n, ", notify-ack");
 }
 
 static void protocol_text(const rbt_recorder *run, char *text, size_t room)
@@ -42,6 +73,10 @@ static void protocol_text(const rbt_recorder *run, char *text, size_t room)
 
     if (in_shared_memory(run)) {
         snprintf(text, room, "%s in shared memory", sync);
+        return;
+    }
+    if (among_peers(run)) {
+        peers_text(run, text, room);
         return;
     }
     snprintf(text, room, "%s%s%s, rule %s%s%s%s%s", sync, staleness != NULL ? " with staleness " : "",
@@ -115,7 +150,7 @@ void rbt_summary_configuration(const rbt_recorder *run, FILE *file)
     fprintf(file, "  %-10s %s on %s%s%s\n", "job", rbt_recorder_setting(run, "model", "?"),
             rbt_recorder_setting(run, "data", "?"), valid != NULL ? ", validated on " : "", valid != NULL ? valid : "");
     plural(workers, sizeof workers, rbt_recorder_setting(run, "workers", "?"), "worker");
-    if (in_shared_memory(run))
+    if (in_shared_memory(run) || among_peers(run))
         snprintf(servers, sizeof servers, "no servers");
     else
         plural(servers, sizeof servers, rbt_recorder_setting(run, "servers", "?"), "server");
@@ -406,7 +441,11 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file)
     }
     if (r->folds > 0)
         folds_line(run, file);
-    if (!in_shared_memory(run))
+    if (r->has_peers)
+        fprintf(file, "  spread     %s: how far the peers are from their mean%s%s%s\n", rbt_show_real(c, r->spread),
+                r->skipped > 0 ? "; " : "", r->skipped > 0 ? rbt_show_count(d, (double)r->skipped) : "",
+                r->skipped > 0 ? " iterations were jumped over" : "");
+    if (!in_shared_memory(run) && !r->has_peers)
         fprintf(file, "  clock gap  %" PRIu64 " at most\n", r->max_gap);
     if (r->peak_versions > 0)
         fprintf(file, "  versions   %" PRIu64 " alive at most, %s on a server beside %s of parameters\n",

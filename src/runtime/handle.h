@@ -5,6 +5,8 @@
 #ifndef RBT_RUNTIME_HANDLE_H
 #define RBT_RUNTIME_HANDLE_H
 
+#include "node/onlooker.h"
+#include "node/peer.h"
 #include "runtime/runtime.h"
 
 typedef struct rbt_worker_ops {
@@ -21,8 +23,10 @@ struct rbt_worker {
     rbt_client client;
     rbt_run *run;
     const rbt_worker_ops *ops;
-    void *place;          /* the runtime's own */
-    rbt_process *process; /* what it shares with the others of its process, or NULL */
+    void *place;            /* the runtime's own */
+    rbt_process *process;   /* what it shares with the others of its process, or NULL */
+    rbt_peer *peer;         /* a job without servers: the node of this worker ... */
+    rbt_onlooker *onlooker; /* ... or of this observer; the client then has its number and clock alone */
     RBT_ARRAY(rbt_span) spans;
     uint64_t since_ns;         /* when the program got control back */
     uint64_t clock_compute_ns; /* computed in this clock so far */
@@ -38,6 +42,19 @@ struct rbt_worker {
 void rbt_worker_init(rbt_worker *worker, rbt_run *run, uint32_t id, uint32_t incarnation, const rbt_worker_ops *ops,
                      void *place);
 void rbt_worker_deinit(rbt_worker *worker);
+
+/* Hands a message to the worker's node. */
+void rbt_worker_handle(rbt_worker *worker, rbt_message *message, rbt_env *env);
+
+/* A job without servers (peer.h): each waits until the protocol lets it go on. rbt_hop_send sends the peer's parameters;
+ * rbt_hop_receive gives the average, which is the caller's; rbt_hop_next hands the new parameters over (taken) and enters
+ * the next iteration, perhaps after jumping over some. */
+rbt_err rbt_hop_send(rbt_worker *worker, rbt_error *error);
+rbt_err rbt_hop_receive(rbt_worker *worker, rbt_snap **mixed, rbt_error *error);
+rbt_err rbt_hop_next(rbt_worker *worker, rbt_snap *x, rbt_error *error);
+
+/* All-reduce: `values` becomes the sum over all workers. */
+rbt_err rbt_hop_sum(rbt_worker *worker, float *values, size_t n, rbt_error *error);
 
 /* Runs the program from its first clock (or where a former life stopped) to the end, and leaves the job. */
 rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error *error);

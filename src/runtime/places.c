@@ -179,7 +179,7 @@ static bool worker_receive(rbt_worker *worker, bool wait)
     pthread_mutex_unlock(&mine->lock);
     env.now_ns = rbt_now_ns();
     while ((message = rbt_outbox_take(&inbox)) != NULL)
-        rbt_client_handle(&worker->client, message, &env);
+        rbt_worker_handle(worker, message, &env);
     if (env.out.first != NULL)
         worker_deliver(worker, &env.out);
     return !atomic_load(&places->over);

@@ -13,10 +13,23 @@ void rbt_worker_init(rbt_worker *worker, rbt_run *run, uint32_t id, uint32_t inc
 {
     *worker = (rbt_worker){.run = run, .ops = ops, .place = place};
     rbt_client_init(&worker->client, run->topology, id, incarnation);
+    if (run->topology->hop != NULL && !worker->client.is_observer) {
+        worker->peer = rbt_alloc(1, sizeof *worker->peer);
+        rbt_peer_init(worker->peer, run->topology, id, run->topology->hop->parameters);
+    } else if (run->topology->hop != NULL) {
+        worker->onlooker = rbt_alloc(1, sizeof *worker->onlooker);
+        rbt_onlooker_init(worker->onlooker, run->topology, run->topology->hop->parameters);
+    }
 }
 
 void rbt_worker_deinit(rbt_worker *worker)
 {
+    if (worker->peer != NULL)
+        rbt_peer_deinit(worker->peer);
+    if (worker->onlooker != NULL)
+        rbt_onlooker_deinit(worker->onlooker);
+    rbt_free(worker->peer);
+    rbt_free(worker->onlooker);
     rbt_client_deinit(&worker->client);
     rbt_array_free(&worker->spans);
 }
@@ -39,6 +52,18 @@ uint64_t rbt_worker_clock(const rbt_worker *worker)
 bool rbt_worker_should_stop(const rbt_worker *worker)
 {
     return worker->client.stopping;
+}
+
+void rbt_worker_handle(rbt_worker *worker, rbt_message *message, rbt_env *env)
+{
+    if (worker->peer != NULL) {
+        rbt_peer_handle(worker->peer, message, env);
+        worker->client.stopping = worker->peer->stopping;
+    } else if (worker->onlooker != NULL) {
+        rbt_onlooker_handle(worker->onlooker, message);
+    } else {
+        rbt_client_handle(&worker->client, message, env);
+    }
 }
 
 uint64_t rbt_worker_elapsed_ns(rbt_worker *worker)
@@ -398,6 +423,125 @@ rbt_err rbt_clock(rbt_worker *worker, rbt_error *error)
     return RBT_OK;
 }
 
+/* ------------------------------------------------------------------------------------------ without servers */
+
+/* Waits until `is_ready` says yes; all of it is waiting for others. */
+static rbt_err wait_for_peers(rbt_worker *worker, bool (*is_ready)(rbt_worker *worker, rbt_env *env), rbt_error *error)
+{
+    for (bool waited = false;; waited = true) {
+        rbt_env env;
+        bool ready;
+
+        if (!worker->ops->receive(worker, waited))
+            return gone(error, worker);
+        env = begin(worker);
+        ready = is_ready(worker, &env);
+        end(worker, &env);
+        if (ready)
+            return RBT_OK;
+    }
+}
+
+static bool send_if_ready(rbt_worker *worker, rbt_env *env)
+{
+    if (!rbt_peer_may_send(worker->peer))
+        return false;
+    rbt_peer_send(worker->peer, env);
+    return true;
+}
+
+static bool enter_if_ready(rbt_worker *worker, rbt_env *env)
+{
+    if (!rbt_peer_may_enter(worker->peer))
+        return false;
+    rbt_peer_enter(worker->peer, env);
+    return true;
+}
+
+rbt_err rbt_hop_send(rbt_worker *worker, rbt_error *error)
+{
+    rbt_err err;
+
+    enter(worker);
+    err = wait_for_peers(worker, send_if_ready, error);
+    leave(worker, UINT64_MAX);
+    return err;
+}
+
+rbt_err rbt_hop_receive(rbt_worker *worker, rbt_snap **mixed, rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+
+    enter(worker);
+    for (bool waited = false; err == RBT_OK; waited = true) {
+        rbt_env env;
+        bool ready;
+
+        if (!worker->ops->receive(worker, waited))
+            err = gone(error, worker);
+        if (err != RBT_OK)
+            break;
+        env = begin(worker);
+        ready = rbt_peer_reduce(worker->peer, mixed, &env);
+        end(worker, &env);
+        if (ready)
+            break;
+    }
+    worker->reads += err == RBT_OK;
+    leave(worker, UINT64_MAX);
+    return err;
+}
+
+static bool sum_if_ready(rbt_worker *worker, rbt_env *env)
+{
+    return rbt_allreduce_go_on(&worker->peer->ring, worker->peer->view, env);
+}
+
+rbt_err rbt_hop_sum(rbt_worker *worker, float *values, size_t n, rbt_error *error)
+{
+    rbt_err err;
+
+    enter(worker);
+    rbt_allreduce_begin(&worker->peer->ring, values, n);
+    err = wait_for_peers(worker, sum_if_ready, error);
+    leave(worker, UINT64_MAX);
+    return err;
+}
+
+rbt_err rbt_hop_next(rbt_worker *worker, rbt_snap *x, rbt_error *error)
+{
+    rbt_peer *peer = worker->peer;
+    uint64_t jump;
+    rbt_err err = RBT_OK;
+
+    rbt_peer_take(peer, x);
+    enter(worker);
+    slow_down(worker);
+    if (!worker->ops->receive(worker, false))
+        err = gone(error, worker);
+    jump = err == RBT_OK ? rbt_peer_jump(peer) : 0;
+    if (jump > 0) {
+        rbt_env env = begin(worker);
+        rbt_snap *mixed = NULL;
+
+        rbt_peer_skip(peer, jump, &env);
+        end(worker, &env);
+        leave(worker, 0);
+        err = rbt_hop_receive(worker, &mixed, error);
+        if (err == RBT_OK)
+            rbt_peer_take(peer, mixed);
+        enter(worker);
+    }
+    if (err == RBT_OK)
+        err = wait_for_peers(worker, enter_if_ready, error);
+    worker->client.clock = peer->iteration;
+    memcpy(worker->client.staleness_seen, peer->staleness_seen, sizeof peer->staleness_seen);
+    worker->clock_compute_ns = 0;
+    leave(worker, UINT64_MAX);
+    publish(worker);
+    return err;
+}
+
 /* ------------------------------------------------------------------------------------- from start to end */
 
 /* Waits until everything is acknowledged, then leaves: nobody waits for this worker any more. */
@@ -405,6 +549,13 @@ static rbt_err retire(rbt_worker *worker, rbt_error *error)
 {
     rbt_env env;
 
+    if (worker->peer != NULL) {
+        env = begin(worker);
+        rbt_peer_retire(worker->peer, &env);
+        end(worker, &env);
+        atomic_fetch_add(&worker->run->skipped, worker->peer->skipped);
+        return RBT_OK;
+    }
     while (!rbt_client_is_flushed(&worker->client))
         if (!worker->ops->receive(worker, true))
             return gone(error, worker);
@@ -464,9 +615,42 @@ rbt_err rbt_observe_wait(rbt_worker *observer, rbt_table table, uint64_t need, u
     return RBT_OK;
 }
 
+/* The mean of all peers, once the slowest is in iteration `need`. */
+static rbt_err look_on(rbt_worker *observer, uint64_t need, void *out, uint64_t *slowest, rbt_error *error)
+{
+    rbt_onlooker *onlooker = observer->onlooker;
+
+    for (bool waited = false;; waited = true) {
+        rbt_env env;
+        bool ready;
+
+        if (!observer->ops->receive(observer, waited))
+            return gone(error, observer);
+        env = begin(observer);
+        ready = need == RBT_UNBOUNDED ? rbt_onlooker_is_over(onlooker) : rbt_onlooker_look(onlooker, need, &env);
+        end(observer, &env);
+        if (ready)
+            break;
+    }
+    *slowest = RBT_UNBOUNDED;
+    for (uint32_t m = 0; m < observer->run->topology->workers; m++) {
+        const rbt_pose *pose = &onlooker->poses[m];
+
+        if (!pose->has_ended && !pose->is_lost && pose->iteration < *slowest) /* who has left holds nobody up */
+            *slowest = pose->iteration;
+    }
+    rbt_onlooker_mean(onlooker, out, &observer->run->spread);
+    return RBT_OK;
+}
+
 uint64_t rbt_observed_updates(const rbt_worker *observer, rbt_table table)
 {
-    uint64_t least = RBT_UNBOUNDED;
+    uint64_t least = RBT_UNBOUNDED, sum = 0;
+
+    for (uint32_t m = 0; observer->onlooker != NULL && m < observer->run->topology->workers; m++)
+        sum += observer->onlooker->poses[m].iteration;
+    if (observer->onlooker != NULL)
+        return sum;
 
     for (uint32_t b = 0; b < layout_of(observer, table)->blocks; b++)
         if (observer->client.cache[table].copies[b].included < least)
@@ -478,8 +662,13 @@ rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *
                     rbt_error *error)
 {
     const rbt_layout *layout = layout_of(observer, table);
-    size_t size = rbt_type_size(layout->type);
-    rbt_err err = rbt_observe_wait(observer, table, need, slowest, error);
+    size_t size;
+    rbt_err err;
+
+    if (observer->onlooker != NULL)
+        return look_on(observer, need, out, slowest, error);
+    size = rbt_type_size(layout->type);
+    err = rbt_observe_wait(observer, table, need, slowest, error);
 
     for (uint64_t row = 0; err == RBT_OK && row < layout->rows; row++)
         for (piece p = {0}; next_piece(layout, table, row, 0, layout->cols, &p);)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "runtime/check.h"
+#include "runtime/check_hop.h"
 #include "runtime/coroutine.h"
 #include "runtime/handle.h"
 #include "runtime/sim_net.h"
@@ -145,7 +146,7 @@ static bool actor_receive(rbt_worker *worker, bool wait)
         return false;
     env.now_ns = actor->sim->now_ns;
     while ((message = rbt_outbox_take(&actor->inbox)) != NULL)
-        rbt_client_handle(&worker->client, message, &env);
+        rbt_worker_handle(worker, message, &env);
     send_all(actor->sim, &env.out);
     return true;
 }
@@ -267,7 +268,8 @@ static void crash(rbt_sim *sim, uint32_t worker)
     end_actor(actor);
     actor->state = ACTOR_ABSENT;
     tell_master(sim, RBT_MSG_LOST, worker, actor->incarnation);
-    if (sim->run->topology->lost_is_gone) {
+    /* A peer's parameters died with it: it has nothing to come back to. */
+    if (sim->run->topology->lost_is_gone || sim->run->topology->hop != NULL) {
         actor->state = ACTOR_ENDED;
         sim->active--;
         return;
@@ -322,6 +324,20 @@ static void take_event(rbt_sim *sim, const rbt_sim_event *event)
     }
 }
 
+/* Whom a worker waits for, and the clock that one is at. */
+static uint32_t awaited(const rbt_sim *sim, const rbt_actor *actor, uint64_t *clock)
+{
+    uint32_t late;
+
+    if (actor->worker.peer == NULL) {
+        *clock = sim->nodes.servers[0].clocks.least;
+        return rbt_server_slowest_worker(&sim->nodes.servers[0]);
+    }
+    late = rbt_peer_waits_for(actor->worker.peer);
+    *clock = late < sim->run->topology->workers ? atomic_load(&sim->run->published[late].clock) : 0;
+    return late;
+}
+
 /* Everybody waits and nothing is under way: says who waits for whom. */
 static void report_no_progress(rbt_sim *sim)
 {
@@ -332,14 +348,15 @@ static void report_no_progress(rbt_sim *sim)
 
     for (uint32_t m = 0; m < sim->run->topology->workers; m++) {
         const rbt_actor *actor = &sim->actors[m];
-        uint32_t slowest = rbt_server_slowest_worker(&sim->nodes.servers[0]);
+        uint64_t clock;
+        uint32_t slowest;
 
         if (actor->state == ACTOR_ENDED || waiting++ >= 4 || used >= sizeof text)
             continue;
+        slowest = awaited(sim, actor, &clock);
         used += (size_t)snprintf(text + used, sizeof text - used,
                                  "; worker %u (clock %llu) waits for worker %u (clock %llu)", m,
-                                 (unsigned long long)actor->worker.client.clock, slowest,
-                                 (unsigned long long)sim->nodes.servers[0].clocks.least);
+                                 (unsigned long long)actor->worker.client.clock, slowest, (unsigned long long)clock);
     }
     if (waiting == 0 && sim->err != RBT_OK)
         return;
@@ -349,6 +366,17 @@ static void report_no_progress(rbt_sim *sim)
     fail_sim(sim, &error);
 }
 
+static void check_peers(const rbt_sim *sim)
+{
+    for (uint32_t m = 0; m < sim->run->topology->workers; m++) {
+        const rbt_actor *actor = &sim->actors[m];
+        bool is_there = actor->state == ACTOR_WORKING || actor->state == ACTOR_WAITING;
+
+        rbt_hop_checker_see(sim->options->hop_checker, m, is_there ? actor->worker.peer : NULL);
+    }
+    rbt_hop_checker_judge(sim->options->hop_checker);
+}
+
 static void loop(rbt_sim *sim)
 {
     rbt_sim_event event;
@@ -356,6 +384,8 @@ static void loop(rbt_sim *sim)
     while (sim->active > 0 && rbt_sim_queue_take(&sim->queue, &event)) {
         take_event(sim, &event);
         sim->run->events++;
+        if (sim->options->hop_checker != NULL)
+            check_peers(sim);
         if (sim->options->checker != NULL && rbt_checker_broken(sim->options->checker) != NULL) {
             rbt_error error;
 

@@ -41,7 +41,9 @@ typedef struct rbt_sim_options {
     rbt_cost cost;
     rbt_faults faults;
     struct rbt_checker *checker; /* NULL: none */
-    uint64_t most_events;        /* more is no progress; 0: no limit */
+    struct rbt_hop_checker
+        *hop_checker;     /* of a job without servers; NULL: none. Needs `checker`, which it reports to */
+    uint64_t most_events; /* more is no progress; 0: no limit */
 } rbt_sim_options;
 
 /* Fills the options from text like "bw=1Gbit,lat=200us,jitter=50us" (spec.c); NULL texts mean the defaults:

@@ -41,6 +41,10 @@ static const unsigned type_fields[RBT_MSG_TYPES] = {
     [RBT_MSG_METRIC] = CLOCK | NUMBER,
     [RBT_MSG_STOP] = CLOCK,
     [RBT_MSG_LOST] = WORKER,
+    [RBT_MSG_UPDATE] = WORKER | CLOCK | PARTS,
+    [RBT_MSG_TOKEN] = WORKER | CLOCK,
+    [RBT_MSG_USED] = WORKER | CLOCK,
+    [RBT_MSG_CHUNK] = WORKER | CLOCK | REQUEST | PARTS,
 };
 
 /* The 64-bit fields, in the order they are written. */

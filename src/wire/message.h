@@ -30,6 +30,10 @@ typedef enum rbt_message_type {
     RBT_MSG_METRIC,   /* observer -> master: the objective after a clock */
     RBT_MSG_STOP,     /* master -> workers: end after the clock you are in */
     RBT_MSG_LOST,     /* runtime -> master: a worker has died; `incarnation` is the one that died */
+    RBT_MSG_UPDATE,   /* peer -> out-neighbour: my parameters in iteration `clock` */
+    RBT_MSG_TOKEN,    /* peer -> in-neighbour: I have entered iteration `clock` */
+    RBT_MSG_USED,     /* peer -> in-neighbour: I have used your update of iteration `clock` (NOTIFY-ACK) */
+    RBT_MSG_CHUNK,    /* all-reduce: worker -> next one in the ring; step `request` of round `clock` */
     RBT_MSG_TYPES
 } rbt_message_type;
 

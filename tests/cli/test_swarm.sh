@@ -21,9 +21,11 @@ cmp "$out" first.txt || fail 'the same seeds went another way'
 
 # together the seeds draw every kind of job
 expect 0 swarm --seeds 60 --verbose
-for word in 's=0,' 's=inf,' ' sum' ' con' ' dyn' ' adagrad' 'synchronised' 'eager' 'prefetch' 'crashes' 'frac=0.3' 'lognormal'; do
+for word in 's=0,' 's=inf,' ' sum' ' con' ' dyn' ' adagrad' 'synchronised' 'eager' 'prefetch' 'crashes' 'frac=0.3' 'lognormal' \
+    ' peers, ' 'random graph' 'ring graph' 'complete graph' 'exponential graph' ' parallel' ' serial' ' notify-ack'; do
     prints "$word"
 done
+grep -q ' [1-9][0-9]* jumps' "$out" || fail 'nobody jumps over iterations'
 
 # a replay runs one seed alone and tells the same of it
 grep '^seed 100007: ' first.txt >line.txt

@@ -35,6 +35,10 @@ static const carries carried[RBT_MSG_TYPES] = {
     [RBT_MSG_METRIC] = {.clock = 1, .number = 1},
     [RBT_MSG_STOP] = {.clock = 1},
     [RBT_MSG_LOST] = {.worker = 1},
+    [RBT_MSG_UPDATE] = {.worker = 1, .clock = 1, .parts = 1},
+    [RBT_MSG_TOKEN] = {.worker = 1, .clock = 1},
+    [RBT_MSG_USED] = {.worker = 1, .clock = 1},
+    [RBT_MSG_CHUNK] = {.worker = 1, .clock = 1, .request = 1, .parts = 1},
 };
 
 /* ------------------------------------------------------------------------------------------- random messages */

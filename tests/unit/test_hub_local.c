@@ -37,7 +37,7 @@ typedef struct side {
     rbt_tls *tls;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    rbt_peer *peer; /* the last that was opened */
+    rbt_remote *peer; /* the last that was opened */
     int opened;
     int lost;
     rbt_error why;   /* of the last that was lost */
@@ -49,7 +49,7 @@ typedef struct side {
     uint32_t frames; /* to send */
     uint32_t large;  /* elements of the largest blocks */
     uint64_t seed;
-    rbt_peer *to;
+    rbt_remote *to;
 } side;
 
 /* ---------------------------------------------------------------------------------------------------- frames */
@@ -122,7 +122,7 @@ static void count_one(side *s, uint64_t number, uint64_t bytes, bool is_right)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void on_open(void *context, rbt_peer *peer)
+static void on_open(void *context, rbt_remote *peer)
 {
     side *s = context;
 
@@ -133,7 +133,7 @@ static void on_open(void *context, rbt_peer *peer)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
+static void on_control(void *context, rbt_remote *peer, rbt_arrival *arrival)
 {
     uint64_t number = 0;
 
@@ -144,14 +144,14 @@ static void on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
     rbt_arrival_deinit(arrival);
 }
 
-static void on_message(void *context, rbt_peer *peer, rbt_message *message)
+static void on_message(void *context, rbt_remote *peer, rbt_message *message)
 {
     (void)peer;
     count_one(context, message->clock, rbt_wire_size(message), message->slowest == content(message));
     rbt_message_destroy(message);
 }
 
-static void on_lost(void *context, rbt_peer *peer, const rbt_error *why)
+static void on_lost(void *context, rbt_remote *peer, const rbt_error *why)
 {
     side *s = context;
 

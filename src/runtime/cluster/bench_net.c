@@ -61,7 +61,7 @@ typedef struct end {
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    rbt_peer *peer;
+    rbt_remote *peer;
     uint64_t to_ask, to_come; /* pulls */
     uint64_t ask_bytes;       /* of each */
     bool ask_sparse;
@@ -112,7 +112,7 @@ static rbt_frame *made_message(rbt_message_type type, rbt_snap *block, uint64_t 
 }
 
 /* The child: counts pushes (the last one asks for an answer), answers pulls. The parent: is told, asks on. */
-static void on_message(void *context, rbt_peer *peer, rbt_message *m)
+static void on_message(void *context, rbt_remote *peer, rbt_message *m)
 {
     end *e = context;
     bool is_done = false;
@@ -137,7 +137,7 @@ static void on_message(void *context, rbt_peer *peer, rbt_message *m)
     rbt_message_destroy(m);
 }
 
-static void on_open(void *context, rbt_peer *peer)
+static void on_open(void *context, rbt_remote *peer)
 {
     end *e = context;
 
@@ -148,7 +148,7 @@ static void on_open(void *context, rbt_peer *peer)
     pthread_mutex_unlock(&e->lock);
 }
 
-static void on_lost(void *context, rbt_peer *peer, const rbt_error *why)
+static void on_lost(void *context, rbt_remote *peer, const rbt_error *why)
 {
     end *e = context;
 

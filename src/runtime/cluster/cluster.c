@@ -126,9 +126,32 @@ static bool is_in_character(const rbt_cluster *c, uint32_t rank, const rbt_messa
             return false;
         worker = message->from - rbt_node_of_worker(topology, 0);
         return message->worker == worker &&
-               (worker >= topology->workers ||
-                message->incarnation == rbt_session_seat(c->session, rank)->incarnation);
+               (worker >= topology->workers || message->incarnation == rbt_session_seat(c->session, rank)->incarnation);
     default: /* what the runtime alone may say */
+        return false;
+    }
+}
+
+/* Without servers: workers speak to each other, to the master and to observers, each for itself; observers ask. */
+static bool is_among_peers(const rbt_cluster *c, const rbt_message *message)
+{
+    const rbt_topology *topology = c->run->topology;
+    uint32_t worker = message->from - rbt_node_of_worker(topology, 0);
+
+    switch (message->type) {
+    case RBT_MSG_VIEW:
+    case RBT_MSG_STOP:
+        return message->from == RBT_MASTER;
+    case RBT_MSG_UPDATE:
+    case RBT_MSG_TOKEN:
+    case RBT_MSG_USED:
+    case RBT_MSG_CHUNK:
+    case RBT_MSG_RETIRE:
+    case RBT_MSG_BLOCKS:
+        return message->from != RBT_MASTER && worker < topology->workers && message->worker == worker;
+    case RBT_MSG_PULL:
+        return message->from != RBT_MASTER && worker >= topology->workers && message->worker == worker;
+    default:
         return false;
     }
 }
@@ -139,7 +162,8 @@ static bool is_allowed(const rbt_cluster *c, uint32_t rank, const rbt_message *m
     uint32_t nodes = rbt_topology_nodes(c->run->topology);
 
     return message->from < nodes && message->to < nodes && c->rank_of_node[message->from] == rank &&
-           c->places.place[message->to].is_here && is_in_character(c, rank, message);
+           c->places.place[message->to].is_here &&
+           (c->run->topology->hop != NULL ? is_among_peers(c, message) : is_in_character(c, rank, message));
 }
 
 static void on_message(void *context, uint32_t rank, rbt_message *message)
@@ -163,7 +187,7 @@ static void on_message(void *context, uint32_t rank, rbt_message *message)
 
 static _Atomic uint64_t *field(rbt_published *p, size_t i)
 {
-    _Atomic uint64_t *fields[] = {&p->clock,      &p->samples,   &p->compute_ns,    &p->wait_ns, &p->communication_ns,
+    _Atomic uint64_t *fields[] = {&p->clock,     &p->samples,       &p->compute_ns, &p->wait_ns, &p->communication_ns,
                                   &p->slowed_ns, &p->staleness_sum, &p->reads};
 
     return fields[i];
@@ -204,7 +228,8 @@ static bool take_status(rbt_cluster *c, uint32_t rank, rbt_unpack *words)
         for (size_t f = 0; f < FIELDS; f++)
             atomic_store_explicit(field(p, f), rbt_unpack_u64(words), memory_order_relaxed);
         waited = rbt_unpack_u64(words);
-        atomic_store_explicit(&p->waiting_since_ns, waited > 0 && waited < now ? now - waited : 0, memory_order_relaxed);
+        atomic_store_explicit(&p->waiting_since_ns, waited > 0 && waited < now ? now - waited : 0,
+                              memory_order_relaxed);
     }
     if (!rbt_unpack_done(words) || bytes < r->bytes || messages < r->messages)
         return false;
@@ -278,6 +303,7 @@ static void say_totals(rbt_cluster *c)
     rbt_pack_u64(&words, sum.peak_versions);
     rbt_pack_u64(&words, sum.version_bytes);
     rbt_pack_u64(&words, sum.repeated);
+    rbt_pack_u64(&words, atomic_load(&run->skipped));
     for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
         rbt_pack_u64(&words, run->staleness_histogram[i]);
     rbt_session_say(c->session, 0, SAY_TOTALS, &words, NULL, 0);
@@ -293,6 +319,7 @@ static bool take_totals(rbt_cluster *c, rbt_unpack *words)
     run->peak_versions = versions > run->peak_versions ? versions : run->peak_versions;
     run->version_bytes = bytes > run->version_bytes ? bytes : run->version_bytes;
     run->repeated += rbt_unpack_u64(words);
+    atomic_fetch_add(&run->skipped, rbt_unpack_u64(words));
     for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
         run->staleness_histogram[i] += rbt_unpack_u64(words);
     return rbt_unpack_done(words);
@@ -474,7 +501,8 @@ static void bequeath(rbt_cluster *c, uint32_t rank)
         part++;
     }
     pthread_mutex_unlock(&c->lock);
-    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "the other %u processes with workers take over its rows", parts);
+    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "the other %u processes with workers take over its rows",
+                  parts);
 }
 
 static void on_lost(void *context, uint32_t rank, const rbt_error *why)

@@ -46,7 +46,7 @@ static void on_caller(uv_poll_t *poll, int status, int events)
 
 static void take_new(rbt_hub *hub)
 {
-    rbt_peer_state *peer;
+    rbt_remote_state *peer;
     rbt_listener *l;
 
     pthread_mutex_lock(&hub->lock);
@@ -56,11 +56,11 @@ static void take_new(rbt_hub *hub)
     hub->new_listeners = NULL;
     pthread_mutex_unlock(&hub->lock);
     while (peer != NULL) {
-        rbt_peer_state *next = peer->next;
+        rbt_remote_state *next = peer->next;
 
         peer->next = hub->peers;
         hub->peers = peer;
-        rbt_peer_dial(hub, peer);
+        rbt_remote_dial(hub, peer);
         peer = next;
     }
     while (l != NULL) {
@@ -108,7 +108,7 @@ static void shut(rbt_hub *hub)
 }
 
 /* Has a peer still something to be sent, or to acknowledge? */
-static bool is_busy(rbt_peer_state *peer)
+static bool is_busy(rbt_remote_state *peer)
 {
     bool has_posted;
 
@@ -124,10 +124,10 @@ static bool is_busy(rbt_peer_state *peer)
 static void part(rbt_hub *hub)
 {
     hub->parting = true;
-    for (rbt_peer_state *peer = hub->peers; peer != NULL; peer = peer->next)
+    for (rbt_remote_state *peer = hub->peers; peer != NULL; peer = peer->next)
         if (peer->conn != NULL && peer->conn->has_session) {
             rbt_link_say(peer->conn->link, RBT_FRAME_BYE);
-            rbt_peer_flush(peer);
+            rbt_remote_flush(peer);
         }
 }
 
@@ -140,13 +140,13 @@ void rbt_hub_stop_when_quiet(rbt_hub *hub)
     if (!atomic_load(&hub->stopping) || uv_is_closing((uv_handle_t *)&hub->tick))
         return;
     is_late = rbt_now_ns() >= hub->stop_at_ns;
-    for (rbt_peer_state *peer = hub->peers; peer != NULL && !hub->parting; peer = peer->next)
+    for (rbt_remote_state *peer = hub->peers; peer != NULL && !hub->parting; peer = peer->next)
         busy = busy || is_busy(peer);
     if (busy && !is_late)
         return;
     if (!hub->parting)
         part(hub);
-    for (rbt_peer_state *peer = hub->peers; peer != NULL && !is_late; peer = peer->next)
+    for (rbt_remote_state *peer = hub->peers; peer != NULL && !is_late; peer = peer->next)
         if (peer->conn != NULL && peer->conn->has_session)
             return;
     shut(hub);
@@ -157,7 +157,7 @@ static void on_wake(uv_async_t *async)
     rbt_hub *hub = async->data;
 
     take_new(hub);
-    for (rbt_peer_state *peer = hub->peers, *next; peer != NULL; peer = next) {
+    for (rbt_remote_state *peer = hub->peers, *next; peer != NULL; peer = next) {
         rbt_error why = {RBT_OK, ""};
         bool must_cut;
 
@@ -168,14 +168,14 @@ static void on_wake(uv_async_t *async)
             why = peer->cut_why;
         peer->must_cut = false;
         pthread_mutex_unlock(&peer->lock);
-        rbt_peer_flush(peer);
+        rbt_remote_flush(peer);
         if (must_cut)
-            rbt_peer_lose(hub, peer, &why);
+            rbt_remote_lose(hub, peer, &why);
     }
     rbt_hub_stop_when_quiet(hub);
 }
 
-static void check_peer(rbt_hub *hub, rbt_peer_state *peer, uint64_t now)
+static void check_peer(rbt_hub *hub, rbt_remote_state *peer, uint64_t now)
 {
     if (peer->is_lost)
         return;
@@ -184,11 +184,11 @@ static void check_peer(rbt_hub *hub, rbt_peer_state *peer, uint64_t now)
         rbt_conn_broke(peer->conn);
     } else if (peer->conn != NULL && peer->conn->has_session) {
         rbt_conn_acknowledge(peer->conn, true);
-        rbt_peer_flush(peer);
-    } else if (peer->broken_ns != 0 && now > rbt_peer_patience_end(peer)) {
-        rbt_peer_lose(hub, peer, &peer->broken_why);
+        rbt_remote_flush(peer);
+    } else if (peer->broken_ns != 0 && now > rbt_remote_patience_end(peer)) {
+        rbt_remote_lose(hub, peer, &peer->broken_why);
     } else if (peer->dials && peer->conn == NULL && !hub->parting) {
-        rbt_peer_dial(hub, peer);
+        rbt_remote_dial(hub, peer);
     }
 }
 
@@ -197,14 +197,14 @@ static void forget_strangers(rbt_hub *hub)
 {
     size_t kept = 0;
 
-    for (rbt_peer_state **at = &hub->peers; *at != NULL;) {
-        rbt_peer_state *peer = *at;
+    for (rbt_remote_state **at = &hub->peers; *at != NULL;) {
+        rbt_remote_state *peer = *at;
 
         if (!peer->is_lost || peer->dials || peer->peer.rank != RBT_RANK_NONE || kept++ < STRANGERS_KEPT) {
             at = &peer->next;
         } else {
             *at = peer->next;
-            rbt_peer_destroy(peer);
+            rbt_remote_destroy(peer);
         }
     }
 }
@@ -228,7 +228,7 @@ static void on_tick(uv_timer_t *timer)
             l->is_paused = false;
             uv_poll_start(&l->poll, UV_READABLE, on_caller);
         }
-    for (rbt_peer_state *peer = hub->peers, *next; peer != NULL; peer = next) {
+    for (rbt_remote_state *peer = hub->peers, *next; peer != NULL; peer = next) {
         next = peer->next;
         check_peer(hub, peer, now);
     }
@@ -293,10 +293,10 @@ void rbt_hub_destroy(rbt_hub *hub, uint64_t grace_ms)
     pthread_join(hub->thread, NULL);
     RBT_ASSERT(uv_loop_close(&hub->loop) == 0);
     while (hub->peers != NULL) {
-        rbt_peer_state *peer = hub->peers;
+        rbt_remote_state *peer = hub->peers;
 
         hub->peers = peer->next;
-        rbt_peer_destroy(peer);
+        rbt_remote_destroy(peer);
     }
     pthread_mutex_destroy(&hub->lock);
     rbt_key_wipe(&hub->config.key);
@@ -333,9 +333,9 @@ void rbt_hub_advertise(rbt_hub *hub, const rbt_address *address)
     pthread_mutex_unlock(&hub->lock);
 }
 
-rbt_peer *rbt_hub_dial(rbt_hub *hub, const rbt_address *address, uint32_t rank, uint64_t patience_ms)
+rbt_remote *rbt_hub_dial(rbt_hub *hub, const rbt_address *address, uint32_t rank, uint64_t patience_ms)
 {
-    rbt_peer_state *peer = rbt_peer_create(hub);
+    rbt_remote_state *peer = rbt_remote_create(hub);
 
     peer->dials = true;
     peer->address = *address;
@@ -351,9 +351,9 @@ rbt_peer *rbt_hub_dial(rbt_hub *hub, const rbt_address *address, uint32_t rank, 
     return &peer->peer;
 }
 
-void rbt_hub_send(rbt_peer *to, rbt_frame *frame)
+void rbt_hub_send(rbt_remote *to, rbt_frame *frame)
 {
-    rbt_peer_state *peer = to->state;
+    rbt_remote_state *peer = to->state;
     bool was_empty;
 
     if (atomic_load(&peer->must_sum))
@@ -374,9 +374,9 @@ void rbt_hub_send(rbt_peer *to, rbt_frame *frame)
         uv_async_send(&to->hub->wake);
 }
 
-void rbt_hub_wait_room(rbt_peer *to)
+void rbt_hub_wait_room(rbt_remote *to)
 {
-    rbt_peer_state *peer = to->state;
+    rbt_remote_state *peer = to->state;
 
     pthread_mutex_lock(&peer->lock);
     while (peer->queued >= RBT_QUEUE_MOST && !peer->is_lost)
@@ -384,9 +384,9 @@ void rbt_hub_wait_room(rbt_peer *to)
     pthread_mutex_unlock(&peer->lock);
 }
 
-size_t rbt_hub_queued(rbt_peer *to)
+size_t rbt_hub_queued(rbt_remote *to)
 {
-    rbt_peer_state *peer = to->state;
+    rbt_remote_state *peer = to->state;
     size_t queued;
 
     pthread_mutex_lock(&peer->lock);
@@ -395,9 +395,9 @@ size_t rbt_hub_queued(rbt_peer *to)
     return queued;
 }
 
-void rbt_hub_cut(rbt_peer *to, const rbt_error *why)
+void rbt_hub_cut(rbt_remote *to, const rbt_error *why)
 {
-    rbt_peer_state *peer = to->state;
+    rbt_remote_state *peer = to->state;
 
     pthread_mutex_lock(&peer->lock);
     peer->must_cut = true;

@@ -23,21 +23,21 @@
 
 typedef struct rbt_hub rbt_hub;
 
-typedef struct rbt_peer {
+typedef struct rbt_remote {
     rbt_hub *hub;
     uint32_t rank; /* set by whoever knows it; RBT_RANK_NONE before */
     uint64_t life; /* the other process; another one has another */
     char name[RBT_ADDRESS_ROOM + 32];
     void *context;
-    struct rbt_peer_state *state; /* the hub's own */
-} rbt_peer;
+    struct rbt_remote_state *state; /* the hub's own */
+} rbt_remote;
 
 typedef struct rbt_hub_events {
-    void (*on_open)(void *context, rbt_peer *peer);                          /* the first connection to a peer stands */
-    void (*on_control)(void *context, rbt_peer *peer, rbt_arrival *arrival); /* takes it */
-    void (*on_message)(void *context, rbt_peer *peer, rbt_message *message); /* takes it */
-    void (*on_lost)(void *context, rbt_peer *peer, const rbt_error *why);    /* RBT_OK: it said goodbye */
-    void (*on_tick)(void *context);                                          /* ten times a second */
+    void (*on_open)(void *context, rbt_remote *peer); /* the first connection to a peer stands */
+    void (*on_control)(void *context, rbt_remote *peer, rbt_arrival *arrival); /* takes it */
+    void (*on_message)(void *context, rbt_remote *peer, rbt_message *message); /* takes it */
+    void (*on_lost)(void *context, rbt_remote *peer, const rbt_error *why);    /* RBT_OK: it said goodbye */
+    void (*on_tick)(void *context);                                            /* ten times a second */
     void *context;
 } rbt_hub_events;
 
@@ -56,19 +56,19 @@ rbt_err rbt_hub_listen(rbt_hub *hub, const rbt_address *address, rbt_address *bo
 void rbt_hub_advertise(rbt_hub *hub, const rbt_address *address);
 
 /* Dials. on_open follows, or on_lost; a refusal by the network is tried again for `patience_ms`. */
-rbt_peer *rbt_hub_dial(rbt_hub *hub, const rbt_address *address, uint32_t rank, uint64_t patience_ms);
+rbt_remote *rbt_hub_dial(rbt_hub *hub, const rbt_address *address, uint32_t rank, uint64_t patience_ms);
 
 /* Takes the frame. To a peer that is lost it is dropped. */
-void rbt_hub_send(rbt_peer *peer, rbt_frame *frame);
+void rbt_hub_send(rbt_remote *peer, rbt_frame *frame);
 
 /* Waits until the peer's queue has room, or it is lost. Not on the hub's thread. */
-void rbt_hub_wait_room(rbt_peer *peer);
+void rbt_hub_wait_room(rbt_remote *peer);
 
 /* Bytes that wait to be sent to a peer, or for its word that they have come. */
-size_t rbt_hub_queued(rbt_peer *peer);
+size_t rbt_hub_queued(rbt_remote *peer);
 
 /* Cuts a peer off; on_lost follows with this reason. */
-void rbt_hub_cut(rbt_peer *peer, const rbt_error *why);
+void rbt_hub_cut(rbt_remote *peer, const rbt_error *why);
 
 /* Frames may have heads and bodies of this size from now on, on new connections and old. */
 void rbt_hub_expect(rbt_hub *hub, uint64_t head_max, uint64_t body_max);

@@ -17,8 +17,8 @@ typedef struct rbt_conn {
     rbt_hub *hub;
     rbt_link *link;
     uv_poll_t poll;
-    struct rbt_peer_state *peer; /* NULL: a caller that has not said who it is */
-    bool is_probe;               /* asks whether the peer's process lives, nothing else */
+    struct rbt_remote_state *peer; /* NULL: a caller that has not said who it is */
+    bool is_probe;                 /* asks whether the peer's process lives, nothing else */
     bool is_closing;
     bool has_session; /* the other side has said who it is */
     unsigned wants;   /* what the poll has been asked for */
@@ -27,9 +27,9 @@ typedef struct rbt_conn {
     uint64_t counted_in, counted_out; /* of the link's bytes, in the hub's sums */
 } rbt_conn;
 
-typedef struct rbt_peer_state {
-    rbt_peer peer;
-    struct rbt_peer_state *next;
+typedef struct rbt_remote_state {
+    rbt_remote peer;
+    struct rbt_remote_state *next;
     bool dials;
     bool is_open; /* has been, once */
     bool has_address;
@@ -50,7 +50,7 @@ typedef struct rbt_peer_state {
     atomic_bool must_sum;             /* frames have their checksums worked out by who sends them */
     pthread_cond_t room;
     size_t queued; /* bytes, under the lock */
-} rbt_peer_state;
+} rbt_remote_state;
 
 typedef struct rbt_listener {
     struct rbt_listener *next;
@@ -76,11 +76,11 @@ struct rbt_hub {
     _Atomic uint64_t head_max, body_max;
 
     pthread_mutex_t lock; /* for the lists that other threads add to */
-    rbt_peer_state *new_peers;
+    rbt_remote_state *new_peers;
     rbt_listener *new_listeners;
     char advertised[RBT_ADDRESS_ROOM];
 
-    rbt_peer_state *peers;
+    rbt_remote_state *peers;
     rbt_listener *listeners;
     rbt_conn *conns;
     size_t greeting;
@@ -88,15 +88,15 @@ struct rbt_hub {
 
 /* ------------------------------------------------------------------------------------------------ peers.c */
 
-rbt_peer_state *rbt_peer_create(rbt_hub *hub);
-void rbt_peer_destroy(rbt_peer_state *peer);
-void rbt_peer_dial(rbt_hub *hub, rbt_peer_state *peer);
-void rbt_peer_flush(rbt_peer_state *peer);                                    /* sends what has been posted */
-void rbt_peer_lose(rbt_hub *hub, rbt_peer_state *peer, const rbt_error *why); /* on_lost follows at once */
-uint64_t rbt_peer_patience_end(const rbt_peer_state *peer); /* until when one without a connection may get one */
-size_t rbt_frame_weight(const rbt_frame *frame);            /* what it counts for in a queue */
+rbt_remote_state *rbt_remote_create(rbt_hub *hub);
+void rbt_remote_destroy(rbt_remote_state *peer);
+void rbt_remote_dial(rbt_hub *hub, rbt_remote_state *peer);
+void rbt_remote_flush(rbt_remote_state *peer);                                    /* sends what has been posted */
+void rbt_remote_lose(rbt_hub *hub, rbt_remote_state *peer, const rbt_error *why); /* on_lost follows at once */
+uint64_t rbt_remote_patience_end(const rbt_remote_state *peer); /* until when one without a connection may get one */
+size_t rbt_frame_weight(const rbt_frame *frame);                /* what it counts for in a queue */
 
-rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, rbt_peer_state *peer);
+rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, rbt_remote_state *peer);
 void rbt_conn_close(rbt_conn *c);
 void rbt_conn_settle(rbt_conn *c);          /* looks at what became of a link after something was done with it */
 void rbt_conn_broke(rbt_conn *c);           /* it has ended, for whatever reason */

@@ -35,7 +35,7 @@ static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank)
 }
 
 /* An address of this machine alone is of no use to others. */
-static const char *check_advertised(const rbt_peer *peer, const rbt_seat *seat, const rbt_seat *lead)
+static const char *check_advertised(const rbt_remote *peer, const rbt_seat *seat, const rbt_seat *lead)
 {
     rbt_address address;
 
@@ -75,7 +75,7 @@ static void seat_again(rbt_session *s, uint32_t rank)
     send_welcome(s, rank);
 }
 
-void rbt_join_hello(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
+void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
 {
     uint32_t wanted = rbt_unpack_u32(words), rank = 0;
     rbt_seat seat = {0};
@@ -109,8 +109,8 @@ void rbt_join_hello(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
 
         rbt_fail(&why, RBT_E_USAGE, "%s", sorry);
         rbt_session_say_error(peer, RBT_SAY_SORRY, &why);
-        rbt_log_event(&s->config.log, RBT_LOG_WARNING, "cluster", "%s on host %s may not join: %s", peer->name, seat.host,
-                      sorry);
+        rbt_log_event(&s->config.log, RBT_LOG_WARNING, "cluster", "%s on host %s may not join: %s", peer->name,
+                      seat.host, sorry);
     }
 }
 
@@ -146,7 +146,7 @@ static void hear_settled(rbt_session *s)
     s->settled.count = 0;
 }
 
-bool rbt_join_hold(rbt_session *s, rbt_peer *peer, rbt_arrival *arrival)
+bool rbt_join_hold(rbt_session *s, rbt_remote *peer, rbt_arrival *arrival)
 {
     for (size_t i = 0; i < s->claims.count; i++) {
         claim *c = &s->claims.at[i];
@@ -160,7 +160,7 @@ bool rbt_join_hold(rbt_session *s, rbt_peer *peer, rbt_arrival *arrival)
     return false;
 }
 
-void rbt_join_forget(rbt_session *s, const rbt_peer *peer)
+void rbt_join_forget(rbt_session *s, const rbt_remote *peer)
 {
     for (size_t i = 0; i < s->claims.count; i++) {
         if (peer != NULL && s->claims.at[i].peer != peer)
@@ -171,7 +171,7 @@ void rbt_join_forget(rbt_session *s, const rbt_peer *peer)
     }
 }
 
-void rbt_join_iam(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
+void rbt_join_iam(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
 {
     claim c = {.peer = peer, .rank = rbt_unpack_u32(words)};
 
@@ -191,7 +191,7 @@ void rbt_join_iam(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
 }
 
 /* A process that joined: its seat and the others', or (in the middle of the job) a seat that changed. */
-void rbt_join_welcome(rbt_session *s, rbt_peer *peer, rbt_unpack *words)
+void rbt_join_welcome(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
 {
     bool is_first = s->size == 0;
     uint32_t rank = is_first ? rbt_unpack_u32(words) : s->rank, size = 0;
@@ -241,9 +241,12 @@ static rbt_err create(const rbt_session_config *config, bool leads, rbt_session 
                              .rings = config->shm,
                              .head_max = RBT_FRAME_HEAD_MAX,
                              .body_max = RBT_SWAP_MOST};
-    rbt_hub_events events = {
-        .on_open = rbt_session_on_open, .on_control = rbt_session_on_control, .on_message = rbt_session_on_message, .on_lost = rbt_session_on_lost,
-        .on_tick = rbt_session_on_tick, .context = s};
+    rbt_hub_events events = {.on_open = rbt_session_on_open,
+                             .on_control = rbt_session_on_control,
+                             .on_message = rbt_session_on_message,
+                             .on_lost = rbt_session_on_lost,
+                             .on_tick = rbt_session_on_tick,
+                             .context = s};
     rbt_log log = {.write = rbt_session_log, .context = s, .least = config->log.least};
     pthread_condattr_t monotonic;
     pthread_mutexattr_t recursive;
@@ -393,7 +396,8 @@ static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
     size_t n = 0;
     uint32_t listed = 0, missing = count_missing(s, state);
 
-    n += (size_t)snprintf(text, sizeof text, "%u of %u processes %s; missing:", s->size - 1 - missing, s->size - 1, what);
+    n += (size_t)snprintf(text, sizeof text, "%u of %u processes %s; missing:", s->size - 1 - missing, s->size - 1,
+                          what);
     for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < 16; r++)
         if (s->seats[r].state < state && ++listed)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s rank %u%s%s", listed > 1 ? "," : "", r,
@@ -414,7 +418,7 @@ static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
 
 /* Waits until every seat is in that state. */
 rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, uint64_t timeout_ms,
-                              rbt_err (*check)(void *, rbt_error *), void *context, rbt_error *error)
+                      rbt_err (*check)(void *, rbt_error *), void *context, rbt_error *error)
 {
     uint64_t tell_at = rbt_session_deadline(TELL_MS), give_up_at = rbt_session_deadline(timeout_ms);
     rbt_err err = RBT_OK;
@@ -438,11 +442,11 @@ rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, ui
 
             tell_missing(s, state, what);
             tell_where(s, where);
-            err = rbt_fail(error, RBT_E_MISSING,
-                           "%u of %u processes have not joined within %llu s; are they started with this address and "
-                           "key, and can their hosts reach %s? --join-timeout gives them longer, `rubato doctor` checks",
-                           count_missing(s, state), s->size - 1, (unsigned long long)timeout_ms / 1000,
-                           where);
+            err =
+                rbt_fail(error, RBT_E_MISSING,
+                         "%u of %u processes have not joined within %llu s; are they started with this address and "
+                         "key, and can their hosts reach %s? --join-timeout gives them longer, `rubato doctor` checks",
+                         count_missing(s, state), s->size - 1, (unsigned long long)timeout_ms / 1000, where);
             break;
         }
     }
@@ -549,7 +553,7 @@ static rbt_err meet_seat(rbt_session *s, uint32_t rank, rbt_error *error)
     bool is_near = seat->host_id == s->me.host_id && seat->local[0] != '\0';
     rbt_address address;
     rbt_pack words = {0};
-    rbt_peer *peer;
+    rbt_remote *peer;
     rbt_err err;
 
     if (!is_near && seat->tcp[0] == '\0')
@@ -591,4 +595,3 @@ rbt_err rbt_session_meet(rbt_session *s, rbt_error *error)
     pthread_mutex_unlock(&s->lock);
     return err;
 }
-

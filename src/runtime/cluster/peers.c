@@ -18,7 +18,7 @@
 
 /* -------------------------------------------------------------------------------------------------- queues */
 
-static void account(rbt_peer_state *peer, size_t bytes)
+static void account(rbt_remote_state *peer, size_t bytes)
 {
     pthread_mutex_lock(&peer->lock);
     if (peer->queued >= RBT_QUEUE_MOST && peer->queued - bytes < RBT_QUEUE_MOST)
@@ -34,7 +34,7 @@ size_t rbt_frame_weight(const rbt_frame *frame)
 }
 
 /* All up to this number has arrived. */
-static void release(rbt_peer_state *peer, uint64_t acked)
+static void release(rbt_remote_state *peer, uint64_t acked)
 {
     size_t bytes = 0;
 
@@ -51,14 +51,14 @@ static void release(rbt_peer_state *peer, uint64_t acked)
         account(peer, bytes);
 }
 
-static void keep_frame(rbt_peer_state *peer, rbt_frame *frame)
+static void keep_frame(rbt_remote_state *peer, rbt_frame *frame)
 {
     frame->next = NULL;
     *peer->unacked_last = frame;
     peer->unacked_last = &frame->next;
 }
 
-static rbt_frame *take_posted(rbt_peer_state *peer)
+static rbt_frame *take_posted(rbt_remote_state *peer)
 {
     rbt_frame *first;
 
@@ -128,7 +128,7 @@ static void on_link_sent(rbt_link *link, rbt_frame *frame)
         keep_frame(c->peer, frame);
 }
 
-static void post_to_link(rbt_peer_state *peer)
+static void post_to_link(rbt_remote_state *peer)
 {
     rbt_frame *frame;
 
@@ -218,7 +218,7 @@ static void on_link_arrival(rbt_link *link, rbt_arrival *arrival)
     }
 }
 
-rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, rbt_peer_state *peer)
+rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, rbt_remote_state *peer)
 {
     rbt_conn *c = rbt_alloc(1, sizeof *c);
 
@@ -241,11 +241,11 @@ rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool ac
 
 /* ------------------------------------------------------------------------------------------------- sessions */
 
-rbt_peer_state *rbt_peer_create(rbt_hub *hub)
+rbt_remote_state *rbt_remote_create(rbt_hub *hub)
 {
-    rbt_peer_state *peer = rbt_alloc(1, sizeof *peer);
+    rbt_remote_state *peer = rbt_alloc(1, sizeof *peer);
 
-    peer->peer = (rbt_peer){.hub = hub, .rank = RBT_RANK_NONE, .state = peer};
+    peer->peer = (rbt_remote){.hub = hub, .rank = RBT_RANK_NONE, .state = peer};
     peer->unacked_last = &peer->unacked;
     peer->posted_last = &peer->posted;
     peer->expected = 1;
@@ -254,7 +254,7 @@ rbt_peer_state *rbt_peer_create(rbt_hub *hub)
     return peer;
 }
 
-void rbt_peer_destroy(rbt_peer_state *peer)
+void rbt_remote_destroy(rbt_remote_state *peer)
 {
     rbt_frame *lists[] = {peer->unacked, peer->posted};
 
@@ -270,9 +270,9 @@ void rbt_peer_destroy(rbt_peer_state *peer)
     rbt_free(peer);
 }
 
-static rbt_peer_state *find_life(const rbt_hub *hub, uint64_t life)
+static rbt_remote_state *find_life(const rbt_hub *hub, uint64_t life)
 {
-    for (rbt_peer_state *peer = hub->peers; peer != NULL; peer = peer->next)
+    for (rbt_remote_state *peer = hub->peers; peer != NULL; peer = peer->next)
         if (peer->peer.life == life)
             return peer;
     return NULL;
@@ -282,10 +282,10 @@ static rbt_peer_state *find_life(const rbt_hub *hub, uint64_t life)
 static bool adopt_caller(rbt_conn *c, uint64_t life)
 {
     rbt_hub *hub = c->hub;
-    rbt_peer_state *peer = find_life(hub, life);
+    rbt_remote_state *peer = find_life(hub, life);
 
     if (peer == NULL) {
-        peer = rbt_peer_create(hub);
+        peer = rbt_remote_create(hub);
         peer->peer.life = life;
         memcpy(peer->peer.name, c->link->name, sizeof c->link->name);
         peer->next = hub->peers;
@@ -314,7 +314,7 @@ static bool adopt_caller(rbt_conn *c, uint64_t life)
 /* Both know where the other stands: what did not arrive goes out again, in order. */
 static void resume(rbt_conn *c, uint64_t received)
 {
-    rbt_peer_state *peer = c->peer;
+    rbt_remote_state *peer = c->peer;
     rbt_frame *frame;
 
     release(peer, received);
@@ -377,7 +377,7 @@ static void take_session(rbt_conn *c, const rbt_arrival *arrival)
 
 /* -------------------------------------------------------------------------------------- what can go wrong */
 
-void rbt_peer_lose(rbt_hub *hub, rbt_peer_state *peer, const rbt_error *why)
+void rbt_remote_lose(rbt_hub *hub, rbt_remote_state *peer, const rbt_error *why)
 {
     rbt_conn *c = peer->conn;
 
@@ -408,7 +408,7 @@ void rbt_peer_lose(rbt_hub *hub, rbt_peer_state *peer, const rbt_error *why)
 }
 
 /* Asks at its address whether a peer that does not answer lives: a refusal says that it does not. */
-static void probe(rbt_hub *hub, rbt_peer_state *peer)
+static void probe(rbt_hub *hub, rbt_remote_state *peer)
 {
     int fd;
 
@@ -437,7 +437,7 @@ bool rbt_conn_is_silent(const rbt_conn *c)
            info.tcpi_unacked > 0 && info.tcpi_last_ack_recv > SILENT_MS;
 }
 
-static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_peer_state *peer)
+static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_remote_state *peer)
 {
     rbt_link *link = c->link;
     rbt_error why = link->why;
@@ -451,7 +451,7 @@ static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_peer_state *peer)
     if (link->said_bye)
         why = (rbt_error){.code = RBT_OK};
     if (is_final) {
-        rbt_peer_lose(hub, peer, &why);
+        rbt_remote_lose(hub, peer, &why);
         return;
     }
     if (peer->broken_ns == 0)
@@ -460,13 +460,13 @@ static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_peer_state *peer)
     peer->broken_ns = peer->broken_ns == 0 ? rbt_now_ns() : peer->broken_ns;
     peer->broken_why = why;
     if (peer->dials)
-        rbt_peer_dial(hub, peer);
+        rbt_remote_dial(hub, peer);
     else
         probe(hub, peer);
 }
 
 /* Until when a peer without a connection may get one. */
-uint64_t rbt_peer_patience_end(const rbt_peer_state *peer)
+uint64_t rbt_remote_patience_end(const rbt_remote_state *peer)
 {
     return peer->is_open ? peer->broken_ns + (uint64_t)RBT_SILENCE_MS * RBT_NS_PER_MS : peer->patience_until_ns;
 }
@@ -475,7 +475,7 @@ uint64_t rbt_peer_patience_end(const rbt_peer_state *peer)
 void rbt_conn_broke(rbt_conn *c)
 {
     rbt_hub *hub = c->hub;
-    rbt_peer_state *peer = c->peer;
+    rbt_remote_state *peer = c->peer;
     rbt_error why = c->link->why;
 
     if (c->is_probe) {
@@ -484,7 +484,7 @@ void rbt_conn_broke(rbt_conn *c)
         c->peer = NULL;
         rbt_conn_close(c);
         if (is_dead)
-            rbt_peer_lose(hub, peer, &peer->broken_why);
+            rbt_remote_lose(hub, peer, &peer->broken_why);
         return;
     }
     if (peer == NULL) {
@@ -503,20 +503,20 @@ void rbt_conn_broke(rbt_conn *c)
     rbt_conn_close(c);
     bool refused = peer->is_open && says(&why, ECONNREFUSED);
 
-    if (why.code != RBT_E_IO || rbt_now_ns() >= rbt_peer_patience_end(peer) || refused)
-        rbt_peer_lose(hub, peer, peer->is_open && why.code == RBT_E_IO ? &peer->broken_why : &why);
+    if (why.code != RBT_E_IO || rbt_now_ns() >= rbt_remote_patience_end(peer) || refused)
+        rbt_remote_lose(hub, peer, peer->is_open && why.code == RBT_E_IO ? &peer->broken_why : &why);
     else
         peer->broken_why = why; /* the tick dials again */
 }
 
-void rbt_peer_dial(rbt_hub *hub, rbt_peer_state *peer)
+void rbt_remote_dial(rbt_hub *hub, rbt_remote_state *peer)
 {
     rbt_error error;
     int fd;
 
     if (rbt_socket_dial(&peer->address, &fd, &error) != RBT_OK) {
-        if (rbt_now_ns() >= rbt_peer_patience_end(peer))
-            rbt_peer_lose(hub, peer, peer->is_open ? &peer->broken_why : &error);
+        if (rbt_now_ns() >= rbt_remote_patience_end(peer))
+            rbt_remote_lose(hub, peer, peer->is_open ? &peer->broken_why : &error);
         return;
     }
     peer->conn = rbt_conn_open(hub, fd, &peer->address, false, peer);
@@ -538,7 +538,7 @@ void rbt_conn_acknowledge(rbt_conn *c, bool is_tick)
     rbt_link_say(link, RBT_FRAME_ACK);
 }
 
-void rbt_peer_flush(rbt_peer_state *peer)
+void rbt_remote_flush(rbt_remote_state *peer)
 {
     rbt_conn *c = peer->conn;
 

@@ -80,14 +80,14 @@ static void end_here(rbt_session *s, const rbt_error *why)
 }
 
 /* Is this the one that leads? It is the first that a process dials. */
-bool rbt_session_is_lead(const rbt_session *s, const rbt_peer *peer)
+bool rbt_session_is_lead(const rbt_session *s, const rbt_remote *peer)
 {
     return !s->leads && peer->rank == 0;
 }
 
 /* ----------------------------------------------------------------------------------------------------- speaking */
 
-void rbt_session_say_to(rbt_peer *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n)
+void rbt_session_say_to(rbt_remote *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n)
 {
     rbt_pack head = {0};
 
@@ -98,7 +98,7 @@ void rbt_session_say_to(rbt_peer *peer, uint32_t say, const rbt_pack *words, voi
     rbt_array_free(&head);
 }
 
-void rbt_session_say_error(rbt_peer *peer, uint32_t say, const rbt_error *why)
+void rbt_session_say_error(rbt_remote *peer, uint32_t say, const rbt_error *why)
 {
     rbt_pack words = {0};
 
@@ -126,9 +126,9 @@ bool rbt_session_read_error(rbt_unpack *words, rbt_error *why)
     return rbt_unpack_done(words);
 }
 
-static rbt_peer *peer_of(rbt_session *s, uint32_t rank)
+static rbt_remote *peer_of(rbt_session *s, uint32_t rank)
 {
-    rbt_peer *peer;
+    rbt_remote *peer;
 
     pthread_mutex_lock(&s->lock);
     peer = rank < s->size ? s->seats[rank].peer : NULL;
@@ -138,7 +138,7 @@ static rbt_peer *peer_of(rbt_session *s, uint32_t rank)
 
 void rbt_session_say(rbt_session *s, uint32_t rank, uint32_t say, const rbt_pack *words, void *body, size_t body_n)
 {
-    rbt_peer *peer = peer_of(s, rank);
+    rbt_remote *peer = peer_of(s, rank);
 
     if (peer != NULL)
         rbt_session_say_to(peer, say, words, body, body_n);
@@ -148,7 +148,7 @@ void rbt_session_say(rbt_session *s, uint32_t rank, uint32_t say, const rbt_pack
 
 void rbt_session_send(rbt_session *s, uint32_t rank, rbt_message *message)
 {
-    rbt_peer *peer = peer_of(s, rank);
+    rbt_remote *peer = peer_of(s, rank);
 
     if (peer != NULL)
         rbt_hub_send(peer, rbt_frame_of_message(message));
@@ -159,14 +159,14 @@ void rbt_session_send(rbt_session *s, uint32_t rank, rbt_message *message)
 void rbt_session_wait_room(rbt_session *s)
 {
     for (uint32_t rank = 0; rank < s->size; rank++) {
-        rbt_peer *peer = peer_of(s, rank);
+        rbt_remote *peer = peer_of(s, rank);
 
         if (peer != NULL)
             rbt_hub_wait_room(peer);
     }
 }
 
-void rbt_session_cut_peer(rbt_peer *peer, const char *why)
+void rbt_session_cut_peer(rbt_remote *peer, const char *why)
 {
     rbt_error error;
 
@@ -176,7 +176,7 @@ void rbt_session_cut_peer(rbt_peer *peer, const char *why)
 
 void rbt_session_cut(rbt_session *s, uint32_t rank, const char *why)
 {
-    rbt_peer *peer = peer_of(s, rank);
+    rbt_remote *peer = peer_of(s, rank);
 
     if (peer != NULL)
         rbt_session_cut_peer(peer, why);
@@ -201,7 +201,7 @@ void rbt_session_log(void *context, rbt_log_level level, const char *source, con
 
 /* ------------------------------------------------------------------------------------------------------- hearing */
 
-static void take_note(rbt_session *s, const rbt_peer *peer, rbt_unpack *words)
+static void take_note(rbt_session *s, const rbt_remote *peer, rbt_unpack *words)
 {
     uint32_t level = rbt_unpack_u32(words);
     char sentence[RBT_NOTE_ROOM];
@@ -213,7 +213,7 @@ static void take_note(rbt_session *s, const rbt_peer *peer, rbt_unpack *words)
                       "%s: %s", peer->name, sentence);
 }
 
-static void take_swap(rbt_session *s, rbt_peer *peer, rbt_arrival *arrival)
+static void take_swap(rbt_session *s, rbt_remote *peer, rbt_arrival *arrival)
 {
     swapped **last;
     size_t waiting = 0;
@@ -236,7 +236,7 @@ static void take_swap(rbt_session *s, rbt_peer *peer, rbt_arrival *arrival)
 }
 
 /* A process is ready: before the start, or in a seat that was lost. */
-static void take_ready(rbt_session *s, rbt_peer *peer)
+static void take_ready(rbt_session *s, rbt_remote *peer)
 {
     uint32_t rank = peer->rank;
     bool back, is_fine;
@@ -259,7 +259,7 @@ static void take_ready(rbt_session *s, rbt_peer *peer)
     pthread_mutex_unlock(&s->calling);
 }
 
-static void take_failure(rbt_session *s, const rbt_peer *peer, rbt_unpack *words, bool is_end)
+static void take_failure(rbt_session *s, const rbt_remote *peer, rbt_unpack *words, bool is_end)
 {
     rbt_error why, told;
 
@@ -274,7 +274,7 @@ static void take_failure(rbt_session *s, const rbt_peer *peer, rbt_unpack *words
 }
 
 /* The lead hears that two others lost each other. If one of them has died it will learn so itself. */
-static void take_apart(rbt_session *s, const rbt_peer *peer, rbt_unpack *words)
+static void take_apart(rbt_session *s, const rbt_remote *peer, rbt_unpack *words)
 {
     uint32_t rank = rbt_unpack_u32(words);
     uint64_t life = rbt_unpack_u64(words);
@@ -319,7 +319,7 @@ static void take_start(rbt_session *s)
 }
 
 /* What a process says that has a seat. */
-static void hear_seated(rbt_session *s, rbt_peer *peer, uint32_t say, rbt_unpack *words, rbt_arrival *arrival)
+static void hear_seated(rbt_session *s, rbt_remote *peer, uint32_t say, rbt_unpack *words, rbt_arrival *arrival)
 {
     bool from_lead = rbt_session_is_lead(s, peer);
 
@@ -371,7 +371,7 @@ static void hear_seated(rbt_session *s, rbt_peer *peer, uint32_t say, rbt_unpack
 
 /* ------------------------------------------------------------------------------------------------------ strangers */
 
-void rbt_session_on_open(void *context, rbt_peer *peer)
+void rbt_session_on_open(void *context, rbt_remote *peer)
 {
     rbt_session *s = context;
 
@@ -382,14 +382,14 @@ void rbt_session_on_open(void *context, rbt_peer *peer)
         rbt_session_cut_peer(peer, "too many have called who do not say who they are");
 }
 
-static void forget_stranger(rbt_session *s, const rbt_peer *peer)
+static void forget_stranger(rbt_session *s, const rbt_remote *peer)
 {
     for (size_t i = 0; i < s->strangers.count; i++)
         if (s->strangers.at[i].peer == peer)
             s->strangers.at[i--] = s->strangers.at[--s->strangers.count];
 }
 
-static bool has_claim(rbt_session *s, const rbt_peer *peer)
+static bool has_claim(rbt_session *s, const rbt_remote *peer)
 {
     bool has = false;
 
@@ -405,7 +405,7 @@ static void check_strangers(rbt_session *s)
     uint64_t now = rbt_now_ns();
 
     for (size_t i = 0; i < s->strangers.count; i++) {
-        rbt_peer *peer = s->strangers.at[i].peer;
+        rbt_remote *peer = s->strangers.at[i].peer;
         uint64_t waited_ms = (now - s->strangers.at[i].since_ns) / 1000000u;
 
         if (peer->rank != RBT_RANK_NONE || rbt_watchers_has(s, peer))
@@ -415,7 +415,7 @@ static void check_strangers(rbt_session *s)
     }
 }
 
-void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
+void rbt_session_on_control(void *context, rbt_remote *peer, rbt_arrival *arrival)
 {
     rbt_session *s = context;
     rbt_unpack words = rbt_unpack_of(arrival->head, arrival->header.head);
@@ -446,7 +446,7 @@ void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
     }
 }
 
-void rbt_session_on_message(void *context, rbt_peer *peer, rbt_message *message)
+void rbt_session_on_message(void *context, rbt_remote *peer, rbt_message *message)
 {
     rbt_session *s = context;
 
@@ -488,7 +488,7 @@ static void lead_lost_seat(rbt_session *s, uint32_t rank, const rbt_error *why)
     end_here(s, &told);
 }
 
-void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why)
+void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why)
 {
     rbt_session *s = context;
     uint32_t rank = peer->rank;
@@ -640,7 +640,7 @@ void rbt_session_fail(rbt_session *s, const rbt_error *why)
 void rbt_session_end(rbt_session *s, const rbt_error *why)
 {
     for (uint32_t r = 1; r < s->size; r++) {
-        rbt_peer *peer = peer_of(s, r);
+        rbt_remote *peer = peer_of(s, r);
 
         if (peer != NULL)
             rbt_session_say_error(peer, RBT_SAY_END, why);

@@ -19,7 +19,7 @@ typedef struct swapped {
 /* A peer that says it is a certain rank, which the roster does not know yet. What it says meanwhile is held: it can be no
  * more than its part of a swap, for then it waits for ours. */
 typedef struct claim {
-    rbt_peer *peer;
+    rbt_remote *peer;
     uint32_t rank;
     rbt_arrival held[RBT_HELD_SAYINGS];
     size_t held_count;
@@ -27,13 +27,13 @@ typedef struct claim {
 
 /* Somebody who has called and not said yet who it is; the hub's thread alone touches it. */
 typedef struct stranger {
-    rbt_peer *peer;
+    rbt_remote *peer;
     uint64_t since_ns;
 } stranger;
 
 /* Somebody who looks on (watch.h). */
 typedef struct watcher {
-    rbt_peer *peer;
+    rbt_remote *peer;
     unsigned missed; /* pictures in a row, because the last one was still under way */
 } watcher;
 
@@ -46,7 +46,7 @@ struct rbt_session {
     rbt_seat me; /* what is known of this process before it has a seat */
     char local_address[RBT_ADDRESS_ROOM];
     char tcp_address[RBT_ADDRESS_ROOM];
-    _Atomic(rbt_peer *) lead; /* not at the lead */
+    _Atomic(rbt_remote *) lead; /* not at the lead */
 
     pthread_mutex_t calling; /* held while hooks run; they may call back (recursive) */
     rbt_session_hooks hooks; /* under it */
@@ -86,31 +86,31 @@ void rbt_session_wait_a_moment(pthread_cond_t *news, pthread_mutex_t *lock);
 rbt_err rbt_session_check(rbt_session *session, rbt_error *error);
 
 /* Is this the one that leads? It is the first that a process dials. */
-bool rbt_session_is_lead(const rbt_session *session, const rbt_peer *peer);
+bool rbt_session_is_lead(const rbt_session *session, const rbt_remote *peer);
 
-void rbt_session_say_to(rbt_peer *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n);
-void rbt_session_say_error(rbt_peer *peer, uint32_t say, const rbt_error *why);
+void rbt_session_say_to(rbt_remote *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n);
+void rbt_session_say_error(rbt_remote *peer, uint32_t say, const rbt_error *why);
 bool rbt_session_read_error(rbt_unpack *words, rbt_error *why);
-void rbt_session_cut_peer(rbt_peer *peer, const char *why);
+void rbt_session_cut_peer(rbt_remote *peer, const char *why);
 
 /* The hub's events, and the log of a process: everything that is logged in one that joined is told at the lead. */
-void rbt_session_on_open(void *context, rbt_peer *peer);
-void rbt_session_on_control(void *context, rbt_peer *peer, rbt_arrival *arrival);
-void rbt_session_on_message(void *context, rbt_peer *peer, rbt_message *message);
-void rbt_session_on_lost(void *context, rbt_peer *peer, const rbt_error *why);
+void rbt_session_on_open(void *context, rbt_remote *peer);
+void rbt_session_on_control(void *context, rbt_remote *peer, rbt_arrival *arrival);
+void rbt_session_on_message(void *context, rbt_remote *peer, rbt_message *message);
+void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why);
 void rbt_session_on_tick(void *context);
 void rbt_session_log(void *context, rbt_log_level level, const char *source, const char *sentence);
 
 /* ---------------------------------------------------------------------------------------------------- join.c */
 
 /* What is said while processes get together. */
-void rbt_join_hello(rbt_session *session, rbt_peer *peer, rbt_unpack *words);
-void rbt_join_iam(rbt_session *session, rbt_peer *peer, rbt_unpack *words);
+void rbt_join_hello(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
+void rbt_join_iam(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
 
 /* Keeps what a peer says (takes it) whose claim waits for the roster; false: there is no such claim, or it says too much. */
-bool rbt_join_hold(rbt_session *session, rbt_peer *peer, rbt_arrival *arrival);
-void rbt_join_forget(rbt_session *session, const rbt_peer *peer); /* it is lost; NULL: all of them */
-void rbt_join_welcome(rbt_session *session, rbt_peer *peer, rbt_unpack *words);
+bool rbt_join_hold(rbt_session *session, rbt_remote *peer, rbt_arrival *arrival);
+void rbt_join_forget(rbt_session *session, const rbt_remote *peer); /* it is lost; NULL: all of them */
+void rbt_join_welcome(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
 
 /* The lead waits until every seat is in that state; `what` is what its processes have then done. */
 rbt_err rbt_join_wait(rbt_session *session, rbt_seat_state state, const char *what, uint64_t timeout_ms,

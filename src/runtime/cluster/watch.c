@@ -89,7 +89,7 @@ static void show(rbt_session *s, const rbt_picture *picture, bool all)
     rbt_array_free(&words);
 }
 
-void rbt_watchers_add(rbt_session *s, rbt_peer *peer)
+void rbt_watchers_add(rbt_session *s, rbt_remote *peer)
 {
     bool is_full;
 
@@ -107,7 +107,7 @@ void rbt_watchers_add(rbt_session *s, rbt_peer *peer)
     }
 }
 
-bool rbt_watchers_has(rbt_session *s, const rbt_peer *peer)
+bool rbt_watchers_has(rbt_session *s, const rbt_remote *peer)
 {
     bool has = false;
 
@@ -118,7 +118,7 @@ bool rbt_watchers_has(rbt_session *s, const rbt_peer *peer)
     return has;
 }
 
-void rbt_watchers_forget(rbt_session *s, const rbt_peer *peer)
+void rbt_watchers_forget(rbt_session *s, const rbt_remote *peer)
 {
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < s->watchers.count; i++)
@@ -187,7 +187,7 @@ static void set_lost(rbt_watch *watch, const rbt_error *why)
     pthread_mutex_unlock(&watch->lock);
 }
 
-static void take_picture(rbt_watch *watch, rbt_peer *peer, rbt_unpack *words)
+static void take_picture(rbt_watch *watch, rbt_remote *peer, rbt_unpack *words)
 {
     rbt_picture picture;
 
@@ -203,7 +203,7 @@ static void take_picture(rbt_watch *watch, rbt_peer *peer, rbt_unpack *words)
     pthread_mutex_unlock(&watch->lock);
 }
 
-static void on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
+static void on_control(void *context, rbt_remote *peer, rbt_arrival *arrival)
 {
     rbt_watch *watch = context;
     rbt_unpack words = rbt_unpack_of(arrival->head, arrival->header.head);
@@ -221,14 +221,14 @@ static void on_control(void *context, rbt_peer *peer, rbt_arrival *arrival)
     rbt_arrival_deinit(arrival);
 }
 
-static void on_message(void *context, rbt_peer *peer, rbt_message *message)
+static void on_message(void *context, rbt_remote *peer, rbt_message *message)
 {
     (void)context;
     rbt_message_destroy(message);
     rbt_session_cut_peer(peer, "it is not the lead of a job");
 }
 
-static void on_lost(void *context, rbt_peer *peer, const rbt_error *why)
+static void on_lost(void *context, rbt_remote *peer, const rbt_error *why)
 {
     rbt_error told = *why;
 

@@ -17,9 +17,9 @@
 /* ------------------------------------------------------------------------------------------------- the lead */
 
 /* Somebody wants to watch. */
-void rbt_watchers_add(rbt_session *session, rbt_peer *peer);
-bool rbt_watchers_has(rbt_session *session, const rbt_peer *peer);
-void rbt_watchers_forget(rbt_session *session, const rbt_peer *peer);
+void rbt_watchers_add(rbt_session *session, rbt_remote *peer);
+bool rbt_watchers_has(rbt_session *session, const rbt_remote *peer);
+void rbt_watchers_forget(rbt_session *session, const rbt_remote *peer);
 
 /* Shows them the job, if it is time to. */
 void rbt_watchers_tick(rbt_session *session);

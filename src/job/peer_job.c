@@ -1,0 +1,174 @@
+/* Training without servers; the contract is in peer_job.h. */
+#include "job/peer_job.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "data/file.h"
+#include "math/kernels.h"
+#include "runtime/handle.h"
+
+/* --------------------------------------------------------------------------------------------------- the graph */
+
+static rbt_err read_graph(rbt_graph *graph, const char *path, uint32_t nodes, rbt_error *error)
+{
+    rbt_input input;
+    rbt_err err = rbt_input_open(path, &input, error);
+
+    if (err != RBT_OK)
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--graph %.200s is neither a kind of graph (ring, ring-based, double-ring, complete, exponential, "
+            "clique) nor a file that can be read",
+            path);
+    err = rbt_graph_parse(graph, path, input.bytes, input.n, nodes, error);
+    rbt_input_close(&input);
+    return err;
+}
+
+rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t parameters, rbt_error *error)
+{
+    const char *name = options->graph != NULL ? options->graph : "ring-based";
+    rbt_machines machines = {0};
+    rbt_graph_kind kind;
+    rbt_err err = RBT_OK;
+
+    *hop = (rbt_hop){.parameters = parameters,
+                     .serial = options->order == RBT_ORDER_SERIAL,
+                     .notify_ack = options->notify_ack,
+                     .max_gap = options->max_gap,
+                     .backup = options->backup,
+                     .staleness = options->staleness,
+                     .skip = options->skip,
+                     .skip_trigger = options->skip_trigger};
+    hop->allreduce = options->sync == RBT_SYNC_ALLREDUCE;
+    if (hop->allreduce)
+        return RBT_OK;
+    if (options->machines != NULL)
+        err = rbt_machines_parse(options->machines, options->workers, &machines, error);
+    if (err == RBT_OK)
+        err = rbt_graph_kind_find(name, &kind) ? rbt_graph_init(&hop->graph, kind, options->workers, &machines, error)
+                                               : read_graph(&hop->graph, name, options->workers, error);
+    if (err == RBT_OK)
+        err = rbt_graph_check(&hop->graph, name, error);
+    rbt_machines_deinit(&machines);
+    return err;
+}
+
+void rbt_hop_deinit(rbt_hop *hop)
+{
+    rbt_graph_deinit(&hop->graph);
+}
+
+/* -------------------------------------------------------------------------------------------------- the program */
+
+/* The update of this iteration, from the peer's parameters: in scratch->u. */
+static rbt_err compute(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, rbt_error *error)
+{
+    uint32_t id = rbt_worker_id(worker);
+    uint64_t clock = rbt_worker_clock(worker);
+    rbt_clock_work work;
+
+    memcpy(scratch->w, worker->peer->x->f32, training->n * sizeof *scratch->w);
+    work = rbt_training_clock(training, id, clock, scratch);
+    rbt_worker_did(worker, work.samples, work.nonzeros);
+    return isfinite(work.loss) ? RBT_OK : rbt_training_diverged(training, id, clock, work.loss, error);
+}
+
+static rbt_err work_parallel(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, rbt_error *error)
+{
+    rbt_snap *mixed = NULL;
+    rbt_err err = rbt_hop_send(worker, error);
+
+    if (err == RBT_OK)
+        err = compute(worker, training, scratch, error);
+    if (err == RBT_OK)
+        err = rbt_hop_receive(worker, &mixed, error);
+    if (err != RBT_OK)
+        return err;
+    rbt_kernels_best()->add(scratch->u, mixed->f32, training->n);
+    return rbt_hop_next(worker, mixed, error);
+}
+
+static rbt_err work_serial(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, rbt_error *error)
+{
+    rbt_snap *mixed = NULL;
+    rbt_err err = compute(worker, training, scratch, error);
+
+    if (err != RBT_OK)
+        return err;
+    rbt_snap_writable(&worker->peer->x);
+    rbt_kernels_best()->add(scratch->u, worker->peer->x->f32, training->n);
+    err = rbt_hop_send(worker, error);
+    if (err == RBT_OK)
+        err = rbt_hop_receive(worker, &mixed, error);
+    return err == RBT_OK ? rbt_hop_next(worker, mixed, error) : err;
+}
+
+/* All-reduce: the mean of all updates. Who has been asked to stop says so in one more number, so that all stop together. */
+static rbt_err work_allreduce(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, float *sum,
+                              bool *stop, rbt_error *error)
+{
+    rbt_err err = compute(worker, training, scratch, error);
+    rbt_snap *x;
+
+    if (err != RBT_OK)
+        return err;
+    memcpy(sum, scratch->u, training->n * sizeof *sum);
+    sum[training->n] = rbt_worker_should_stop(worker) ? 1 : 0;
+    err = rbt_hop_sum(worker, sum, training->n + 1, error);
+    if (err != RBT_OK)
+        return err;
+    *stop = sum[training->n] > 0;
+    x = rbt_snap_ref(worker->peer->x);
+    rbt_snap_writable(&x);
+    rbt_kernels_best()->axpy((float)(1 / (double)rbt_worker_count(worker)), sum, x->f32, training->n);
+    return rbt_hop_next(worker, x, error);
+}
+
+/* All do as many iterations as the one with the fewest. */
+static uint64_t least_clocks(const rbt_training *training)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (uint32_t m = 0; m < training->shards->workers; m++) {
+        uint64_t clocks = rbt_training_clocks(training, m);
+
+        least = clocks < least ? clocks : least;
+    }
+    return least;
+}
+
+static rbt_err run_allreduce(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, rbt_error *error)
+{
+    float *sum = rbt_try_alloc(training->n + 1, sizeof *sum);
+    uint64_t clocks = least_clocks(training);
+    bool stop = false;
+    rbt_err err = sum != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for a worker's sums");
+
+    while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !stop)
+        err = work_allreduce(worker, training, scratch, sum, &stop, error);
+    rbt_free(sum);
+    return err;
+}
+
+rbt_err rbt_peer_work(rbt_worker *worker, void *argument, rbt_error *error)
+{
+    const rbt_training *training = argument;
+    uint64_t clocks = rbt_training_clocks(training, rbt_worker_id(worker));
+    bool serial = worker->peer->topology->hop->serial;
+    rbt_scratch scratch;
+    rbt_err err = rbt_scratch_init(&scratch, training, error);
+
+    if (err != RBT_OK)
+        return err;
+    if (worker->peer->topology->hop->allreduce)
+        err = run_allreduce(worker, training, &scratch, error);
+    else
+        while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !rbt_worker_should_stop(worker))
+            err = serial ? work_serial(worker, training, &scratch, error)
+                         : work_parallel(worker, training, &scratch, error);
+    rbt_scratch_deinit(&scratch);
+    return err;
+}

@@ -1,0 +1,260 @@
+/* Proves what training without servers promises (docs/protocols.md, section 4): in standard mode the same bits on both
+ * runtimes, however slow, whatever the network does to messages, with tokens or answers or without; in serial order on the
+ * complete graph BSP with averages; every variant learns on every graph; nobody waits for ever, also when peers are lost. */
+#include "sim/jobs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "runtime/check_hop.h"
+#include "runtime/handle.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+#define JOB        "data=data.svm l2=0.01 lr=1 batch=10 batches-per-clock=1 seed=3 workers=%u clocks=%u "
+#define STRAGGLERS "straggler=frac=0.3,slow=5;p=0.2,slow=4;lognormal=0.5 "
+#define FAULTS     "faults=drop=0.1,dup=0.2,delay=0.2,partition=3,within=20ms net=bw=100Mbit,lat=50us,jitter=200us "
+
+static const char *const GRAPHS[] = {"ring", "ring-based", "double-ring", "complete", "exponential", "clique"};
+static const char *const VARIANTS[] = {
+    "order=parallel",
+    "order=serial",
+    "notify-ack=true",
+    "max-gap=3",
+    "staleness=3",
+    "staleness=3 max-gap=2",
+    "max-gap=4 backup=1",
+    "max-gap=4 backup=1 order=serial",
+    "max-gap=4 backup=1 staleness=2",
+    "max-gap=4 backup=1 skip=10",
+    "max-gap=5 staleness=3 skip=10 skip-trigger=3",
+    "max-gap=5 backup=1 staleness=3 skip=4 order=serial",
+};
+
+static void standard_mode_gives_the_same_bits_everywhere(void **state)
+{
+    static const char *const ways[] = {
+        "runtime=local",
+        "runtime=local encode=true straggler=worker=0,slow=2",
+        "runtime=local max-gap=2",
+        "runtime=local notify-ack=true",
+        "runtime=sim",
+        "runtime=sim encode=true eval-every=0",
+        "runtime=sim max-gap=1",
+        "runtime=sim notify-ack=true " STRAGGLERS,
+        "runtime=sim " FAULTS,
+        "runtime=sim max-gap=3 encode=true " STRAGGLERS FAULTS,
+    };
+    static const char *const orders[] = {"parallel", "serial"};
+
+    (void)state;
+    for (size_t g = 0; g < COUNT(GRAPHS); g++)
+        for (size_t o = 0; o < COUNT(orders); o++) {
+            uint64_t expected = job_hash(JOB "sync=hop graph=%s order=%s runtime=sim", 6u, 8u, GRAPHS[g], orders[o]);
+
+            for (size_t way = 0; way < COUNT(ways); way++)
+                if (job_hash(JOB "sync=hop graph=%s order=%s %s", 6u, 8u, GRAPHS[g], orders[o], ways[way]) != expected)
+                    fail_msg("%s, %s: '%s' gives other bits", GRAPHS[g], orders[o], ways[way]);
+        }
+}
+
+static void peers_that_run_dry_leave_the_same_bits_everywhere(void **state)
+{
+    static const char *const ways[] = {"runtime=local", "runtime=sim", "runtime=sim " STRAGGLERS FAULTS};
+    uint64_t expected = 0;
+
+    (void)state;
+    data_write("uneven.svm", 245, 57, 6, 4); /* 62 rows and 61: the first has twice as many iterations */
+    for (size_t way = 0; way < COUNT(ways); way++) {
+        uint64_t hash = job_hash(
+            "data=uneven.svm sync=hop graph=ring workers=4 batch=61 batches-per-clock=1 epochs=3 %s", ways[way]);
+
+        expected = way == 0 ? hash : expected;
+        assert_int_equal(hash, expected);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------- against servers */
+
+static double distance(const job_outcome *a, const job_outcome *b)
+{
+    double sum = 0;
+
+    assert_int_equal(a->err, RBT_OK);
+    assert_int_equal(b->err, RBT_OK);
+    assert_int_equal(a->n, b->n);
+    for (size_t i = 0; i < a->n; i++)
+        sum += ((double)a->w[i] - (double)b->w[i]) * ((double)a->w[i] - (double)b->w[i]);
+    return sqrt(sum);
+}
+
+/* How far a job without servers is from BSP with averages after so many iterations. */
+static double apart(const char *order, uint32_t clocks)
+{
+    job_outcome bsp = job_run(JOB "sync=bsp rule=con runtime=sim", 4u, clocks);
+    job_outcome hop = job_run(JOB "sync=hop graph=complete order=%s runtime=sim", 4u, clocks, order);
+    double found = distance(&bsp, &hop);
+
+    outcome_deinit(&bsp);
+    outcome_deinit(&hop);
+    return found;
+}
+
+static void serial_order_on_the_complete_graph_is_bsp_with_averages(void **state)
+{
+    (void)state;
+    assert_true(apart("serial", 1) < 1e-6);
+    assert_true(apart("serial", 30) < 1e-5);
+}
+
+/* In parallel order a peer keeps the whole of its own last update: the mean moves like BSP's in the first iteration, and from
+ * the second on each computes at another place. */
+static void parallel_order_departs_from_bsp_in_the_second_iteration(void **state)
+{
+    (void)state;
+    assert_true(apart("parallel", 1) < 1e-6);
+    assert_true(apart("parallel", 2) > 1e-3);
+}
+
+/* ------------------------------------------------------------------------------------------------------ learning */
+
+static void every_variant_learns_on_every_graph(void **state)
+{
+    job_outcome bsp = job_run(JOB "sync=bsp rule=con runtime=sim", 8u, 60u);
+
+    (void)state;
+    assert_int_equal(bsp.err, RBT_OK);
+    assert_true(bsp.result.loss < 0.6);
+    for (size_t g = 0; g < COUNT(GRAPHS); g++)
+        for (size_t v = 0; v < COUNT(VARIANTS); v++) {
+            job_outcome o = job_run(JOB "sync=hop graph=%s %s runtime=sim straggler=p=0.125,slow=6 cost=sample=50us",
+                                    8u, 60u, GRAPHS[g], VARIANTS[v]);
+
+            if (o.err != RBT_OK)
+                fail_msg("%s, %s: %s", GRAPHS[g], VARIANTS[v], o.error.text);
+            if (!(o.result.loss < bsp.result.loss + 0.03))
+                fail_msg("%s, %s: loss %g, with servers %g", GRAPHS[g], VARIANTS[v], o.result.loss, bsp.result.loss);
+            outcome_deinit(&o);
+        }
+    outcome_deinit(&bsp);
+}
+
+static double seconds_of(const char *variant, const char *straggler)
+{
+    job_outcome o =
+        job_run(JOB "sync=hop graph=ring-based %s runtime=sim cost=sample=50us %s", 16u, 100u, variant, straggler);
+    double seconds = o.result.seconds;
+
+    if (o.err != RBT_OK)
+        fail_msg("%s: %s", variant, o.error.text);
+    outcome_deinit(&o);
+    return seconds;
+}
+
+static void backup_and_staleness_pass_over_random_slowness(void **state)
+{
+    double standard = seconds_of("order=parallel", "straggler=p=0.0625,slow=6");
+
+    (void)state;
+    assert_true(seconds_of("max-gap=5 backup=1", "straggler=p=0.0625,slow=6") < standard / 1.2);
+    assert_true(seconds_of("staleness=5", "straggler=p=0.0625,slow=6") < standard / 1.2);
+}
+
+static void only_skipping_passes_over_one_that_is_slow_for_good(void **state)
+{
+    double even = seconds_of("order=parallel", "");
+
+    (void)state;
+    assert_true(seconds_of("order=parallel", "straggler=worker=3,slow=4") > 3 * even);
+    assert_true(seconds_of("max-gap=5 backup=1", "straggler=worker=3,slow=4") > 3 * even);
+    assert_true(seconds_of("max-gap=5 backup=1 skip=10", "straggler=worker=3,slow=4") < 1.5 * even);
+}
+
+/* -------------------------------------------------------------------------------------------------------- losses */
+
+static void the_others_go_on_when_peers_are_lost(void **state)
+{
+    (void)state;
+    for (size_t g = 0; g < COUNT(GRAPHS); g++)
+        for (size_t v = 0; v < COUNT(VARIANTS); v++) {
+            uint64_t hash[2];
+
+            for (int again = 0; again < 2; again++) {
+                job_outcome o = job_run(JOB "sync=hop graph=%s %s runtime=sim cost=sample=50us "
+                                            "faults=crash=3,within=15ms",
+                                        8u, 60u, GRAPHS[g], VARIANTS[v]);
+
+                if (o.err != RBT_OK)
+                    fail_msg("%s, %s: %s", GRAPHS[g], VARIANTS[v], o.error.text);
+                assert_true(o.result.loss < 0.65);
+                hash[again] = o.result.param_hash;
+                outcome_deinit(&o);
+            }
+            assert_int_equal(hash[0], hash[1]);
+        }
+}
+
+/* A program without data: iterations with work in between. */
+static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
+{
+    const uint64_t *iterations = argument;
+    rbt_err err = RBT_OK;
+
+    while (err == RBT_OK && rbt_worker_clock(worker) < *iterations) {
+        rbt_snap *mixed = NULL;
+
+        err = rbt_hop_send(worker, error);
+        if (err == RBT_OK)
+            rbt_worker_did(worker, 1000, 0);
+        if (err == RBT_OK)
+            err = rbt_hop_receive(worker, &mixed, error);
+        if (err == RBT_OK)
+            err = rbt_hop_next(worker, mixed, error);
+    }
+    return err;
+}
+
+static void without_leave_to_go_on_the_wait_for_a_lost_peer_is_named(void **state)
+{
+    static const char *const waits = "waits for worker ";
+    uint64_t iterations = 500;
+    rbt_topology topology = {.workers = 4};
+    rbt_hop hop = {.parameters = 2};
+    rbt_error error = {0};
+    job_setup setup;
+
+    (void)state;
+    assert_int_equal(rbt_graph_init(&hop.graph, RBT_GRAPH_RING, 4, NULL, &error), RBT_OK);
+    setup_init(&setup, &topology, &rbt_rule_sum, NULL, 0);
+    setup.topology.hop = &hop;
+    setup.run.program = (rbt_program){.name = "peers", .work = work, .argument = &iterations};
+    setup.sim.faults = (rbt_faults){.crashes = 1, .within_ns = 5000000};
+    assert_int_equal(rbt_sim_run(&setup.run, &setup.sim, &error), RBT_E_NO_PROGRESS);
+    assert_non_null(strstr(error.text, waits));
+    setup_deinit(&setup);
+    rbt_graph_deinit(&hop.graph);
+}
+
+static int write_data(void **state)
+{
+    (void)state;
+    data_write("data.svm", 480, 30, 6, 4);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(standard_mode_gives_the_same_bits_everywhere),
+        cmocka_unit_test(peers_that_run_dry_leave_the_same_bits_everywhere),
+        cmocka_unit_test(serial_order_on_the_complete_graph_is_bsp_with_averages),
+        cmocka_unit_test(parallel_order_departs_from_bsp_in_the_second_iteration),
+        cmocka_unit_test(every_variant_learns_on_every_graph),
+        cmocka_unit_test(backup_and_staleness_pass_over_random_slowness),
+        cmocka_unit_test(only_skipping_passes_over_one_that_is_slow_for_good),
+        cmocka_unit_test(the_others_go_on_when_peers_are_lost),
+        cmocka_unit_test(without_leave_to_go_on_the_wait_for_a_lost_peer_is_named),
+    };
+
+    return cmocka_run_group_tests_name("hop", tests, write_data, NULL);
+}
