@@ -100,21 +100,30 @@ static const char *rule_name(rbt_rule_kind rule)
     return NAMES[rule];
 }
 
-/* The option that only makes sense with servers and was given, or NULL. */
-static const char *asks_for_servers(const rbt_options *o)
+/* The option that is about servers and was given, or NULL. */
+static const char *server_option(const rbt_options *o)
 {
     return o->servers > 0                ? "servers"
-           : o->staleness_given          ? "staleness"
            : o->rule != RBT_RULE_AUTO    ? "rule"
            : o->global_rate > 0          ? "global-rate"
            : o->partition_sync == RBT_ON ? "partition-sync"
            : o->eager == RBT_ON          ? "eager"
            : o->filter_given             ? "filter"
            : o->verify                   ? "verify"
-           : o->encode                   ? "encode"
-           : o->batches_per_clock > 0    ? "batches-per-clock"
-           : o->batch > 0                ? "batch"
                                          : NULL;
+}
+
+/* The option that makes no sense in shared memory and was given, or NULL. */
+static const char *asks_for_servers(const rbt_options *o)
+{
+    const char *given = server_option(o);
+
+    return given != NULL              ? given
+           : o->staleness_given       ? "staleness"
+           : o->encode                ? "encode"
+           : o->batches_per_clock > 0 ? "batches-per-clock"
+           : o->batch > 0             ? "batch"
+                                      : NULL;
 }
 
 /* What makes no sense without servers. */
@@ -231,14 +240,7 @@ static rbt_err check_peers(const rbt_options *o, rbt_sync sync, rbt_error *error
                         : o->order != RBT_ORDER_PARALLEL ? "order"
                         : o->notify_ack                  ? "notify-ack"
                                                          : NULL;
-    const char *served = o->servers > 0                ? "servers"
-                         : o->rule != RBT_RULE_AUTO    ? "rule"
-                         : o->global_rate > 0          ? "global-rate"
-                         : o->partition_sync == RBT_ON ? "partition-sync"
-                         : o->eager == RBT_ON          ? "eager"
-                         : o->filter_given             ? "filter"
-                         : o->verify                   ? "verify"
-                                                       : NULL;
+    const char *served = server_option(o);
 
     if (sync != RBT_SYNC_HOP && sync != RBT_SYNC_ALLREDUCE)
         return given == NULL

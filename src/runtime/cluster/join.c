@@ -35,11 +35,10 @@ static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank)
 }
 
 /* An address of this machine alone is of no use to others. */
-static const char *check_advertised(const rbt_remote *peer, const rbt_seat *seat, const rbt_seat *lead)
+static const char *check_advertised(const rbt_seat *seat, const rbt_seat *lead)
 {
     rbt_address address;
 
-    (void)peer;
     if (seat->host_id == lead->host_id || seat->tcp[0] == '\0')
         return NULL;
     if (rbt_address_parse(seat->tcp, 0, &address, NULL) != RBT_OK)
@@ -89,7 +88,7 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
     pthread_mutex_lock(&s->lock);
     sorry = s->started && !s->config.takes_back ? "the job has started" : find_seat(s, wanted, &rank);
     if (sorry == NULL)
-        sorry = check_advertised(peer, &seat, &s->seats[0]);
+        sorry = check_advertised(&seat, &s->seats[0]);
     if (sorry == NULL) {
         rbt_seat *taken = &s->seats[rank];
 
