@@ -15,10 +15,10 @@
 #include "runtime/cluster/rsh.h"
 #include "runtime/cluster/spawn.h"
 
-#define GRACE_MS   2000 /* for children to end by themselves when the job has */
-#define TURN_MS    100
-#define RESTARTS   100  /* of one process, with --on-worker-loss wait */
-#define SAME_HOST  "localhost"
+#define GRACE_MS  2000 /* for children to end by themselves when the job has */
+#define TURN_MS   100
+#define RESTARTS  100 /* of one process, with --on-worker-loss wait */
+#define SAME_HOST "localhost"
 
 typedef struct launch {
     const cli_command *command;
@@ -79,8 +79,8 @@ static rbt_err address_for(const launch *l, const char *host, char text[RBT_ADDR
     if (err == RBT_OK)
         err = rbt_address_facing(&there, &mine, &why);
     if (err != RBT_OK)
-        return rbt_fail(error, err, "which address of this host does %s reach? %s; say so with --advertise ADDRESS", host,
-                        why.text);
+        return rbt_fail(error, err, "which address of this host does %s reach? %s; say so with --advertise ADDRESS",
+                        host, why.text);
     rbt_address_set_port(&mine, rbt_address_port(&listening));
     rbt_address_text(&mine, text);
     return RBT_OK;
@@ -91,8 +91,15 @@ static rbt_err start_child(launch *l, uint32_t rank, rbt_error *error)
     const char *host = host_of(l, rank);
     bool is_here = host == NULL || strcmp(host, SAME_HOST) == 0;
     char number[16], name[64], address[RBT_ADDRESS_ROOM];
-    const char *words[16] = {is_here ? l->self : l->rubato, "node", "--join", host == NULL ? l->local : address,
-                             "--key", "-", "--rank", number, "--quiet"};
+    const char *words[16] = {is_here ? l->self : l->rubato,
+                             "node",
+                             "--join",
+                             host == NULL ? l->local : address,
+                             "--key",
+                             "-",
+                             "--rank",
+                             number,
+                             "--quiet"};
     size_t n = 9;
     char *line = NULL, **remote = NULL;
     rbt_err err = host != NULL ? address_for(l, host, address, error) : RBT_OK;
@@ -266,9 +273,10 @@ static rbt_err pass_on(const launch_arguments *given, rbt_options *options, rbt_
 {
     const struct {
         const char *name, *value;
-    } both[] = {{"runtime", "cluster"},          {"servers", given->servers},       {"listen", given->listen},
-                {"advertise", given->advertise}, {"join-timeout", given->timeout}, {"insecure", given->insecure},
-                {"colocate", given->colocate},   {"key", given->key}};
+    } both[] = {{"runtime", "cluster"},           {"servers", given->servers},
+                {"listen", given->listen},        {"advertise", given->advertise},
+                {"join-timeout", given->timeout}, {"insecure", given->insecure},
+                {"colocate", given->colocate},    {"key", given->key}};
     rbt_err err = RBT_OK;
 
     for (size_t i = 0; err == RBT_OK && i < sizeof both / sizeof both[0]; i++)
@@ -334,11 +342,8 @@ static rbt_err find_key(const rbt_options *options, rbt_key *key, rbt_error *err
 
 static int lead(launch *l, const rbt_options *options, rbt_error *error)
 {
-    rbt_gathering gathering = {.processes = l->processes,
-                               .start = on_start,
-                               .check = on_check,
-                               .context = l,
-                               .has_key = true};
+    rbt_gathering gathering = {
+        .processes = l->processes, .start = on_start, .check = on_check, .context = l, .has_key = true};
     pthread_t thread;
     int code;
 
@@ -394,8 +399,9 @@ int cli_launch(const cli_command *command, int argc, char **argv)
         helped = true;
     }
     if (err == RBT_OK && !helped && (mine + 1 >= argc || strcmp(argv[mine + 1], "train") != 0))
-        err = rbt_fail(&error, RBT_E_USAGE, "what? give the job behind --, as in: rubato launch --local 4 -- train lr "
-                                            "--data FILE");
+        err = rbt_fail(&error, RBT_E_USAGE,
+                       "what? give the job behind --, as in: rubato launch --local 4 -- train lr "
+                       "--data FILE");
     if (err == RBT_OK && !helped)
         err = cli_train_options(command, argc - mine - 2, argv + mine + 2, &options, &helped, &error);
     if (err == RBT_OK && !helped)

@@ -135,10 +135,10 @@ rbt_err rbt_output_open(const char *path, rbt_output *output, rbt_error *error)
         out.fd = open(out.temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     }
     if (out.fd < 0) {
-        rbt_err err = write_failed(&out, "cannot be created", errno, error);
+        (void)write_failed(&out, "cannot be created", errno, error);
         rbt_free(out.path);
         rbt_free(out.temporary);
-        return err;
+        return RBT_E_IO;
     }
     out.buffer = rbt_alloc(BUFFER_BYTES, 1);
     *output = out;

@@ -74,8 +74,8 @@ rbt_err rbt_cluster_job_fits(const rbt_options *options, const rbt_gathering *g,
     return rbt_fail(error, RBT_E_USAGE,
                     "%u workers with %u in a process and %u servers %s need %u processes, and there are %u; give "
                     "--workers %u or start as many processes",
-                    options->workers, options->per_process, options->servers,
-                    colocate ? "among them" : "of their own", needed, there,
+                    options->workers, options->per_process, options->servers, colocate ? "among them" : "of their own",
+                    needed, there,
                     (there - (colocate || there <= options->servers ? 0 : options->servers)) * options->per_process);
 }
 
@@ -189,7 +189,8 @@ static rbt_err load_alone(rbt_model_run *r, rbt_error *error)
     rbt_log log = rbt_job_log(r->job);
     rbt_err err = rbt_loaded_share(&r->loaded, &r->job->options, &alone, &first, &count, &log, error);
 
-    return err == RBT_OK ? keep_own(&r->loaded, rbt_session_seat(r->session, rbt_session_rank(r->session)), error) : err;
+    return err == RBT_OK ? keep_own(&r->loaded, rbt_session_seat(r->session, rbt_session_rank(r->session)), error)
+                         : err;
 }
 
 rbt_err rbt_cluster_job_load(rbt_model_run *r, rbt_error *error)

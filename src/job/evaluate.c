@@ -149,7 +149,8 @@ static rbt_err check_conservation(rbt_worker *observer, rbt_evaluation *evaluati
     double discarded;
     rbt_err err = rbt_observe(observer, RBT_TABLE_PROBE, RBT_UNBOUNDED, probe, &slowest, error);
 
-    if (err == RBT_OK && evaluation->losses != NULL) /* with the answers come the clocks that workers elsewhere finished */
+    if (err == RBT_OK &&
+        evaluation->losses != NULL) /* with the answers come the clocks that workers elsewhere finished */
         err = find_objective(evaluation, &discarded, error);
     for (uint32_t m = 0; err == RBT_OK && m < workers; m++) {
         evaluation->table_sum += probe[m];

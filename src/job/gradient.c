@@ -246,7 +246,8 @@ rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker,
     return work;
 }
 
-rbt_err rbt_training_diverged(const rbt_training *training, uint32_t worker, uint64_t clock, double loss, rbt_error *error)
+rbt_err rbt_training_diverged(const rbt_training *training, uint32_t worker, uint64_t clock, double loss,
+                              rbt_error *error)
 {
     return rbt_fail(error, RBT_E_DIVERGED,
                     "training diverged: the loss of worker %u became %g in clock %llu; use a smaller --lr (it is %g)",

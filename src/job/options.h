@@ -25,7 +25,7 @@ typedef enum rbt_sync {
     RBT_SYNC_ASP,
     RBT_SYNC_HOP,       /* peers, no servers: a graph of neighbours ... */
     RBT_SYNC_ALLREDUCE, /* ... or sums around a ring */
-    RBT_SYNC_HOGWILD, /* from here on: shared memory, no servers */
+    RBT_SYNC_HOGWILD,   /* from here on: shared memory, no servers */
     RBT_SYNC_AIG,
     RBT_SYNC_ROUND_ROBIN,
     RBT_SYNC_PSGD,
@@ -109,22 +109,22 @@ typedef struct rbt_options {
     bool has_target;
 
     /* the cluster; only with --runtime cluster. None of it changes what is trained. */
-    char *key;                   /* --key FILE or NULL */
-    char *listen;                /* --listen ADDRESS or NULL */
-    char *advertise;             /* --advertise ADDRESS or NULL */
-    uint32_t join_timeout;       /* --join-timeout S, default 60 */
-    bool insecure;               /* --insecure: no encryption between hosts */
-    rbt_toggle shm;              /* --shm auto|on|off: memory shared by processes of one host */
-    rbt_on_loss on_worker_loss;  /* --on-worker-loss continue|stop|wait */
-    rbt_toggle colocate;         /* --colocate on|off: servers in the workers' processes; auto: the starter decides */
+    char *key;                  /* --key FILE or NULL */
+    char *listen;               /* --listen ADDRESS or NULL */
+    char *advertise;            /* --advertise ADDRESS or NULL */
+    uint32_t join_timeout;      /* --join-timeout S, default 60 */
+    bool insecure;              /* --insecure: no encryption between hosts */
+    rbt_toggle shm;             /* --shm auto|on|off: memory shared by processes of one host */
+    rbt_on_loss on_worker_loss; /* --on-worker-loss continue|stop|wait */
+    rbt_toggle colocate;        /* --colocate on|off: servers in the workers' processes; auto: the starter decides */
 
     /* the simulator and the cluster */
     uint32_t per_process; /* --per-process N: workers that share a process and its cache */
 
     /* the simulator; only with --runtime sim */
-    char *net;            /* --net bw=1Gbit,lat=200us,jitter=50us */
-    char *cost;           /* --cost sample=100ns,nnz=2ns,byte=0.1ns,message=1us */
-    char *faults;         /* --faults drop=P,dup=P,delay=P,crash=N,partition=N */
+    char *net;    /* --net bw=1Gbit,lat=200us,jitter=50us */
+    char *cost;   /* --cost sample=100ns,nnz=2ns,byte=0.1ns,message=1us */
+    char *faults; /* --faults drop=P,dup=P,delay=P,crash=N,partition=N */
 
     /* output */
     char *json;   /* --json FILE */

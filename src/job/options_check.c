@@ -80,7 +80,7 @@ static rbt_err check_values(const rbt_options *o, rbt_error *error)
 
 static const char *sync_name(rbt_sync sync)
 {
-    static const char *const NAMES[] = {"auto",    "bsp", "ssp",         "asp",  "hop", "allreduce",
+    static const char *const NAMES[] = {"auto",    "bsp", "ssp",         "asp",  "hop",       "allreduce",
                                         "hogwild", "aig", "round-robin", "psgd", "sequential"};
 
     return NAMES[sync];
@@ -100,21 +100,30 @@ static const char *rule_name(rbt_rule_kind rule)
     return NAMES[rule];
 }
 
-/* The option that only makes sense with servers and was given, or NULL. */
-static const char *asks_for_servers(const rbt_options *o)
+/* The option that is about servers and was given, or NULL. */
+static const char *server_option(const rbt_options *o)
 {
     return o->servers > 0                ? "servers"
-           : o->staleness_given          ? "staleness"
            : o->rule != RBT_RULE_AUTO    ? "rule"
            : o->global_rate > 0          ? "global-rate"
            : o->partition_sync == RBT_ON ? "partition-sync"
            : o->eager == RBT_ON          ? "eager"
            : o->filter_given             ? "filter"
            : o->verify                   ? "verify"
-           : o->encode                   ? "encode"
-           : o->batches_per_clock > 0    ? "batches-per-clock"
-           : o->batch > 0                ? "batch"
                                          : NULL;
+}
+
+/* The option that makes no sense in shared memory and was given, or NULL. */
+static const char *asks_for_servers(const rbt_options *o)
+{
+    const char *given = server_option(o);
+
+    return given != NULL              ? given
+           : o->staleness_given       ? "staleness"
+           : o->encode                ? "encode"
+           : o->batches_per_clock > 0 ? "batches-per-clock"
+           : o->batch > 0             ? "batch"
+                                      : NULL;
 }
 
 /* What makes no sense without servers. */
@@ -146,18 +155,15 @@ static rbt_err check_shared(const rbt_options *o, rbt_error *error)
 /* What describes another runtime. */
 static rbt_err check_runtime(const rbt_options *o, rbt_error *error)
 {
-    const char *simulated = o->net != NULL      ? "net"
-                            : o->cost != NULL   ? "cost"
-                            : o->faults != NULL ? "faults"
-                                                : NULL;
-    const char *clustered = o->key != NULL                              ? "key"
-                            : o->listen != NULL                         ? "listen"
-                            : o->advertise != NULL                      ? "advertise"
-                            : o->insecure                               ? "insecure"
-                            : o->shm != RBT_AUTO                        ? "shm"
-                            : o->on_worker_loss != RBT_LOSS_CONTINUE    ? "on-worker-loss"
-                            : o->colocate != RBT_AUTO                   ? "colocate"
-                                                                        : NULL;
+    const char *simulated = o->net != NULL ? "net" : o->cost != NULL ? "cost" : o->faults != NULL ? "faults" : NULL;
+    const char *clustered = o->key != NULL                           ? "key"
+                            : o->listen != NULL                      ? "listen"
+                            : o->advertise != NULL                   ? "advertise"
+                            : o->insecure                            ? "insecure"
+                            : o->shm != RBT_AUTO                     ? "shm"
+                            : o->on_worker_loss != RBT_LOSS_CONTINUE ? "on-worker-loss"
+                            : o->colocate != RBT_AUTO                ? "colocate"
+                                                                     : NULL;
 
     if (o->runtime != RBT_RUNTIME_SIM && simulated != NULL)
         return rbt_fail(error, RBT_E_USAGE,
@@ -226,45 +232,41 @@ static rbt_err check_ranked(const rbt_options *o, rbt_error *error)
 /* What is for peers alone, and what makes no sense for them. */
 static rbt_err check_peers(const rbt_options *o, rbt_sync sync, rbt_error *error)
 {
-    const char *given = o->graph != NULL                   ? "graph"
-                        : o->machines != NULL              ? "machines"
-                        : o->max_gap > 0                   ? "max-gap"
-                        : o->backup > 0                    ? "backup"
-                        : o->skip > 0                      ? "skip"
-                        : o->order != RBT_ORDER_PARALLEL   ? "order"
-                        : o->notify_ack                    ? "notify-ack"
-                                                           : NULL;
-    const char *served = o->servers > 0                ? "servers"
-                         : o->rule != RBT_RULE_AUTO    ? "rule"
-                         : o->global_rate > 0          ? "global-rate"
-                         : o->partition_sync == RBT_ON ? "partition-sync"
-                         : o->eager == RBT_ON          ? "eager"
-                         : o->filter_given             ? "filter"
-                         : o->verify                   ? "verify"
-                                                       : NULL;
+    const char *given = o->graph != NULL                 ? "graph"
+                        : o->machines != NULL            ? "machines"
+                        : o->max_gap > 0                 ? "max-gap"
+                        : o->backup > 0                  ? "backup"
+                        : o->skip > 0                    ? "skip"
+                        : o->order != RBT_ORDER_PARALLEL ? "order"
+                        : o->notify_ack                  ? "notify-ack"
+                                                         : NULL;
+    const char *served = server_option(o);
 
     if (sync != RBT_SYNC_HOP && sync != RBT_SYNC_ALLREDUCE)
-        return given == NULL ? RBT_OK
-                             : rbt_fail(error, RBT_E_USAGE,
-                                        "--%s is for peers without servers and makes no sense with --sync %s; use --sync "
-                                        "hop",
-                                        given, sync_name(sync));
+        return given == NULL
+                   ? RBT_OK
+                   : rbt_fail(error, RBT_E_USAGE,
+                              "--%s is for peers without servers and makes no sense with --sync %s; use --sync "
+                              "hop",
+                              given, sync_name(sync));
     if (served != NULL)
         return rbt_fail(error, RBT_E_USAGE,
-                        "--%s is for servers, and --sync %s has none; leave it out, or use --sync bsp, ssp or asp", served,
-                        sync_name(sync));
+                        "--%s is for servers, and --sync %s has none; leave it out, or use --sync bsp, ssp or asp",
+                        served, sync_name(sync));
     if (sync == RBT_SYNC_ALLREDUCE && (given != NULL || o->staleness_given))
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--%s makes no sense with --sync allreduce, where everybody waits for everybody; use --sync hop",
-                        given != NULL ? given : "staleness");
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--%s makes no sense with --sync allreduce, where everybody waits for everybody; use --sync hop",
+            given != NULL ? given : "staleness");
     if ((o->backup > 0 || o->skip > 0) && o->max_gap == 0)
         return rbt_fail(error, RBT_E_USAGE,
                         "--%s needs tokens, which bound how far peers get apart; give --max-gap too, as in --max-gap 5",
                         o->backup > 0 ? "backup" : "skip");
     if (o->notify_ack && (o->max_gap > 0 || o->backup > 0 || (o->staleness_given && o->staleness > 0) || o->skip > 0))
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--notify-ack is the plain protocol in which everybody waits for everybody's answer; leave it out, "
-                        "or leave out --max-gap, --backup, --staleness and --skip");
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--notify-ack is the plain protocol in which everybody waits for everybody's answer; leave it out, "
+            "or leave out --max-gap, --backup, --staleness and --skip");
     if (o->staleness_given && o->staleness == RBT_UNBOUNDED)
         return rbt_fail(error, RBT_E_USAGE, "--staleness inf makes no sense with --sync hop; give a number");
     if (o->model == NULL)
@@ -285,8 +287,7 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
                         o->optimizer == RBT_OPTIMIZER_SDCA     ? "sdca"
                         : o->optimizer == RBT_OPTIMIZER_NEWTON ? "newton"
                                                                : "asgd");
-    if (o->staleness_given && sync != RBT_SYNC_SSP && sync != RBT_SYNC_HOP &&
-        sync != RBT_SYNC_ALLREDUCE)
+    if (o->staleness_given && sync != RBT_SYNC_SSP && sync != RBT_SYNC_HOP && sync != RBT_SYNC_ALLREDUCE)
         return rbt_fail(error, RBT_E_USAGE, "--staleness makes no sense with --sync %s, where %s; use --sync ssp",
                         sync_name(sync), sync == RBT_SYNC_BSP ? "it is always 0" : "nobody ever waits");
     if (o->global_rate > 0 && rule != RBT_RULE_CON)
@@ -391,7 +392,6 @@ static void settle_peers(rbt_options *o)
         o->epochs = EPOCHS_DEFAULT;
     o->eager = o->partition_sync = RBT_OFF;
 }
-
 
 static void settle(rbt_options *o)
 {

@@ -42,9 +42,11 @@ static const rbt_option TABLE[] = {
     {"servers", "Job", RBT_OPTION_U32, AT(servers), "auto", "P|auto",
      .help = "Servers that the parameters are spread over; auto = 1, none in shared memory.", .zero = "auto", .min = 1,
      .max = RBT_SERVERS_LIMIT},
-    {"sync", "Job", RBT_OPTION_WORD, AT(sync), "auto", "auto|bsp|ssp|asp|hop|allreduce|hogwild|aig|round-robin|psgd|sequential",
+    {"sync", "Job", RBT_OPTION_WORD, AT(sync), "auto",
+     "auto|bsp|ssp|asp|hop|allreduce|hogwild|aig|round-robin|psgd|sequential",
      .help =
-         "Who waits for whom. With servers: everybody, within a bound, nobody. Without servers: hop: neighbours in a graph; allreduce: everybody, around a ring. In shared memory, without: no locks, "
+         "Who waits for whom. With servers: everybody, within a bound, nobody. Without servers: hop: neighbours in a "
+         "graph; allreduce: everybody, around a ring. In shared memory, without: no locks, "
          "locks per element, turns, each alone with a mean at the end, one worker. auto = hogwild on local, else ssp.",
      .words = "auto|bsp|ssp|asp|hop|allreduce|hogwild|aig|round-robin|psgd|sequential"},
     {"staleness", "Job", RBT_OPTION_STALENESS, 0, "3", "S|inf",
@@ -80,8 +82,8 @@ static const rbt_option TABLE[] = {
      .help = "Who sends to whom: ring, ring-based, double-ring, complete, exponential, clique, or a file of edges "
              "(rubato graph shows them); ring-based if nothing is said.",
      .when = "--sync hop"},
-    {"machines", "Peers", RBT_OPTION_TEXT, AT(machines), NULL, "N|N,N,...", .help = "Peers on each machine, for cliques.",
-     .when = "--graph clique"},
+    {"machines", "Peers", RBT_OPTION_TEXT, AT(machines), NULL, "N|N,N,...",
+     .help = "Peers on each machine, for cliques.", .when = "--graph clique"},
     {"max-gap", "Peers", RBT_OPTION_U64, AT(max_gap), "0", "G",
      .help = "Iterations that a peer may be ahead of a neighbour it sends to (tokens); 0 = as far as updates let it.",
      .when = "--sync hop", .max = 1000000},
@@ -91,8 +93,8 @@ static const rbt_option TABLE[] = {
     {"skip", "Peers", RBT_OPTION_U64, AT(skip), "0", "J",
      .help = "Iterations that a peer far behind may jump over at once; needs --max-gap.", .when = "--sync hop",
      .max = 1000000},
-    {"skip-trigger", "Peers", RBT_OPTION_U64, AT(skip_trigger), "2", "T",
-     .help = "How far behind it must be for that.", .when = "--skip", .min = 2, .max = 1000000},
+    {"skip-trigger", "Peers", RBT_OPTION_U64, AT(skip_trigger), "2", "T", .help = "How far behind it must be for that.",
+     .when = "--skip", .min = 2, .max = 1000000},
     {"order", "Peers", RBT_OPTION_WORD, AT(order), "parallel", "parallel|serial",
      .help = "Whether parameters are sent before the update is computed, or with it.", .when = "--sync hop",
      .words = "parallel|serial"},
@@ -135,10 +137,11 @@ static const rbt_option TABLE[] = {
     {"target-loss", "Learning", RBT_OPTION_TARGET, 0, NULL, "X",
      .help = "Stops when the objective is X or less; exit code 3 if it never is."},
     {"per-process", "Cluster", RBT_OPTION_U32, AT(per_process), "1", "N",
-     .help = "Workers that share a process and its cache (local: all do).", .when = "--runtime cluster or sim", .min = 1,
-     .max = RBT_WORKERS_LIMIT},
+     .help = "Workers that share a process and its cache (local: all do).", .when = "--runtime cluster or sim",
+     .min = 1, .max = RBT_WORKERS_LIMIT},
     {"key", "Cluster", RBT_OPTION_TEXT, AT(key), NULL, "FILE",
-     .help = "The job's key (rubato key new FILE): who has it may take part, and between hosts all is encrypted with it.",
+     .help =
+         "The job's key (rubato key new FILE): who has it may take part, and between hosts all is encrypted with it.",
      .when = "--runtime cluster"},
     {"listen", "Cluster", RBT_OPTION_TEXT, AT(listen), NULL, "ADDRESS",
      .help = "Where others join: HOST:PORT, :PORT = on all interfaces; the port is 7470 if none is given.",

@@ -17,10 +17,11 @@ static rbt_err read_graph(rbt_graph *graph, const char *path, uint32_t nodes, rb
     rbt_err err = rbt_input_open(path, &input, error);
 
     if (err != RBT_OK)
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--graph %.200s is neither a kind of graph (ring, ring-based, double-ring, complete, exponential, "
-                        "clique) nor a file that can be read",
-                        path);
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--graph %.200s is neither a kind of graph (ring, ring-based, double-ring, complete, exponential, "
+            "clique) nor a file that can be read",
+            path);
     err = rbt_graph_parse(graph, path, input.bytes, input.n, nodes, error);
     rbt_input_close(&input);
     return err;
@@ -47,9 +48,8 @@ rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t paramete
     if (options->machines != NULL)
         err = rbt_machines_parse(options->machines, options->workers, &machines, error);
     if (err == RBT_OK)
-        err = rbt_graph_kind_find(name, &kind)
-                  ? rbt_graph_init(&hop->graph, kind, options->workers, &machines, error)
-                  : read_graph(&hop->graph, name, options->workers, error);
+        err = rbt_graph_kind_find(name, &kind) ? rbt_graph_init(&hop->graph, kind, options->workers, &machines, error)
+                                               : read_graph(&hop->graph, name, options->workers, error);
     if (err == RBT_OK)
         err = rbt_graph_check(&hop->graph, name, error);
     rbt_machines_deinit(&machines);
@@ -145,8 +145,10 @@ static rbt_err run_allreduce(rbt_worker *worker, const rbt_training *training, r
     float *sum = rbt_try_alloc(training->n + 1, sizeof *sum);
     uint64_t clocks = least_clocks(training);
     bool stop = false;
-    rbt_err err = sum != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for a worker's sums");
+    rbt_err err = RBT_OK;
 
+    if (sum == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a worker's sums; use fewer --workers");
     while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !stop)
         err = work_allreduce(worker, training, scratch, sum, &stop, error);
     rbt_free(sum);

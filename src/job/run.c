@@ -95,7 +95,9 @@ static void set_programs(rbt_model_run *r)
     const rbt_options *options = &r->job->options;
     rbt_run *run = &r->setup.run;
 
-    run->program = (rbt_program){.name = options->model, .work = rbt_options_peers(options) ? rbt_peer_work : rbt_training_work, .argument = &r->training};
+    run->program = (rbt_program){.name = options->model,
+                                 .work = rbt_options_peers(options) ? rbt_peer_work : rbt_training_work,
+                                 .argument = &r->training};
     run->observe = (rbt_program){.name = "evaluator", .work = rbt_evaluation_work, .argument = &r->evaluation};
     run->has_target = rbt_watch_may_stop(options);
     run->target = options->has_target ? options->target_loss : -INFINITY;

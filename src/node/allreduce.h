@@ -15,8 +15,8 @@ typedef struct rbt_allreduce {
     float *sum; /* the caller's vector, while one is under way */
     size_t n;
     uint64_t round;
-    uint32_t step; /* of 2 (workers - 1) */
-    bool has_sent; /* this step's chunk */
+    uint32_t step;                 /* of 2 (workers - 1) */
+    bool has_sent;                 /* this step's chunk */
     RBT_ARRAY(rbt_message *) came; /* chunks that have come and are not taken yet: of this step or later ones */
 } rbt_allreduce;
 

@@ -51,7 +51,7 @@ static void peers_text(const rbt_recorder *run, char *text, size_t room)
         return;
     }
     n = (size_t)snprintf(text, room, "hop on %.200s, %s order", rbt_recorder_setting(run, "graph", "ring-based"),
-                                rbt_recorder_setting(run, "order", "parallel"));
+                         rbt_recorder_setting(run, "order", "parallel"));
 
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0] && n < room; i++) {
         const char *value = rbt_recorder_setting(run, NAMES[i], "0");

@@ -23,8 +23,8 @@ struct rbt_worker {
     rbt_client client;
     rbt_run *run;
     const rbt_worker_ops *ops;
-    void *place;          /* the runtime's own */
-    rbt_process *process; /* what it shares with the others of its process, or NULL */
+    void *place;            /* the runtime's own */
+    rbt_process *process;   /* what it shares with the others of its process, or NULL */
     rbt_peer *peer;         /* a job without servers: the node of this worker ... */
     rbt_onlooker *onlooker; /* ... or of this observer; the client then has its number and clock alone */
     RBT_ARRAY(rbt_span) spans;

@@ -33,7 +33,7 @@ typedef struct rbt_places {
     rbt_run *run;
     const char *name; /* of the runtime, for the log */
     rbt_nodes nodes;
-    rbt_place *place;     /* per node of the job */
+    rbt_place *place;       /* per node of the job */
     rbt_process *processes; /* of all processes; NULL: every worker has one to itself */
     rbt_process *process;   /* what the workers here share */
     pthread_mutex_t process_lock;
@@ -43,7 +43,7 @@ typedef struct rbt_places {
     void (*throttle)(void *context);                           /* a worker has posted: it may have to wait for room */
     void (*on_failure)(void *context, const rbt_error *error); /* a program here has failed */
     void *context;
-    bool knows_all; /* run->published is about every worker: whoever waits can say for whom */
+    bool knows_all;       /* run->published is about every worker: whoever waits can say for whom */
     uint32_t incarnation; /* of the workers here: which life of theirs this is */
 
     atomic_bool over; /* set by rbt_places_end */

@@ -8,6 +8,7 @@
 #   job_rank N                    prints the process id of the rank that the launcher $job has started
 #   job_kill SIGNAL N             sends it a signal
 #   job_end CODE                  waits for the end; fails unless it ends with that code and nobody of its session is left
+#   job_clean FILE                fails if a sanitizer has said something there, of whatever process
 #   job_says TEXT                 it has said so, on its standard output or error
 #   job_hash FILE                 prints the param_hash in FILE
 #   eventually N COMMAND...       tries until it succeeds, at most N seconds
@@ -96,6 +97,12 @@ job_end()
     wait "$job" || job_code=$?
     [ "$job_code" -eq "$1" ] || job_fail "the job ended with $job_code, expected $1"
     eventually 10 job_is_gone "$job" || job_fail "processes are left"
+    job_clean job.err
+}
+
+job_clean()
+{
+    ! grep -q 'Sanitizer' "$1" || job_fail "a sanitizer has found something: $(cat "$1")"
 }
 
 job_says()

@@ -19,6 +19,7 @@ for w in $workers; do
                 # shellcheck disable=SC2086 # options
                 expect 0 launch --local "$w" --servers "$p" --colocate "$colocate" -- train $learning --sync bsp \
                     --clocks 12 --shm "$shm" --json c.json
+                job_clean "$err"
                 [ "$(job_hash c.json)" = "$hash" ] ||
                     fail "$w worker processes, $p servers, --colocate $colocate --shm $shm give something else"
             done
@@ -39,6 +40,7 @@ for rule in $rules; do
         # shellcheck disable=SC2086 # options
         expect 0 launch --local 4 --servers 2 -- train $learning --sync $sync --rule "$rule" --clocks 60 --verify \
             --json c.json
+        job_clean "$err"
         check c.json 'last["event"] == "done" and last["loss"] < 0.69 and last["updates"] == 240'
     done
 done

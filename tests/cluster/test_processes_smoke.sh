@@ -8,9 +8,11 @@ job_data
 job_local 3 --sync bsp --clocks 40
 # shellcheck disable=SC2086 # options
 expect 0 launch --local 3 --servers 2 -- train $learning --sync bsp --clocks 40 --json c.json
+job_clean "$err"
 [ "$(job_hash c.json)" = "$hash" ] || fail "three processes and two servers do not give what one process gives"
 # shellcheck disable=SC2086 # options
 expect 0 launch --local 3 --servers 1 -- train $learning --sync ssp --rule dyn --clocks 40 --verify
+job_clean "$err"
 
 clocks=15000
 [ "$RUBATO_SANITIZED" -eq 0 ] || clocks=4000

@@ -221,7 +221,7 @@ static void tcp_connects_and_both_ends_are_tuned(void **state)
         assert_int_equal(option_of(ends[i], IPPROTO_TCP, TCP_KEEPIDLE), 1);
         assert_int_equal(option_of(ends[i], IPPROTO_TCP, TCP_KEEPINTVL), 1);
         assert_int_equal(option_of(ends[i], IPPROTO_TCP, TCP_KEEPCNT), 2);
-        assert_int_equal(option_of(ends[i], IPPROTO_TCP, TCP_USER_TIMEOUT), 2000);
+        assert_int_equal(option_of(ends[i], IPPROTO_TCP, TCP_USER_TIMEOUT), 2500);
         close(ends[i]);
     }
 }

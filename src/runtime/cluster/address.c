@@ -24,7 +24,7 @@
 #define KEEP_IDLE_S     1
 #define KEEP_INTERVAL_S 1
 #define KEEP_COUNT      2
-#define USER_TIMEOUT_MS 2000
+#define USER_TIMEOUT_MS 2500 /* looked at when a probe is due: an idle link may be down for 2 s, and is lost after 3 */
 #define UNIX_BUFFER     (1 << 20)
 #define UNIX_BEGIN      offsetof(struct sockaddr_un, sun_path)
 

@@ -23,6 +23,7 @@
 #define ROUNDS       5
 #define SMALL        4096 /* messages up to this go 16 at a time in the bare loop */
 #define BATCH        16
+#define UNDER_WAY    8                   /* requests, or batches of small ones, that are asked ahead on both sides */
 #define RUN_BYTES    ((size_t)128 << 20) /* of one run, at most */
 #define RUN_COUNT    40000               /* messages of one run, at most */
 #define REQUEST      64                  /* bytes of a bare request */
@@ -267,12 +268,12 @@ static rbt_err run_bare(end *e, const command *c, rbt_error *error)
             err = write_all(e, next_source(e, batch * c->bytes), batch * c->bytes, error);
         return err == RBT_OK ? read_all(e, 1, error) : err;
     }
-    err = write_all(e, e->buffer, batch * REQUEST, error); /* one more is always under way */
+    for (uint64_t i = 0; err == RBT_OK && i < UNDER_WAY && i * batch < c->count; i++)
+        err = write_all(e, e->buffer, batch * REQUEST, error);
     for (uint64_t i = 0; err == RBT_OK && i < c->count; i += batch) {
-        if (i + batch < c->count)
+        err = read_all(e, batch * c->bytes, error);
+        if (err == RBT_OK && i + UNDER_WAY * batch < c->count)
             err = write_all(e, e->buffer, batch * REQUEST, error);
-        if (err == RBT_OK)
-            err = read_all(e, batch * c->bytes, error);
     }
     return err;
 }
@@ -309,8 +310,9 @@ static rbt_err run_push(end *e, const command *c, bool is_sparse, rbt_error *err
 
 static rbt_err run_pull(end *e, const command *c, bool is_sparse, rbt_error *error)
 {
-    uint64_t window = 2 * batch_of(c->bytes) < c->count ? 2 * batch_of(c->bytes) : c->count;
+    uint64_t window = UNDER_WAY * batch_of(c->bytes);
 
+    window = window < c->count ? window : c->count;
     e->ask_bytes = c->bytes;
     e->ask_sparse = is_sparse;
     e->to_come = c->count;

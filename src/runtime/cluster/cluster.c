@@ -126,8 +126,7 @@ static bool is_in_character(const rbt_cluster *c, uint32_t rank, const rbt_messa
             return false;
         worker = message->from - rbt_node_of_worker(topology, 0);
         return message->worker == worker &&
-               (worker >= topology->workers ||
-                message->incarnation == rbt_session_seat(c->session, rank)->incarnation);
+               (worker >= topology->workers || message->incarnation == rbt_session_seat(c->session, rank)->incarnation);
     default: /* what the runtime alone may say */
         return false;
     }
@@ -188,7 +187,7 @@ static void on_message(void *context, uint32_t rank, rbt_message *message)
 
 static _Atomic uint64_t *field(rbt_published *p, size_t i)
 {
-    _Atomic uint64_t *fields[] = {&p->clock,      &p->samples,   &p->compute_ns,    &p->wait_ns, &p->communication_ns,
+    _Atomic uint64_t *fields[] = {&p->clock,     &p->samples,       &p->compute_ns, &p->wait_ns, &p->communication_ns,
                                   &p->slowed_ns, &p->staleness_sum, &p->reads};
 
     return fields[i];
@@ -229,7 +228,8 @@ static bool take_status(rbt_cluster *c, uint32_t rank, rbt_unpack *words)
         for (size_t f = 0; f < FIELDS; f++)
             atomic_store_explicit(field(p, f), rbt_unpack_u64(words), memory_order_relaxed);
         waited = rbt_unpack_u64(words);
-        atomic_store_explicit(&p->waiting_since_ns, waited > 0 && waited < now ? now - waited : 0, memory_order_relaxed);
+        atomic_store_explicit(&p->waiting_since_ns, waited > 0 && waited < now ? now - waited : 0,
+                              memory_order_relaxed);
     }
     if (!rbt_unpack_done(words) || bytes < r->bytes || messages < r->messages)
         return false;
@@ -501,7 +501,8 @@ static void bequeath(rbt_cluster *c, uint32_t rank)
         part++;
     }
     pthread_mutex_unlock(&c->lock);
-    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "the other %u processes with workers take over its rows", parts);
+    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "the other %u processes with workers take over its rows",
+                  parts);
 }
 
 static void on_lost(void *context, uint32_t rank, const rbt_error *why)

@@ -33,11 +33,11 @@ typedef struct rbt_remote {
 } rbt_remote;
 
 typedef struct rbt_hub_events {
-    void (*on_open)(void *context, rbt_remote *peer);                          /* the first connection to a peer stands */
+    void (*on_open)(void *context, rbt_remote *peer); /* the first connection to a peer stands */
     void (*on_control)(void *context, rbt_remote *peer, rbt_arrival *arrival); /* takes it */
     void (*on_message)(void *context, rbt_remote *peer, rbt_message *message); /* takes it */
     void (*on_lost)(void *context, rbt_remote *peer, const rbt_error *why);    /* RBT_OK: it said goodbye */
-    void (*on_tick)(void *context);                                          /* ten times a second */
+    void (*on_tick)(void *context);                                            /* ten times a second */
     void *context;
 } rbt_hub_events;
 

@@ -18,7 +18,7 @@ typedef struct rbt_conn {
     rbt_link *link;
     uv_poll_t poll;
     struct rbt_remote_state *peer; /* NULL: a caller that has not said who it is */
-    bool is_probe;               /* asks whether the peer's process lives, nothing else */
+    bool is_probe;                 /* asks whether the peer's process lives, nothing else */
     bool is_closing;
     bool has_session; /* the other side has said who it is */
     unsigned wants;   /* what the poll has been asked for */
@@ -94,7 +94,7 @@ void rbt_remote_dial(rbt_hub *hub, rbt_remote_state *peer);
 void rbt_remote_flush(rbt_remote_state *peer);                                    /* sends what has been posted */
 void rbt_remote_lose(rbt_hub *hub, rbt_remote_state *peer, const rbt_error *why); /* on_lost follows at once */
 uint64_t rbt_remote_patience_end(const rbt_remote_state *peer); /* until when one without a connection may get one */
-size_t rbt_frame_weight(const rbt_frame *frame);            /* what it counts for in a queue */
+size_t rbt_frame_weight(const rbt_frame *frame);                /* what it counts for in a queue */
 
 rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, rbt_remote_state *peer);
 void rbt_conn_close(rbt_conn *c);

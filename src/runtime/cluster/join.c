@@ -35,11 +35,10 @@ static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank)
 }
 
 /* An address of this machine alone is of no use to others. */
-static const char *check_advertised(const rbt_remote *peer, const rbt_seat *seat, const rbt_seat *lead)
+static const char *check_advertised(const rbt_seat *seat, const rbt_seat *lead)
 {
     rbt_address address;
 
-    (void)peer;
     if (seat->host_id == lead->host_id || seat->tcp[0] == '\0')
         return NULL;
     if (rbt_address_parse(seat->tcp, 0, &address, NULL) != RBT_OK)
@@ -89,7 +88,7 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
     pthread_mutex_lock(&s->lock);
     sorry = s->started && !s->config.takes_back ? "the job has started" : find_seat(s, wanted, &rank);
     if (sorry == NULL)
-        sorry = check_advertised(peer, &seat, &s->seats[0]);
+        sorry = check_advertised(&seat, &s->seats[0]);
     if (sorry == NULL) {
         rbt_seat *taken = &s->seats[rank];
 
@@ -109,8 +108,8 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
 
         rbt_fail(&why, RBT_E_USAGE, "%s", sorry);
         rbt_session_say_error(peer, RBT_SAY_SORRY, &why);
-        rbt_log_event(&s->config.log, RBT_LOG_WARNING, "cluster", "%s on host %s may not join: %s", peer->name, seat.host,
-                      sorry);
+        rbt_log_event(&s->config.log, RBT_LOG_WARNING, "cluster", "%s on host %s may not join: %s", peer->name,
+                      seat.host, sorry);
     }
 }
 
@@ -241,9 +240,12 @@ static rbt_err create(const rbt_session_config *config, bool leads, rbt_session 
                              .rings = config->shm,
                              .head_max = RBT_FRAME_HEAD_MAX,
                              .body_max = RBT_SWAP_MOST};
-    rbt_hub_events events = {
-        .on_open = rbt_session_on_open, .on_control = rbt_session_on_control, .on_message = rbt_session_on_message, .on_lost = rbt_session_on_lost,
-        .on_tick = rbt_session_on_tick, .context = s};
+    rbt_hub_events events = {.on_open = rbt_session_on_open,
+                             .on_control = rbt_session_on_control,
+                             .on_message = rbt_session_on_message,
+                             .on_lost = rbt_session_on_lost,
+                             .on_tick = rbt_session_on_tick,
+                             .context = s};
     rbt_log log = {.write = rbt_session_log, .context = s, .least = config->log.least};
     pthread_condattr_t monotonic;
     pthread_mutexattr_t recursive;
@@ -393,7 +395,8 @@ static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
     size_t n = 0;
     uint32_t listed = 0, missing = count_missing(s, state);
 
-    n += (size_t)snprintf(text, sizeof text, "%u of %u processes %s; missing:", s->size - 1 - missing, s->size - 1, what);
+    n += (size_t)snprintf(text, sizeof text, "%u of %u processes %s; missing:", s->size - 1 - missing, s->size - 1,
+                          what);
     for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < 16; r++)
         if (s->seats[r].state < state && ++listed)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s rank %u%s%s", listed > 1 ? "," : "", r,
@@ -414,7 +417,7 @@ static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
 
 /* Waits until every seat is in that state. */
 rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, uint64_t timeout_ms,
-                              rbt_err (*check)(void *, rbt_error *), void *context, rbt_error *error)
+                      rbt_err (*check)(void *, rbt_error *), void *context, rbt_error *error)
 {
     uint64_t tell_at = rbt_session_deadline(TELL_MS), give_up_at = rbt_session_deadline(timeout_ms);
     rbt_err err = RBT_OK;
@@ -438,11 +441,11 @@ rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, ui
 
             tell_missing(s, state, what);
             tell_where(s, where);
-            err = rbt_fail(error, RBT_E_MISSING,
-                           "%u of %u processes have not joined within %llu s; are they started with this address and "
-                           "key, and can their hosts reach %s? --join-timeout gives them longer, `rubato doctor` checks",
-                           count_missing(s, state), s->size - 1, (unsigned long long)timeout_ms / 1000,
-                           where);
+            err =
+                rbt_fail(error, RBT_E_MISSING,
+                         "%u of %u processes have not joined within %llu s; are they started with this address and "
+                         "key, and can their hosts reach %s? --join-timeout gives them longer, `rubato doctor` checks",
+                         count_missing(s, state), s->size - 1, (unsigned long long)timeout_ms / 1000, where);
             break;
         }
     }
@@ -591,4 +594,3 @@ rbt_err rbt_session_meet(rbt_session *s, rbt_error *error)
     pthread_mutex_unlock(&s->lock);
     return err;
 }
-

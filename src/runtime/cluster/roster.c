@@ -30,7 +30,8 @@ void rbt_seat_of_this(rbt_seat *seat)
     if (gethostname(seat->host, sizeof seat->host - 1) != 0)
         snprintf(seat->host, sizeof seat->host, "unknown");
     seat->pid = (uint32_t)getpid();
-    seat->host_id = rbt_hash_mix(hash_file("/proc/sys/kernel/random/boot_id"), n > 0 ? rbt_hash(space, (size_t)n, 0) : 0);
+    seat->host_id =
+        rbt_hash_mix(hash_file("/proc/sys/kernel/random/boot_id"), n > 0 ? rbt_hash(space, (size_t)n, 0) : 0);
 }
 
 void rbt_seat_pack_self(rbt_pack *pack, const rbt_seat *seat)

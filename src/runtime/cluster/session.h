@@ -35,7 +35,7 @@ typedef struct rbt_seat {
     uint64_t host_id; /* the same for processes that can meet in one kernel and one network */
     uint32_t pid;
     char host[RBT_HOST_ROOM];
-    char tcp[RBT_ADDRESS_ROOM];  /* where it listens; empty: nowhere */
+    char tcp[RBT_ADDRESS_ROOM]; /* where it listens; empty: nowhere */
     char local[RBT_ADDRESS_ROOM];
     rbt_seat_state state;
     rbt_remote *peer; /* NULL: this process, or not connected yet */
@@ -56,7 +56,7 @@ typedef enum rbt_say {
     RBT_SAY_END,    /* from the lead: it is over, and why */
     RBT_SAY_WATCH,  /* to the lead: show me the job (watch.h) */
     RBT_SAY_PICTURE,
-    RBT_SAY_OWN     /* from here on: the runtime's */
+    RBT_SAY_OWN /* from here on: the runtime's */
 } rbt_say;
 
 typedef struct rbt_session_config {
@@ -65,11 +65,11 @@ typedef struct rbt_session_config {
     bool insecure;
     rbt_encryption encryption;
     bool shm;
-    uint64_t job;            /* 0: no name */
-    bool takes_back;         /* the lead: a process may take a seat that was lost */
-    const char *local;       /* the Unix socket of the lead, as "unix:@name"; NULL: one that nobody can guess */
-    const char *listen;      /* or NULL */
-    const char *advertise;   /* or NULL */
+    uint64_t job;          /* 0: no name */
+    bool takes_back;       /* the lead: a process may take a seat that was lost */
+    const char *local;     /* the Unix socket of the lead, as "unix:@name"; NULL: one that nobody can guess */
+    const char *listen;    /* or NULL */
+    const char *advertise; /* or NULL */
     uint64_t join_timeout_ms;
     const atomic_bool *interrupted; /* or NULL */
     char title[RBT_PICTURE_TITLE];  /* the lead: what the job is, for those who watch it */
