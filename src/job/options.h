@@ -92,6 +92,7 @@ typedef struct rbt_options {
     rbt_optimizer optimizer; /* --optimizer; auto: sdca in shared memory where it fits, else sgd */
     double momentum;         /* --momentum, default 0.9 */
     double lr;               /* --lr ETA; 0 = found on a sample of the data */
+    bool lr_found;           /* it was 0, and has been found */
     rbt_decay decay;         /* --decay none|sqrt:ALPHA|mult:BETA */
     double decay_factor;
     double l2;               /* --l2 LAMBDA; NAN = 1 / rows, softmax half */

@@ -35,6 +35,7 @@ rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t paramete
     rbt_err err = RBT_OK;
 
     *hop = (rbt_hop){.parameters = parameters,
+                     .damping = 1,
                      .serial = options->order == RBT_ORDER_SERIAL,
                      .notify_ack = options->notify_ack,
                      .max_gap = options->max_gap,
@@ -52,6 +53,8 @@ rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t paramete
                                                : read_graph(&hop->graph, name, options->workers, error);
     if (err == RBT_OK)
         err = rbt_graph_check(&hop->graph, name, error);
+    if (err == RBT_OK && options->lr_found && !hop->serial) /* a step size that was tried alone, without averages */
+        hop->damping = (float)(rbt_graph_step_room(&hop->graph) / 2);
     rbt_machines_deinit(&machines);
     return err;
 }
@@ -87,7 +90,7 @@ static rbt_err work_parallel(rbt_worker *worker, const rbt_training *training, r
         err = rbt_hop_receive(worker, &mixed, error);
     if (err != RBT_OK)
         return err;
-    rbt_kernels_best()->add(scratch->u, mixed->f32, training->n);
+    rbt_kernels_best()->axpy(worker->peer->topology->hop->damping, scratch->u, mixed->f32, training->n);
     return rbt_hop_next(worker, mixed, error);
 }
 

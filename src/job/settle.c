@@ -251,6 +251,7 @@ rbt_err rbt_prepare_options(rbt_loaded *loaded, rbt_options *options, const rbt_
         options->lr = RBT_RATE_ADAPTIVE;
         return RBT_OK;
     }
+    options->lr_found = true;
     return crew->size == 1
                ? rbt_rate_find(&problem, options->optimizer, options->momentum, options->seed, &options->lr, error)
                : find_rate_together(loaded, options, &problem, extent, crew, error);

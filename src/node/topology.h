@@ -19,6 +19,7 @@ typedef struct rbt_hop {
     bool allreduce; /* sums around a ring, instead of neighbours in the graph */
     rbt_graph graph;
     uint32_t parameters;   /* how many */
+    float damping;         /* parallel order: what is added of an update; 1: all of it */
     bool serial;           /* the update is added before the parameters are sent */
     bool notify_ack;       /* sends only when the last one was used */
     uint64_t max_gap;      /* iterations ahead of an out-neighbour; 0: no tokens */

@@ -9,7 +9,8 @@
 #include "math/spectral.h"
 #include "sync/gap.h"
 
-#define WEIGHT_SLACK 1e-9 /* of a sum of weights; rounding stays far below, a missing neighbour far above */
+#define ROOM_STEPS   65536.0 /* room is rounded to 1/65536: far above rounding, so that it is the same everywhere */
+#define WEIGHT_SLACK 1e-9    /* of a sum of weights; rounding stays far below, a missing neighbour far above */
 
 rbt_neighbours rbt_graph_in(const rbt_graph *graph, uint32_t node)
 {
@@ -296,19 +297,37 @@ static double *dense_weights(const rbt_graph *graph, bool *symmetric)
     return w;
 }
 
-double rbt_graph_spectral_gap(const rbt_graph *graph)
+static rbt_spectrum spectrum_of(const rbt_graph *graph)
 {
     bool symmetric;
-    double gap, *w;
+    rbt_spectrum found;
+    double *w;
 
     if (rbt_graph_is_circulant(graph)) {
         rbt_neighbours out = rbt_graph_out(graph, 0);
-        return rbt_spectral_gap_circulant(graph->nodes, out.at, out.count);
+        return rbt_spectrum_circulant(graph->nodes, out.at, out.count);
     }
     w = dense_weights(graph, &symmetric);
     if (w == NULL)
-        return NAN;
-    gap = symmetric ? rbt_spectral_gap_symmetric(w, graph->live) : rbt_spectral_gap_general(w, graph->live);
+        return (rbt_spectrum){NAN, NAN};
+    found = symmetric ? rbt_spectrum_symmetric(w, graph->live) : rbt_spectrum_general(w, graph->live);
     rbt_free(w);
-    return gap;
+    return found;
+}
+
+double rbt_graph_spectral_gap(const rbt_graph *graph)
+{
+    return spectrum_of(graph).gap;
+}
+
+double rbt_graph_step_room(const rbt_graph *graph)
+{
+    double room = spectrum_of(graph).room;
+    uint32_t most = 1;
+
+    for (uint32_t i = 0; i < graph->nodes; i++)
+        most = rbt_graph_in(graph, i).count > most ? rbt_graph_in(graph, i).count : most;
+    if (!(room > 2.0 / most)) /* also when it is not known: Gershgorin's circles begin at 2 W[i][i] - 1 */
+        room = 2.0 / most;
+    return (double)(uint64_t)(room * ROOM_STEPS + 0.5) / ROOM_STEPS;
 }

@@ -115,4 +115,10 @@ bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side);
  * for those that look the same from every node there is a closed form, and no limit. */
 double rbt_graph_spectral_gap(const rbt_graph *graph);
 
+/* How large a step may be when it is computed before the average that it is added to, x+ = W x - c x: up to this no part of x
+ * grows. A step that is sound by itself has c <= 2, so half of this is by what it must be shortened. 1 + the least eigenvalue of W
+ * when all are real; never less than twice the weight a node gives itself, and that for graphs too large to be worked out. The
+ * same bits on every machine. */
+double rbt_graph_step_room(const rbt_graph *graph);
+
 #endif

@@ -139,6 +139,26 @@ static void every_variant_learns_on_every_graph(void **state)
     outcome_deinit(&bsp);
 }
 
+/* The step size is tried without averages; in parallel order it must be shortened, or graphs with negative eigenvalues diverge. */
+static void a_step_size_that_was_found_serves_both_orders_on_every_graph(void **state)
+{
+    (void)state;
+    for (size_t g = 0; g < COUNT(GRAPHS); g++) {
+        double loss[2];
+
+        for (int serial = 0; serial < 2; serial++) {
+            job_outcome o = job_run("data=steep.svm sync=hop graph=%s order=%s workers=8 epochs=20 runtime=sim",
+                                    GRAPHS[g], serial ? "serial" : "parallel");
+
+            assert_int_equal(o.err, RBT_OK);
+            loss[serial] = o.result.loss;
+            outcome_deinit(&o);
+        }
+        if (!(loss[0] < loss[1] + 0.01))
+            fail_msg("%s: loss %g in parallel order, %g in serial order", GRAPHS[g], loss[0], loss[1]);
+    }
+}
+
 static double seconds_of(const char *variant, const char *straggler)
 {
     job_outcome o =
@@ -239,6 +259,7 @@ static int write_data(void **state)
 {
     (void)state;
     data_write("data.svm", 480, 30, 6, 4);
+    data_write("steep.svm", 4000, 30, 6, 4);
     return 0;
 }
 
@@ -250,6 +271,7 @@ int main(void)
         cmocka_unit_test(serial_order_on_the_complete_graph_is_bsp_with_averages),
         cmocka_unit_test(parallel_order_departs_from_bsp_in_the_second_iteration),
         cmocka_unit_test(every_variant_learns_on_every_graph),
+        cmocka_unit_test(a_step_size_that_was_found_serves_both_orders_on_every_graph),
         cmocka_unit_test(backup_and_staleness_pass_over_random_slowness),
         cmocka_unit_test(only_skipping_passes_over_one_that_is_slow_for_good),
         cmocka_unit_test(the_others_go_on_when_peers_are_lost),

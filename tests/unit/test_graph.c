@@ -350,6 +350,55 @@ static void spectral_gaps_of_the_paper_s_graphs(void **state)
     }
 }
 
+/* How much x grows in 400 rounds of x+ = W x - c x, from a start with every part in it. */
+static double growth(const rbt_graph *graph, double c)
+{
+    double x[64], next[64], norm = 0, first = 0;
+
+    for (uint32_t i = 0; i < graph->nodes; i++) {
+        x[i] = i % 7 - 2.5 + 0.1 * i;
+        first += x[i] * x[i];
+    }
+    for (int round = 0; round < 400; round++) {
+        for (uint32_t j = 0; j < graph->nodes; j++) {
+            rbt_neighbours in = rbt_graph_in(graph, j);
+
+            next[j] = -c * x[j];
+            for (uint32_t k = 0; k < in.count; k++)
+                next[j] += x[in.at[k]] / in.count;
+        }
+        memcpy(x, next, sizeof x);
+    }
+    for (uint32_t i = 0; i < graph->nodes; i++)
+        norm += x[i] * x[i];
+    return sqrt(norm / first);
+}
+
+static void a_step_within_its_room_never_grows_and_one_beyond_does(void **state)
+{
+    static const struct {
+        rbt_graph_kind kind;
+        uint32_t nodes;
+        double room; /* 0: no closed form */
+    } cases[] = {
+        {RBT_GRAPH_RING, 8, 2.0 / 3},   {RBT_GRAPH_RING_BASED, 8, 0.646447},
+        {RBT_GRAPH_COMPLETE, 8, 1},     {RBT_GRAPH_EXPONENTIAL, 8, 0},
+        {RBT_GRAPH_EXPONENTIAL, 13, 0}, {RBT_GRAPH_DOUBLE_RING, 12, 0},
+        {RBT_GRAPH_RING_BASED, 16, 0},  {RBT_GRAPH_RING, 7, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rbt_graph graph = make(cases[i].kind, cases[i].nodes);
+        double room = rbt_graph_step_room(&graph);
+
+        assert_true(cases[i].room == 0 || fabs(room - cases[i].room) < 1e-5);
+        assert_true(growth(&graph, room - 1e-4) < 1);
+        assert_true(growth(&graph, room + 0.1) > 1e3);
+        rbt_graph_deinit(&graph);
+    }
+}
+
 /* Found by the fuzzer: most eigenvalues are 0 and defective, and QR steps did not settle. */
 static void spectral_gap_of_a_graph_with_dead_ends_is_a_number(void **state)
 {
@@ -442,6 +491,7 @@ int main(void)
         cmocka_unit_test(limits_are_kept),
         cmocka_unit_test(rings_are_bipartite_when_even),
         cmocka_unit_test(spectral_gaps_of_the_paper_s_graphs),
+        cmocka_unit_test(a_step_within_its_room_never_grows_and_one_beyond_does),
         cmocka_unit_test(spectral_gap_of_a_graph_with_dead_ends_is_a_number),
         cmocka_unit_test(a_ring_that_loses_a_node_stays_a_ring),
         cmocka_unit_test(every_kind_loses_nodes_one_by_one_and_passes_the_checks),
