@@ -157,7 +157,7 @@ static void study(subject *s)
     s->diameter = rbt_graph_diameter(&s->graph);
     s->connected = s->diameter != RBT_GRAPH_FAR;
     s->symmetric = rbt_graph_is_symmetric(&s->graph);
-    s->bipartite = rbt_graph_is_bipartite(&s->graph, NULL);
+    s->bipartite = rbt_graph_is_bipartite(&s->graph, NULL, NULL);
     s->spectral_gap = rbt_graph_spectral_gap(&s->graph);
     count_edges(s);
     study_gaps(s);

@@ -208,16 +208,19 @@ bool rbt_graph_is_symmetric(const rbt_graph *graph)
            memcmp(graph->in, graph->out, graph->edges * sizeof *graph->in) == 0;
 }
 
-/* Gives the neighbours of a node the other side; false when one of them is on this side. */
-static bool colour(const rbt_neighbours *neighbours, uint32_t node, uint8_t *side, uint32_t *queue, uint32_t *end)
+/* Gives the neighbours of a node the other side; false when one of them is on this side: that edge. */
+static bool colour(const rbt_neighbours *neighbours, uint32_t node, uint8_t *side, uint32_t *queue, uint32_t *end,
+                   rbt_edge *within)
 {
     for (uint32_t k = 0; k < neighbours->count; k++) {
         uint32_t j = neighbours->at[k];
 
         if (j == node)
             continue;
-        if (side[j] == side[node])
+        if (side[j] == side[node]) {
+            *within = (rbt_edge){node, j};
             return false;
+        }
         if (side[j] == 2) {
             side[j] = !side[node];
             queue[(*end)++] = j;
@@ -226,11 +229,12 @@ static bool colour(const rbt_neighbours *neighbours, uint32_t node, uint8_t *sid
     return true;
 }
 
-bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side)
+bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side, rbt_edge *within)
 {
     uint8_t *of = rbt_alloc(graph->nodes, sizeof *of);
     uint32_t *queue = rbt_alloc(graph->nodes, sizeof *queue), begin = 0, end = 0;
     bool bipartite = true;
+    rbt_edge edge = {0, 0};
 
     memset(of, 2, graph->nodes);
     for (uint32_t first = 0; first < graph->nodes && bipartite; first++) {
@@ -240,11 +244,14 @@ bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side)
         for (queue[end++] = first; begin < end && bipartite; begin++) {
             rbt_neighbours in = rbt_graph_in(graph, queue[begin]), out = rbt_graph_out(graph, queue[begin]);
 
-            bipartite = colour(&in, queue[begin], of, queue, &end) && colour(&out, queue[begin], of, queue, &end);
+            bipartite =
+                colour(&in, queue[begin], of, queue, &end, &edge) && colour(&out, queue[begin], of, queue, &end, &edge);
         }
     }
     if (bipartite && side != NULL)
         memcpy(side, of, graph->nodes);
+    if (!bipartite && within != NULL)
+        *within = edge;
     rbt_free(of);
     rbt_free(queue);
     return bipartite;

@@ -108,8 +108,8 @@ bool rbt_graph_is_symmetric(const rbt_graph *graph);
 bool rbt_graph_is_circulant(const rbt_graph *graph);
 
 /* Can the nodes be split in two so that every edge (self-loops aside) goes across? AD-PSGD needs that. `side`, unless
- * NULL, takes 0 or 1 for each node. */
-bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side);
+ * NULL, takes 0 or 1 for each node; `within`, unless NULL, an edge that shows that they cannot. */
+bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side, rbt_edge *within);
 
 /* |l1| - |l2| of W: the larger, the faster news spread. A NaN for graphs too large to be worked out (math/spectral.h);
  * for those that look the same from every node there is a closed form, and no limit. */

@@ -309,19 +309,19 @@ static void rings_are_bipartite_when_even(void **state)
     for (uint32_t n = 2; n <= 12; n++) {
         rbt_graph graph = make(RBT_GRAPH_RING, n);
 
-        assert_int_equal(rbt_graph_is_bipartite(&graph, side), n % 2 == 0);
+        assert_int_equal(rbt_graph_is_bipartite(&graph, side, NULL), n % 2 == 0);
         for (uint32_t i = 0; n % 2 == 0 && i < n; i++)
             assert_true(side[i] != side[(i + 1) % n]);
         rbt_graph_deinit(&graph);
     }
     rbt_graph graph = make(RBT_GRAPH_RING_BASED, 10); /* 5 apart: odd */
-    assert_true(rbt_graph_is_bipartite(&graph, NULL));
+    assert_true(rbt_graph_is_bipartite(&graph, NULL, NULL));
     rbt_graph_deinit(&graph);
     graph = make(RBT_GRAPH_RING_BASED, 8);
-    assert_false(rbt_graph_is_bipartite(&graph, NULL));
+    assert_false(rbt_graph_is_bipartite(&graph, NULL, NULL));
     rbt_graph_deinit(&graph);
     graph = parse("0 0\n1 1\n2 2\n3 3\n0 1\n2 1\n3 2"); /* found also against the direction of the edges */
-    assert_true(rbt_graph_is_bipartite(&graph, NULL));
+    assert_true(rbt_graph_is_bipartite(&graph, NULL, NULL));
     rbt_graph_deinit(&graph);
 }
 
