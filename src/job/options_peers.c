@@ -88,7 +88,7 @@ rbt_err rbt_options_check_peers(const rbt_options *o, rbt_sync sync, const char 
 void rbt_options_settle_peers(rbt_options *o)
 {
     if (o->batch == 0) { /* a step size found by trying rows is one for rows */
-        bool by_row = o->lr == 0 && o->optimizer == RBT_OPTIMIZER_SGD;
+        bool by_row = o->lr == 0 && (o->optimizer == RBT_OPTIMIZER_SGD || o->optimizer == RBT_OPTIMIZER_MOMENTUM);
         o->batch = by_row ? 1 : BATCH_OF_PEERS;
         o->batches_per_clock = o->batches_per_clock > 0 || !by_row ? o->batches_per_clock : BATCH_OF_PEERS;
     }

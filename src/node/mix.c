@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "math/kernels.h"
 
-#define CHUNK 4096 /* floats that are averaged at a time: the sums stay in the nearest cache */
+#define CHUNK 2048          /* floats that are averaged at a time: the sums stay in the nearest cache */
+#define LARGE (512u * 1024) /* floats: what would not stay in a cache until it is read again is written past them */
 
 void rbt_mix_make_room(rbt_mix *mix, size_t room)
 {
@@ -36,20 +37,30 @@ void rbt_mix_deinit(rbt_mix *mix)
     *mix = (rbt_mix){0};
 }
 
-rbt_snap *rbt_mix_average(rbt_mix *mix, const float *add, float factor)
+/* n of the sums, from `at` on. */
+static void sum_chunk(const rbt_mix *mix, const float *add, float factor, size_t at, size_t n, float *to)
 {
     const rbt_kernels *kernels = rbt_kernels_best();
+
+    memset(to, 0, n * sizeof *to);
+    for (size_t i = 0; i < mix->count; i++)
+        kernels->axpy(mix->weight[i], mix->x[i]->f32 + at, to, n);
+    if (add != NULL)
+        kernels->axpy(factor, add + at, to, n);
+}
+
+rbt_snap *rbt_mix_average(rbt_mix *mix, const float *add, float factor)
+{
     rbt_snap *mean = mix->out;
-    size_t n = mean->length;
+    size_t length = mean->length;
+    float chunk[CHUNK];
 
-    for (size_t at = 0; at < n; at += CHUNK) {
-        size_t part = n - at < CHUNK ? n - at : CHUNK;
+    for (size_t at = 0; at < length; at += CHUNK) {
+        size_t n = length - at < CHUNK ? length - at : CHUNK;
 
-        memset(mean->f32 + at, 0, part * sizeof(float));
-        for (size_t i = 0; i < mix->count; i++)
-            kernels->axpy(mix->weight[i], mix->x[i]->f32 + at, mean->f32 + at, part);
-        if (add != NULL)
-            kernels->axpy(factor, add + at, mean->f32 + at, part);
+        sum_chunk(mix, add, factor, at, n, length < LARGE ? mean->f32 + at : chunk);
+        if (length >= LARGE)
+            rbt_kernels_best()->stream(chunk, mean->f32 + at, n);
     }
     let_go(mix);
     mix->out = NULL;
