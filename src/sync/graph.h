@@ -24,14 +24,12 @@ typedef struct rbt_edge {
 } rbt_edge;
 
 typedef struct rbt_graph {
-    uint32_t nodes;   /* numbered 0 .. nodes - 1; one that was removed keeps its number */
-    uint32_t live;    /* nodes that were not removed */
+    uint32_t nodes;   /* numbered 0 .. nodes - 1 */
     size_t edges;     /* one-way, self-loops included */
     size_t *in_start; /* nodes + 1: node i's senders are in[in_start[i] .. in_start[i + 1] - 1] */
     size_t *out_start;
     uint32_t *in;
     uint32_t *out;
-    bool *gone; /* removed: has no edges */
 } rbt_graph;
 
 typedef struct rbt_neighbours {
@@ -88,12 +86,6 @@ rbt_err rbt_graph_parse(rbt_graph *graph, const char *name, const char *text, si
                         rbt_error *error);
 
 void rbt_graph_deinit(rbt_graph *graph);
-
-/* Takes a node out, in place, when its peer is lost: whoever sent to it now sends to one that it sent to, so that nobody
- * has more or fewer neighbours than before. Where all of those are neighbours already, an edge elsewhere is led through
- * the two instead; if there is none either, they are left with one neighbour less, as all are in a complete graph. The
- * graph that comes out passes the checks, or the one that was there stays and the error says why. */
-rbt_err rbt_graph_remove(rbt_graph *graph, uint32_t node, rbt_error *error);
 
 /* ------------------------------------------------------------------------------------------------- checking */
 
