@@ -147,7 +147,7 @@ static vote vote_on_kind(const reader *r)
         if (p->slice.from > 0 || weight <= v.weight)
             continue;
         v.weight = weight;
-        v.kind = rbt_kind_of(&p->input);
+        v.kind = rbt_kind_of(&p->input, r->reading->expect);
     }
     return v;
 }
