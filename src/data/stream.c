@@ -180,7 +180,8 @@ static const rbt_data *cache_block(rbt_rowstream *s)
                           .label = c->label + first,
                           .weight = c->weight != NULL ? c->weight + first : NULL,
                           .label_names = c->label_names,
-                          .label_count = c->label_count};
+                          .label_count = c->label_count,
+                          .content = c->content};
     s->cache_row += rows;
     return &s->block;
 }
