@@ -539,20 +539,15 @@ bool rbt_options_at(const rbt_options *options, size_t i, const char **name, cha
     return false;
 }
 
-/* One option's help: "  --name VALUE   sentence [default] (only with ...)", the sentence wrapped. */
-static void help_of(const rbt_option *o, void (*write)(void *context, const char *line), void *context)
+/* One line "  --name VALUE   sentence", the sentence wrapped. */
+static void help_line(const char *name, const char *syntax, const char *text,
+                      void (*write)(void *context, const char *line), void *context)
 {
     enum { INDENT = 31, WIDTH = 100 };
-    char left[96], text[512], line[256];
+    char left[96], line[256];
     const char *rest = text;
 
-    snprintf(left, sizeof left, "  --%s%s%s", o->name, o->syntax != NULL ? " " : "",
-             o->syntax != NULL ? o->syntax : "");
-    snprintf(text, sizeof text, "%s%s%s%s%s%s%s", o->help, o->when != NULL ? " Only with " : "",
-             o->when != NULL ? o->when : "", o->when != NULL ? "." : "",
-             o->fallback != NULL && o->kind != RBT_OPTION_FLAG ? " [" : "",
-             o->fallback != NULL && o->kind != RBT_OPTION_FLAG ? o->fallback : "",
-             o->fallback != NULL && o->kind != RBT_OPTION_FLAG ? "]" : "");
+    snprintf(left, sizeof left, "  --%s%s%s", name, syntax != NULL ? " " : "", syntax != NULL ? syntax : "");
     if (strlen(left) >= INDENT) {
         write(context, left);
         left[0] = '\0';
@@ -569,6 +564,33 @@ static void help_of(const rbt_option *o, void (*write)(void *context, const char
     } while (*rest != '\0');
 }
 
+/* One option's help: its sentence, [default], (only with ...). */
+static void help_of(const rbt_option *o, void (*write)(void *context, const char *line), void *context)
+{
+    bool shown = o->fallback != NULL && o->kind != RBT_OPTION_FLAG;
+    char text[512];
+
+    snprintf(text, sizeof text, "%s%s%s%s%s%s%s", o->help, o->when != NULL ? " Only with " : "",
+             o->when != NULL ? o->when : "", o->when != NULL ? "." : "", shown ? " [" : "", shown ? o->fallback : "",
+             shown ? "]" : "");
+    help_line(o->name, o->syntax, text, write, context);
+}
+
+/* The options of a built-in method's own. */
+static void help_of_method(const rbt_method *method, void (*write)(void *context, const char *line), void *context)
+{
+    for (const rbt_method_option *o = method->options; o != NULL && o->name != NULL; o++) {
+        char text[512], fallback[64];
+
+        snprintf(fallback, sizeof fallback, "%.*s", o->words != NULL ? (int)strcspn(o->words, "|") : 0,
+                 o->words != NULL ? o->words : "");
+        if (o->words == NULL)
+            rbt_text_from_real(o->fallback, fallback, sizeof fallback);
+        snprintf(text, sizeof text, "%s [%s]", o->about, fallback);
+        help_line(o->name, o->words != NULL ? o->words : o->whole ? "N" : "X", text, write, context);
+    }
+}
+
 void rbt_options_help(void (*write)(void *context, const char *line), void *context)
 {
     const rbt_option *o = NULL;
@@ -583,4 +605,7 @@ void rbt_options_help(void (*write)(void *context, const char *line), void *cont
         }
         help_of(o, write, context);
     }
+    write(context, "Of one model alone:");
+    for (size_t i = 0; rbt_method_at(i) != NULL; i++)
+        help_of_method(rbt_method_at(i), write, context);
 }
