@@ -164,6 +164,11 @@ typedef struct rbt_shape {
 
 RBT_API void rbt_shape_deinit(rbt_shape *shape);
 
+/* For `prepare` below. Columns, when they are 0, and: the classes are the data's labels, at least two different ones, and
+ * exactly `wanted` unless that is 0; or no classes, labels are numbers, and there is at least one row. */
+RBT_API rbt_err rbt_shape_set_classes(const rbt_data *data, size_t wanted, rbt_shape *shape, rbt_error *error);
+RBT_API rbt_err rbt_shape_set_numbers(const rbt_data *data, rbt_shape *shape, rbt_error *error);
+
 /* Makes data fit a shape: labels become the numbers 0, 1, ... of the shape's classes (a label the shape does not have is
  * refused by its row), rows are scaled to length 1 if the shape says so. Do it once. Without `labels` the labels stay as
  * they are: enough for predicting. */
@@ -174,6 +179,7 @@ RBT_API rbt_err rbt_shape_apply(const rbt_shape *shape, bool labels, rbt_data *d
 typedef struct rbt_model {
     const char *name;
     const char *about;
+    bool numbers;                /* predicts a number; else a class */
     const struct rbt_link *link; /* built-in models with one decision value per row: the loss as a function of it */
 
     /* How many parameters; how many decision values per row. */
@@ -426,6 +432,9 @@ typedef struct rbt_trained {
 RBT_API rbt_err rbt_job_save(const rbt_job *job, const char *path, rbt_error *error);
 RBT_API rbt_err rbt_trained_save(const rbt_trained *trained, const char *path, rbt_error *error);
 RBT_API rbt_err rbt_trained_load(const char *path, rbt_trained *trained, rbt_error *error);
+
+/* The same for a file that may be of a model that is not built in: of `own`, by its name. NULL: built-in ones alone. */
+RBT_API rbt_err rbt_trained_load_own(const char *path, const rbt_model *own, rbt_trained *trained, rbt_error *error);
 RBT_API void rbt_trained_deinit(rbt_trained *trained);
 
 /* ----------------------------------------------------------------------------------------------- 6. Methods */
@@ -515,7 +524,6 @@ typedef struct rbt_number {
 
 typedef struct rbt_fitted {
     const rbt_method *method;
-    char *source; /* the shared object it came from, or NULL */
     size_t arrays, lists, numbers;
     rbt_values *array;
     rbt_name_list *list;
@@ -534,6 +542,7 @@ RBT_API double rbt_fitted_number(const rbt_fitted *fitted, const char *name);
 
 RBT_API rbt_err rbt_fitted_save(const rbt_fitted *fitted, const char *path, rbt_error *error);
 RBT_API rbt_err rbt_fitted_load(const char *path, rbt_fitted *fitted, rbt_error *error);
+RBT_API rbt_err rbt_fitted_load_own(const char *path, const rbt_method *own, rbt_fitted *fitted, rbt_error *error);
 RBT_API void rbt_fitted_deinit(rbt_fitted *fitted);
 
 /* A figure about a fitted model on data: "rmse", 0.87. */
