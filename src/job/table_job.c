@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "job/job_state.h"
 #include "runtime/handle.h"
+#include "solve/rate.h"
 
 rbt_err rbt_table_create(rbt_job *job, const rbt_table_spec *spec, rbt_table *table, rbt_error *error)
 {
@@ -101,6 +102,8 @@ rbt_err rbt_job_run_program(rbt_job *job, const rbt_program *program, rbt_event_
     job->context = context;
     if (job->options.rule == RBT_RULE_AUTO)
         job->options.rule = RBT_RULE_SUM; /* a program's increments add up unless it says otherwise */
+    if (rbt_options_adaptive(&job->options) && job->options.lr == 0)
+        job->options.lr = RBT_RATE_ADAPTIVE;
     err = rbt_options_check(&job->options, error);
     if (err == RBT_OK)
         err = run_program(job, &setup, program, error);
