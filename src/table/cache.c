@@ -9,7 +9,7 @@
 
 void rbt_cache_init(rbt_cache *cache, const rbt_layout *layout)
 {
-    cache->layout = layout;
+    *cache = (rbt_cache){.layout = layout};
     cache->copies = rbt_alloc(layout->blocks, sizeof *cache->copies);
 }
 
