@@ -110,6 +110,18 @@ rbt_err cli_reading_settle(const cli_reading *given, rbt_read_report *report, rb
 /* Says on the standard error what was left out or filled in, if anything was. */
 void cli_reading_note(const cli_command *command, const rbt_read_report *report);
 
+/* ------------------------------------------------------------------------------------ fitted models of methods */
+
+/* Is the file one of those? Then these do what predict, eval, info and export do with it. `array`: which one, for npy; NULL:
+ * the first. */
+bool cli_fitted_is(const char *path);
+rbt_err cli_fitted_predict(const char *model, const char *path, const rbt_reading *reading, const char *out,
+                           rbt_error *error);
+rbt_err cli_fitted_eval(const char *model, const char *path, const rbt_reading *reading, const char *json,
+                        rbt_error *error);
+rbt_err cli_fitted_info(const char *path, rbt_error *error);
+rbt_err cli_fitted_export(const char *model, const char *format, const char *array, const char *out, rbt_error *error);
+
 /* --------------------------------------------------------------------------------------------------- jobs */
 
 /* Where a run's events go. */

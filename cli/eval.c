@@ -328,7 +328,9 @@ int cli_eval(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_reading_settle(&given, &report, &request.reading, &error);
     if (err == RBT_OK)
-        err = evaluate(&request, &error);
+        err = cli_fitted_is(request.model)
+                  ? cli_fitted_eval(request.model, request.data, &request.reading, request.json, &error)
+                  : evaluate(&request, &error);
     if (err != RBT_OK)
         return cli_fail(command, &error);
     cli_reading_note(command, &report);

@@ -152,13 +152,15 @@ deinit:
 int cli_export(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
-    const char *model = NULL, *name = NULL, *out = NULL, *vocab = NULL;
+    const char *model = NULL, *name = NULL, *out = NULL, *vocab = NULL, *array = NULL;
     export_format format = FORMAT_TEXT;
     const cli_option own[] = {
         {"model", "FILE", "The trained model.", &model},
         {"format", "liblinear|npy|json|text", "LIBLINEAR's text model; a NumPy array; JSON; lines of weights.", &name},
         {"out", "FILE", "Where it goes; - = standard output.", &out},
         {"vocab", "FILE", "Names of the features, one per line, for json and text.", &vocab},
+        {"array", "NAME", "Which array of a method's model goes into the npy file; rubato info lists them. [the first]",
+         &array},
     };
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
@@ -177,7 +179,9 @@ int cli_export(const cli_command *command, int argc, char **argv)
         err = cli_keep_apart(model, out, &error);
     if (err == RBT_OK)
         err = format_of(name, &format, &error);
-    if (err == RBT_OK)
+    if (err == RBT_OK && cli_fitted_is(model))
+        err = cli_fitted_export(model, name, array, out, &error);
+    else if (err == RBT_OK)
         err = export_model(model, format, vocab, out, &error);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
 }

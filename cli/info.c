@@ -11,6 +11,7 @@
 #include "data/file.h"
 #include "data/read.h"
 #include "data/stats.h"
+#include "method/method.h"
 #include "model/classes.h"
 #include "model/trained.h"
 #include "model/vocab.h"
@@ -224,6 +225,10 @@ static rbt_err tell(const char *path, const rbt_reading *reading, const rbt_voca
     if (err != RBT_OK)
         return err;
     printf("file        %s\n", input.name);
+    if (rbt_fitted_begins(input.bytes, input.n)) {
+        rbt_input_close(&input);
+        return cli_fitted_info(path, error);
+    }
     if (is_model(&input)) {
         err = rbt_trained_decode(input.bytes, input.n, input.name, &trained, error);
         if (err == RBT_OK)

@@ -210,7 +210,8 @@ int cli_predict(const cli_command *command, int argc, char **argv)
         err = cli_reading_settle(&given, &report, &reading, &error);
     reading.unlabelled = true;
     if (err == RBT_OK)
-        err = predict(model, data, &reading, out, as, &error);
+        err = cli_fitted_is(model) ? cli_fitted_predict(model, data, &reading, out, &error)
+                                   : predict(model, data, &reading, out, as, &error);
     if (err != RBT_OK)
         return cli_fail(command, &error);
     report.unlabelled = 0; /* nothing special here */

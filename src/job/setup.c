@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "solve/rate.h"
 
 rbt_err rbt_setup_init(rbt_setup *setup, const rbt_options *options, rbt_error *error)
 {
@@ -63,7 +64,7 @@ rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rb
                             .workers = options->workers,
                             .staleness = options->staleness,
                             .factor = (float)(options->global_rate > 0 ? options->global_rate : 1.0 / options->workers),
-                            .rate = (float)options->lr,
+                            .rate = (float)(options->lr > 0 ? options->lr : RBT_RATE_ADAPTIVE),
                             .momentum = (float)options->momentum,
                             .partition_sync = options->partition_sync == RBT_ON};
     rbt_err err = check_memory(specs, tables, rule.rule, error);
