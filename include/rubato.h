@@ -233,7 +233,7 @@ struct rbt_procedure {
     uint32_t memory;
     uint32_t kept;        /* 0: an update's version does not matter */
     bool takes_gradients; /* workers send gradients: they see their own effect only through the server */
-    bool counts_empty;    /* apply is called once per clock of every worker, also when it changed nothing */
+    bool counts_empty;    /* apply is called in every clock of every worker, also when nothing changed */
     void (*init)(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block);
     void (*on_read)(const rbt_procedure *procedure, const rbt_procedure_job *job, const rbt_procedure_block *block,
                     float *kept);

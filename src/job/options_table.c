@@ -54,9 +54,10 @@ static const rbt_option TABLE[] = {
     {"staleness", "Job", RBT_OPTION_STALENESS, 0, "3", "S|inf",
      .help = "How many clocks a worker may be ahead of the slowest.", .when = "--sync ssp"},
     {"rule", "Job", RBT_OPTION_WORD, AT(rule), "auto", "auto|sum|con|dyn|adagrad|adarev|momentum",
-     .help = "What a server does with an update: adds it, a part of it, the mean of those that share a version; adagrad "
-             "and adarev take gradients and make the steps, adarev with regard to delays; momentum goes on with what "
-             "a clock changed. auto = con under bsp, else dyn.",
+     .help =
+         "What a server does with an update: adds it, a part of it, the mean of those that share a version; adagrad "
+         "and adarev take gradients and make the steps, adarev with regard to delays; momentum goes on with what "
+         "a clock changed. auto = con under bsp, else dyn.",
      .words = "auto|sum|con|dyn|adagrad|adarev|momentum"},
     {"global-rate", "Job", RBT_OPTION_REAL, AT(global_rate), "auto", "G|auto",
      .help = "The factor of each update; auto = 1/workers.", .when = "--rule con|momentum", .zero = "auto"},

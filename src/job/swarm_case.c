@@ -205,7 +205,7 @@ const char *rbt_swarm_draw_stragglers(rbt_rng *rng)
 
 static rbt_err draw(swarm_case *c, rbt_error *error)
 {
-    static const rbt_rule *const rules[] = {&rbt_rule_sum, &rbt_rule_con, &rbt_rule_dyn,      &rbt_rule_dyn,
+    static const rbt_rule *const rules[] = {&rbt_rule_sum,     &rbt_rule_con,    &rbt_rule_dyn,    &rbt_rule_dyn,
                                             &rbt_rule_adagrad, &rbt_rule_adarev, &rbt_rule_adarev, &rbt_rule_momentum};
     rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_SWARM, 0);
     rbt_topology *topology = &c->topology;
@@ -224,7 +224,8 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     rule.rule = rules[rbt_rng_below(&rng, sizeof rules / sizeof rules[0])];
     rule.workers = topology->workers;
     rule.staleness = topology->staleness;
-    rule.most_kept = rule.rule == &rbt_rule_adarev && rbt_rng_below(&rng, 4) == 0 ? 1 + (uint32_t)rbt_rng_below(&rng, 4) : 0;
+    rule.most_kept =
+        rule.rule == &rbt_rule_adarev && rbt_rng_below(&rng, 4) == 0 ? 1 + (uint32_t)rbt_rng_below(&rng, 4) : 0;
     rule.partition_sync = rule.rule == &rbt_rule_dyn && rbt_rng_below(&rng, 2);
     topology->partition_sync = rule.partition_sync;
     topology->eager = !rule.partition_sync && kind > 1 && rbt_rng_below(&rng, 2);

@@ -296,8 +296,8 @@ static bool push_is_sound(const rbt_server *server, const rbt_message *message)
         if (ordinal == UINT32_MAX)
             return false;
         cell = &server->cells.at[ordinal];
-        if (i > 0 && (ordinal < last ||
-                      (ordinal == last && rule_of(server, cell)->rule->versions != RBT_VERSIONS_READ)))
+        if (i > 0 &&
+            (ordinal < last || (ordinal == last && rule_of(server, cell)->rule->versions != RBT_VERSIONS_READ)))
             return false;
         if (!rbt_cell_accepts(&cell->cell, rule_of(server, cell), &push))
             return false;

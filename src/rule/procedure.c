@@ -9,10 +9,8 @@
 
 static rbt_procedure_job job_of(const rbt_rule_config *config)
 {
-    return (rbt_procedure_job){.workers = config->workers,
-                               .rate = config->rate,
-                               .momentum = config->momentum,
-                               .factor = config->factor};
+    return (rbt_procedure_job){
+        .workers = config->workers, .rate = config->rate, .momentum = config->momentum, .factor = config->factor};
 }
 
 static rbt_procedure_block block_of(const rbt_cell *cell)

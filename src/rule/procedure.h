@@ -19,14 +19,11 @@ void rbt_procedure_on_read(const rbt_rule_config *config, rbt_cell *cell, uint32
 void rbt_procedure_apply(const rbt_rule_config *config, rbt_cell *cell, const rbt_push *push);
 
 #define RBT_RULE_OF(made_of, of_name, of_versions, of_gradients, of_empty)                                             \
-    {.name = (of_name),                                                                                                \
-     .procedure = &(made_of),                                                                                          \
-     .versions = (of_versions),                                                                                        \
-     .takes_gradients = (of_gradients),                                                                                \
-     .counts_empty = (of_empty),                                                                                       \
-     .init = rbt_procedure_init,                                                                                       \
-     .on_read = (of_versions) == RBT_VERSIONS_READ ? rbt_procedure_on_read : NULL,                                     \
-     .apply = rbt_procedure_apply}
+    {                                                                                                                  \
+        .name = (of_name), .procedure = &(made_of), .versions = (of_versions), .takes_gradients = (of_gradients),      \
+        .counts_empty = (of_empty), .init = rbt_procedure_init,                                                        \
+        .on_read = (of_versions) == RBT_VERSIONS_READ ? rbt_procedure_on_read : NULL, .apply = rbt_procedure_apply     \
+    }
 
 /* For rule.c: the worker will name no version of this cell below `version` any more; and the cell goes. */
 void rbt_cell_release(rbt_cell *cell, const rbt_rule_config *config, uint32_t worker, uint64_t version);

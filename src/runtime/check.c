@@ -22,10 +22,11 @@ typedef struct shadow_version {
 /* A block as it must be. */
 typedef struct shadow {
     uint32_t length;
-    double scale;                       /* the largest magnitude that went in, at least 1 */
-    uint64_t fastest;                   /* momentum: clocks that the fastest has finished */
+    double scale;     /* the largest magnitude that went in, at least 1 */
+    uint64_t fastest; /* momentum: clocks that the fastest has finished */
     rbt_shadow_adarev *adarev;
-    RBT_ARRAY(shadow_version) versions; /* of dyn; of momentum: by the clock whose velocity
+    RBT_ARRAY(shadow_version)
+    versions; /* of dyn; of momentum: by the clock whose velocity
                                            they joined; else one only, number 0 */
 } shadow;
 

@@ -23,18 +23,18 @@ typedef struct rbt_part_aside {
 
 /* What is known of one block. */
 typedef struct rbt_copy {
-    rbt_snap *base;            /* NULL: never read */
-    uint64_t slowest;          /* clocks the slowest worker had finished in it */
-    uint64_t included;         /* clocks of mine that are in it */
-    uint64_t version;          /* of dyn: what an update computed from it in clock `included` belongs to; else its own */
-    uint64_t next;             /* of dyn: the lowest this worker can name next, as the server works it out */
-    uint64_t read_in;          /* one past the clock it was last read in; 0: never */
+    rbt_snap *base;    /* NULL: never read */
+    uint64_t slowest;  /* clocks the slowest worker had finished in it */
+    uint64_t included; /* clocks of mine that are in it */
+    uint64_t version;  /* of dyn: what an update computed from it in clock `included` belongs to; else its own */
+    uint64_t next;     /* of dyn: the lowest this worker can name next, as the server works it out */
+    uint64_t read_in;  /* one past the clock it was last read in; 0: never */
     RBT_ARRAY(rbt_snap *) own; /* my updates since, oldest first */
     rbt_snap *buffer;          /* increments of this clock, dense: NULL when untouched */
     rbt_map scattered;         /* the same for blocks of sparse tables: place -> bits of the value */
     bool touched;
     RBT_ARRAY(rbt_part_aside) aside; /* of tables with tags: increments of this clock made before this copy came */
-    uint64_t request; /* the pull under way, 0 when none, and what it will satisfy */
+    uint64_t request;                /* the pull under way, 0 when none, and what it will satisfy */
     uint64_t request_need;
     uint64_t request_clock;
 } rbt_copy;

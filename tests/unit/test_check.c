@@ -296,7 +296,7 @@ static void versions_kept_beyond_the_limit_are_noticed(void **state)
     c.w.topology.rule[0].most_kept = 64;
     handle(&c, pull_by_hand(&c.w, 1, 0, 0, 0, 2), NULL); /* a second version */
     assert_null(rbt_checker_broken(c.checker));
-    c.w.topology.rule[0].most_kept = 1; /* which nobody looks at before the next read */
+    c.w.topology.rule[0].most_kept = 1;               /* which nobody looks at before the next read */
     handle(&c, push_by_hand(&c.w, 0, 7, 0, 1), NULL); /* refused */
     assert_complains(&c, "server 0 keeps 2 versions of block 0, at most 1 may be");
     end(&c);

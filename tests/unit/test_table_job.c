@@ -234,7 +234,7 @@ static void a_table_can_bring_its_own_procedure(void **state)
         assert_int_equal(rbt_table_read(job, t.largest, 0, 0, COLS, row, &error), RBT_OK);
         assert_int_equal(rbt_table_read(job, t.steps, 0, 0, COLS, steps, &error), RBT_OK);
         for (size_t k = 0; k < COLS; k++) {
-            assert_true(row[k] == 6 * WORKERS); /* every residue came by */
+            assert_true(row[k] == 6 * WORKERS);                    /* every residue came by */
             assert_true(k == 0 ? steps[k] == 0 : steps[k] > 0.5f); /* on its way to k */
         }
         assert_int_equal(rbt_table_read(job, t.sums, 0, 0, COLS, row, &error), RBT_OK);
