@@ -38,9 +38,9 @@ static void drop_senseless(rbt_options *o)
         o->global_rate = o->filter = 0;
         o->filter_given = false;
     }
-    if (rule != RBT_RULE_CON)
+    if (rule != RBT_RULE_CON && rule != RBT_RULE_MOMENTUM)
         o->global_rate = 0;
-    if (o->rule == RBT_RULE_ADAGRAD)
+    if (rbt_options_adaptive(o))
         o->decay = RBT_DECAY_NONE;
     if (rule != RBT_RULE_DYN)
         o->partition_sync = RBT_AUTO;
