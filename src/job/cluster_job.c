@@ -103,7 +103,9 @@ rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *err
     bool colocate;
     rbt_session_config config = {.insecure = options->insecure,
                                  .shm = options->shm != RBT_OFF,
-                                 .takes_back = options->on_worker_loss == RBT_LOSS_WAIT,
+                                 .on_loss = options->on_worker_loss,
+                                 .needs_all = options->sync == RBT_SYNC_ALLREDUCE,
+                                 .cannot_return = rbt_options_peers(options),
                                  .listen = options->listen,
                                  .advertise = options->advertise,
                                  .join_timeout_ms = (uint64_t)options->join_timeout * 1000,
@@ -223,11 +225,11 @@ static double losses_here(void *context, const float *w, uint64_t *rows)
     return *rows > 0 ? rbt_training_losses(training, w) : 0;
 }
 
-static rbt_err inherit_here(void *context, uint32_t lost, uint32_t part, uint32_t parts, rbt_error *error)
+static rbt_err inherit_here(void *context, const rbt_rows_of *rows, rbt_error *error)
 {
     rbt_model_run *r = context;
 
-    return rbt_inherit(r, rbt_session_seat(r->session, rbt_session_rank(r->session)), lost, part, parts, error);
+    return rbt_inherit(r, rbt_session_seat(r->session, rbt_session_rank(r->session)), rows, error);
 }
 
 typedef struct weighing {
@@ -253,7 +255,7 @@ rbt_err rbt_cluster_job_train(rbt_model_run *r, rbt_error *error)
     weighing all = {.training = &r->training};
     rbt_err err;
 
-    all.cluster = rbt_cluster_create(&r->setup.run, r->session, r->job->options.on_worker_loss, &work);
+    all.cluster = rbt_cluster_create(&r->setup.run, r->session, &work);
     r->evaluation.losses = losses_of_all;
     r->evaluation.losses_context = &all;
     err = rbt_cluster_run(all.cluster, error);

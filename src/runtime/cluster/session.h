@@ -17,6 +17,7 @@
 #include "base/crew.h"
 #include "base/pack.h"
 #include "runtime/cluster/hub.h"
+#include "runtime/cluster/losses.h"
 #include "runtime/cluster/picture.h"
 
 #define RBT_HOST_ROOM   72
@@ -53,6 +54,7 @@ typedef enum rbt_say {
     RBT_SAY_START,
     RBT_SAY_FAILED, /* to the lead: the reason */
     RBT_SAY_APART,  /* to the lead: the connection to that rank is gone, and why */
+    RBT_SAY_CUT,    /* from the lead: that rank, in that life, is no part of the job any more */
     RBT_SAY_END,    /* from the lead: it is over, and why */
     RBT_SAY_WATCH,  /* to the lead: show me the job (watch.h) */
     RBT_SAY_PICTURE,
@@ -66,7 +68,9 @@ typedef struct rbt_session_config {
     rbt_encryption encryption;
     bool shm;
     uint64_t job;          /* 0: no name */
-    bool takes_back;       /* the lead: a process may take a seat that was lost */
+    rbt_on_loss on_loss;   /* the lead: what becomes of the job when a process with workers is lost */
+    bool needs_all;        /* the lead: nobody can go on without one (all-reduce) */
+    bool cannot_return;    /* the lead: who was lost has nothing to come back to */
     const char *local;     /* the Unix socket of the lead, as "unix:@name"; NULL: one that nobody can guess */
     const char *listen;    /* or NULL */
     const char *advertise; /* or NULL */
@@ -81,9 +85,10 @@ typedef struct rbt_session rbt_session;
 typedef struct rbt_session_hooks {
     void (*on_say)(void *context, uint32_t rank, uint32_t say, rbt_arrival *arrival); /* takes it */
     void (*on_message)(void *context, uint32_t rank, rbt_message *message);           /* takes it */
-    void (*on_lost)(void *context, uint32_t rank, const rbt_error *why);              /* after the start */
-    void (*on_back)(void *context, uint32_t rank);                                    /* a lost seat is taken again */
-    void (*on_over)(void *context);                                                   /* the job has ended here */
+    /* The lead, after the start; with END the session ends the job when this returns. */
+    void (*on_lost)(void *context, uint32_t rank, rbt_verdict verdict, const rbt_error *why);
+    void (*on_back)(void *context, uint32_t rank); /* a lost seat is taken again */
+    void (*on_over)(void *context);                /* the job has ended here */
     void (*on_tick)(void *context);
     void (*on_picture)(void *context, rbt_picture *picture); /* somebody watches: the workers are added to it */
     void *context;
@@ -112,6 +117,12 @@ rbt_err rbt_session_start(rbt_session *session, rbt_error *error);
 
 /* Tells everybody that the job is over, and why (RBT_OK: it is done). */
 void rbt_session_end(rbt_session *session, const rbt_error *why);
+
+/* How a rank stands; its workers have ended (and all it counted has come); who takes over the rows of one without which the
+ * job goes on: the caller frees it. */
+rbt_rank_state rbt_session_state(rbt_session *session, uint32_t rank);
+void rbt_session_done(rbt_session *session, uint32_t rank, bool has_told);
+rbt_bequests rbt_session_bequeath(rbt_session *session, uint32_t rank);
 
 /* ---------------------------------------------------------------------------------------------------- the others */
 
