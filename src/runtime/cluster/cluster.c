@@ -11,21 +11,6 @@
 
 /* -------------------------------------------------------------------------------------------------- who is where */
 
-static void place_nodes(rbt_cluster *c)
-{
-    const rbt_topology *topology = c->run->topology;
-
-    c->rank_of_node = rbt_alloc(rbt_topology_nodes(topology), sizeof *c->rank_of_node); /* master, observers: 0 */
-    for (uint32_t r = 0; r < rbt_session_size(c->session); r++) {
-        const rbt_seat *seat = rbt_session_seat(c->session, r);
-
-        for (uint32_t i = 0; i < seat->servers; i++)
-            c->rank_of_node[rbt_node_of_server(seat->first_server + i)] = r;
-        for (uint32_t i = 0; i < seat->workers; i++)
-            c->rank_of_node[rbt_node_of_worker(topology, seat->first_worker + i)] = r;
-    }
-}
-
 static void forward(void *context, rbt_message *message)
 {
     rbt_cluster *c = context;
@@ -46,80 +31,12 @@ static void on_failure(void *context, const rbt_error *error)
         rbt_session_fail(c->session, error);
 }
 
-/* Does a node of this kind say such a thing, and of itself? A worker speaks for itself alone, in its present life, and
- * never to another worker. */
-static bool is_in_character(const rbt_cluster *c, uint32_t rank, const rbt_message *message)
-{
-    const rbt_topology *topology = c->run->topology;
-    uint32_t worker;
-
-    switch (message->type) {
-    case RBT_MSG_VIEW:
-        return message->from <= topology->servers;
-    case RBT_MSG_STABLE:
-    case RBT_MSG_STOP:
-        return message->from == RBT_MASTER;
-    case RBT_MSG_ACK:
-    case RBT_MSG_BLOCKS:
-    case RBT_MSG_RESUMED:
-    case RBT_MSG_REPORT:
-        return message->from != RBT_MASTER && message->from <= topology->servers;
-    case RBT_MSG_PUSH:
-    case RBT_MSG_PULL:
-    case RBT_MSG_RETIRE:
-    case RBT_MSG_HELLO:
-    case RBT_MSG_RESUME:
-    case RBT_MSG_ASK:
-        if (message->from <= topology->servers || message->to > topology->servers)
-            return false;
-        worker = message->from - rbt_node_of_worker(topology, 0);
-        return message->worker == worker &&
-               (worker >= topology->workers || message->incarnation == rbt_session_seat(c->session, rank)->incarnation);
-    default: /* what the runtime alone may say */
-        return false;
-    }
-}
-
-/* Without servers: workers speak to each other, to the master and to observers, each for itself; observers ask. */
-static bool is_among_peers(const rbt_cluster *c, const rbt_message *message)
-{
-    const rbt_topology *topology = c->run->topology;
-    uint32_t worker = message->from - rbt_node_of_worker(topology, 0);
-
-    switch (message->type) {
-    case RBT_MSG_VIEW:
-    case RBT_MSG_STOP:
-        return message->from == RBT_MASTER;
-    case RBT_MSG_UPDATE:
-    case RBT_MSG_TOKEN:
-    case RBT_MSG_USED:
-    case RBT_MSG_CHUNK:
-    case RBT_MSG_RETIRE:
-    case RBT_MSG_BLOCKS:
-        return message->from != RBT_MASTER && worker < topology->workers && message->worker == worker;
-    case RBT_MSG_PULL:
-        return message->from != RBT_MASTER && worker >= topology->workers && message->worker == worker;
-    default:
-        return false;
-    }
-}
-
-/* Messages of other processes: only for nodes here, only from nodes there. */
-static bool is_allowed(const rbt_cluster *c, uint32_t rank, const rbt_message *message)
-{
-    uint32_t nodes = rbt_topology_nodes(c->run->topology);
-
-    return message->from < nodes && message->to < nodes && c->rank_of_node[message->from] == rank &&
-           c->places.place[message->to].is_here &&
-           (c->run->topology->hop != NULL ? is_among_peers(c, message) : is_in_character(c, rank, message));
-}
-
 static void on_message(void *context, uint32_t rank, rbt_message *message)
 {
     rbt_cluster *c = context;
     rbt_outbox out = {0};
 
-    if (!is_allowed(c, rank, message)) {
+    if (!rbt_links_allow(c, rank, message)) {
         char why[128];
 
         snprintf(why, sizeof why, "it sent a %s in another's name or to nobody", rbt_message_name(message->type));
@@ -127,6 +44,7 @@ static void on_message(void *context, uint32_t rank, rbt_message *message)
         rbt_session_cut(c->session, rank, why);
         return;
     }
+    rbt_links_hear(c, message);
     rbt_outbox_put(&out, message);
     rbt_places_deliver(&c->places, &out);
 }
@@ -388,7 +306,7 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, const rbt_cl
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->news, NULL);
     c->ranks = rbt_alloc(rbt_session_size(session), sizeof *c->ranks);
-    place_nodes(c);
+    rbt_links_place(c);
     for (rbt_node node = 0; node < nodes; node++)
         here[node] = c->rank_of_node[node] == rbt_session_rank(session);
     rbt_places_init(&c->places, run, "cluster", here);
@@ -418,6 +336,7 @@ void rbt_cluster_destroy(rbt_cluster *c)
     rbt_free(c->ranks);
     rbt_free(c->question);
     rbt_free(c->rank_of_node);
+    rbt_free(c->is_gone);
     rbt_free(c);
 }
 
@@ -508,6 +427,7 @@ static rbt_err run_member(rbt_cluster *c, rbt_error *error)
 
     if (err != RBT_OK)
         return err;
+    rbt_links_keep(c);
     if (pthread_create(&thread, NULL, run_here, c) != 0)
         return rbt_fail(error, RBT_E_LIMIT, "the system refused a thread");
     answer(c);

@@ -1,4 +1,4 @@
-/* The cluster runtime as cluster.c, status.c and heirs.c know it; outside it is opaque. */
+/* The cluster runtime as cluster.c, status.c, links.c and heirs.c know it; outside it is opaque. */
 #ifndef RBT_RUNTIME_CLUSTER_CLUSTER_STATE_H
 #define RBT_RUNTIME_CLUSTER_CLUSTER_STATE_H
 
@@ -35,6 +35,7 @@ struct rbt_cluster {
 
     pthread_mutex_t lock; /* for all below */
     pthread_cond_t news;
+    bool *is_gone;   /* per worker: it has left, as a view has told */
     reported *ranks; /* the lead: per rank */
     float *question; /* elsewhere: parameters to be weighed, or NULL */
     uint64_t question_id;
@@ -65,6 +66,15 @@ void rbt_status_tell_patience(rbt_cluster *c);
 
 /* The lead: what the job's processes have told, for those who watch (a hook of the session). */
 void rbt_status_draw(void *context, rbt_picture *picture);
+
+/* ----------------------------------------------------------------------------------------------------- links.c */
+
+void rbt_links_place(rbt_cluster *c);
+void rbt_links_keep(rbt_cluster *c); /* not the lead: lets go of processes that are not needed, calls those that are */
+void rbt_links_hear(rbt_cluster *c, const rbt_message *message); /* a view may change who is needed */
+
+/* Messages of other processes: only for nodes here, only from nodes there, and only what such a node says. */
+bool rbt_links_allow(const rbt_cluster *c, uint32_t rank, const rbt_message *message);
 
 /* ----------------------------------------------------------------------------------------------------- heirs.c */
 

@@ -70,6 +70,9 @@ size_t rbt_hub_queued(rbt_remote *peer);
 /* Cuts a peer off; on_lost follows with this reason. */
 void rbt_hub_cut(rbt_remote *peer, const rbt_error *why);
 
+/* Says goodbye to a peer of which nothing is wanted any more; on_lost follows with RBT_OK, there and here. It may be dialled again. */
+void rbt_hub_part(rbt_remote *peer);
+
 /* Frames may have heads and bodies of this size from now on, on new connections and old. */
 void rbt_hub_expect(rbt_hub *hub, uint64_t head_max, uint64_t body_max);
 

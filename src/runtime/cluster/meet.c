@@ -134,3 +134,24 @@ rbt_err rbt_session_meet(rbt_session *s, rbt_error *error)
     pthread_mutex_unlock(&s->lock);
     return err;
 }
+
+void rbt_session_keep(rbt_session *s, const bool *is_needed)
+{
+    for (uint32_t r = 1; r < s->size && !s->leads; r++) {
+        rbt_remote *peer;
+        bool was_idle;
+        rbt_error error;
+
+        if (r == s->rank)
+            continue;
+        pthread_mutex_lock(&s->lock);
+        peer = s->seats[r].peer;
+        was_idle = s->seats[r].is_idle;
+        s->seats[r].is_idle = !is_needed[r];
+        pthread_mutex_unlock(&s->lock);
+        if (!is_needed[r] && peer != NULL)
+            rbt_hub_part(peer);
+        else if (is_needed[r] && peer == NULL && was_idle && r < s->rank && meet_seat(s, r, &error) != RBT_OK)
+            rbt_session_log(s, RBT_LOG_WARNING, "cluster", error.text);
+    }
+}

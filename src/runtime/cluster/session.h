@@ -39,7 +39,8 @@ typedef struct rbt_seat {
     char tcp[RBT_ADDRESS_ROOM]; /* where it listens; empty: nowhere */
     char local[RBT_ADDRESS_ROOM];
     rbt_seat_state state;
-    rbt_remote *peer; /* NULL: this process, or not connected yet */
+    rbt_remote *peer; /* NULL: this process, or not connected */
+    bool is_idle;     /* not the lead: this process needs no connection to it, now that the job runs */
 } rbt_seat;
 
 /* What processes say to each other. */
@@ -145,6 +146,10 @@ const rbt_seat *rbt_session_seat(const rbt_session *session, uint32_t rank);
 
 /* Connects to all seats before one's own and waits until those behind it have called. */
 rbt_err rbt_session_meet(rbt_session *session, rbt_error *error);
+
+/* While the job runs: holds connections to the ranks that are needed (and to the lead), and to no others. One that has become
+ * needed is dialled if it comes before this one, otherwise it will call. */
+void rbt_session_keep(rbt_session *session, const bool *is_needed);
 
 /* The job's processes as a crew; the session must outlive it. */
 rbt_crew rbt_session_crew(rbt_session *session);
