@@ -70,7 +70,7 @@ static rbt_err take_rows(const rbt_loaded *all, const rbt_rows_of *taken, rbt_da
     return err;
 }
 
-rbt_err rbt_inherit(rbt_model_run *r, const rbt_seat *seat, const rbt_rows_of *rows, rbt_error *error)
+rbt_err rbt_inherit(rbt_model_run *r, const rbt_seat *seat, const rbt_rows_of *rows, size_t *taken, rbt_error *error)
 {
     rbt_training *last = &r->training;
     rbt_loaded all = {0};
@@ -78,6 +78,7 @@ rbt_err rbt_inherit(rbt_model_run *r, const rbt_seat *seat, const rbt_rows_of *r
     heir *h = rbt_alloc(1, sizeof *h);
     rbt_err err = load_all(&r->job->options, &all, error);
 
+    *taken = 0;
     while (atomic_load(&last->next) != NULL)
         last = atomic_load(&last->next);
     if (err == RBT_OK && rows->first >= all.shards.shard[rows->worker].n) { /* more heirs than rows */
@@ -93,6 +94,7 @@ rbt_err rbt_inherit(rbt_model_run *r, const rbt_seat *seat, const rbt_rows_of *r
     rbt_loaded_deinit(&all);
     if (err == RBT_OK) {
         make_shards(last->shards, seat, &h->data, both[1].rows, &h->shards);
+        *taken = both[1].rows;
         h->training = *last;
         h->training.data = &h->data;
         h->training.shards = &h->shards;

@@ -8,7 +8,7 @@
 
 #include "job/run.h"
 
-rbt_err rbt_inherit(rbt_model_run *run, const rbt_seat *seat, const rbt_rows_of *rows, rbt_error *error);
+rbt_err rbt_inherit(rbt_model_run *run, const rbt_seat *seat, const rbt_rows_of *rows, size_t *taken, rbt_error *error);
 
 /* Frees what was taken over; after training. */
 void rbt_inherit_deinit(rbt_training *training);

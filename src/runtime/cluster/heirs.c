@@ -1,8 +1,18 @@
 /* Who takes over the rows of workers that were lost: the lead shares them out as losses.h says, and in each process one thread
  * takes over what falls to it, one share after the other. Part of the cluster runtime (cluster.h). Proved by
  * tests/cluster/test_processes_rows.sh. */
+#include <stdio.h>
+
 #include "base/error.h"
 #include "runtime/cluster/cluster_state.h"
+
+static void tell(rbt_cluster *c, rbt_log_level level, const char *sentence)
+{
+    if (c->leads)
+        rbt_log_event(&c->run->log, level, "cluster", "rank 0: %s", sentence);
+    else
+        rbt_session_log(c->session, level, "cluster", sentence);
+}
 
 static void *take_over(void *argument)
 {
@@ -12,11 +22,18 @@ static void *take_over(void *argument)
     while (c->estate.count > 0 && !c->ended) {
         rbt_rows_of rows = c->estate.at[--c->estate.count];
         rbt_error error;
+        char sentence[sizeof error.text + 128];
+        size_t taken;
+        bool fine;
 
         pthread_mutex_unlock(&c->lock);
-        if (c->work.inherit(c->work.context, &rows, &error) != RBT_OK)
-            rbt_log_event(&c->run->log, RBT_LOG_WARNING, "cluster",
-                          "rows of worker %u, which was lost, could not be taken over: %s", rows.worker, error.text);
+        fine = c->work.inherit(c->work.context, &rows, &taken, &error) == RBT_OK;
+        if (fine)
+            snprintf(sentence, sizeof sentence, "took over %zu rows of worker %u", taken, rows.worker);
+        else
+            snprintf(sentence, sizeof sentence, "rows of worker %u, which was lost, could not be taken over: %s",
+                     rows.worker, error.text);
+        tell(c, fine ? RBT_LOG_INFO : RBT_LOG_WARNING, sentence);
         pthread_mutex_lock(&c->lock);
     }
     c->inherits = false;

@@ -77,8 +77,10 @@ void rbt_links_hear(rbt_cluster *c, const rbt_message *message)
         return;
     pthread_mutex_lock(&c->lock);
     for (uint32_t m = 0; m < topology->workers; m++)
-        if (message->members.at[m].state == RBT_MEMBER_RETIRED && !c->is_gone[m])
+        if (message->members.at[m].state == RBT_MEMBER_RETIRED && !c->is_gone[m]) {
             news = c->is_gone[m] = true;
+            atomic_store(&c->run->published[m].is_lost, true);
+        }
     pthread_mutex_unlock(&c->lock);
     if (news && topology->hop != NULL)
         rbt_links_keep(c);

@@ -173,6 +173,9 @@ bool rbt_session_is_over(rbt_session *session);
 /* Waits until it is over. */
 void rbt_session_wait_over(rbt_session *session);
 
+/* The log of a process (`write` of an rbt_log whose context is the session): told at the lead, by name. */
+void rbt_session_log(void *session, rbt_log_level level, const char *source, const char *sentence);
+
 /* How a rank is called in messages: "rank 3 on host b". */
 void rbt_session_name(const rbt_session *session, uint32_t rank, char *name, size_t room);
 

@@ -99,12 +99,11 @@ void rbt_session_say_error(rbt_remote *peer, uint32_t say, const rbt_error *why)
 bool rbt_session_read_error(rbt_unpack *words, rbt_error *why);
 void rbt_session_cut_peer(rbt_remote *peer, const char *why);
 
-/* The hub's events, and the log of a process: everything that is logged in one that joined is told at the lead. */
+/* The hub's events. */
 void rbt_session_on_open(void *context, rbt_remote *peer);
 void rbt_session_on_control(void *context, rbt_remote *peer, rbt_arrival *arrival);
 void rbt_session_on_message(void *context, rbt_remote *peer, rbt_message *message);
 void rbt_session_on_tick(void *context);
-void rbt_session_log(void *context, rbt_log_level level, const char *source, const char *sentence);
 
 /* ---------------------------------------------------------------------------------------------------- swap.c */
 

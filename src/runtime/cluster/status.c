@@ -25,6 +25,7 @@ void rbt_status_say(rbt_cluster *c, uint32_t say)
     rbt_pack words = {0};
     uint64_t now = rbt_now_ns();
 
+    pthread_mutex_lock(&c->lock); /* several threads tell; what they count only grows */
     rbt_pack_u64(&words, atomic_load(&c->run->bytes));
     rbt_pack_u64(&words, atomic_load(&c->run->messages));
     for (uint32_t i = 0; i < c->seat->workers; i++) {
@@ -36,6 +37,7 @@ void rbt_status_say(rbt_cluster *c, uint32_t say)
         rbt_pack_u64(&words, since != 0 && now > since ? now - since : 0);
     }
     rbt_session_say(c->session, 0, say, &words, NULL, 0);
+    pthread_mutex_unlock(&c->lock);
     rbt_array_free(&words);
 }
 
