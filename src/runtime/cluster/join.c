@@ -43,13 +43,15 @@ static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank)
     return "the job has all processes it needs";
 }
 
-/* An address of this machine alone is of no use to others. */
+/* On another host, none and one of that host alone are of no use. */
 static const char *check_advertised(const rbt_seat *seat, const rbt_seat *lead)
 {
     rbt_address address;
 
-    if (seat->host_id == lead->host_id || seat->tcp[0] == '\0')
+    if (seat->host_id == lead->host_id)
         return NULL;
+    if (seat->tcp[0] == '\0')
+        return "it is on another host and says no address at which the others reach it; start it with --listen ADDRESS";
     if (rbt_address_parse(seat->tcp, 0, &address, NULL) != RBT_OK)
         return "the address it advertises is none";
     if (rbt_address_is_loopback(&address) || rbt_address_is_any(&address))
