@@ -251,9 +251,33 @@ static rbt_err losses_of_all(void *context, const float *w, double *sum, rbt_err
     return err;
 }
 
+/* Without a lead every process saves what its own peers have learned. */
+static rbt_err save_alone(rbt_model_run *r, rbt_error *error)
+{
+    const char *out = r->job->options.out;
+    char path[4096], sentence[sizeof path + 64];
+    rbt_err err;
+
+    if (out == NULL || strcmp(out, "-") == 0)
+        return rbt_fail(error, RBT_E_LOST,
+                        "the lead is gone, and this process has no file to save its model to; give --out FILE");
+    rbt_model_run_keep(r);
+    snprintf(path, sizeof path, "%s.rank%u", out, rbt_session_rank(r->session));
+    err = rbt_job_save(r->job, path, error);
+    if (err == RBT_OK) {
+        snprintf(sentence, sizeof sentence, "its own model is written to %s", path);
+        rbt_session_log(r->session, RBT_LOG_INFO, "cluster", sentence);
+    }
+    return err;
+}
+
 rbt_err rbt_cluster_job_train(rbt_model_run *r, rbt_error *error)
 {
-    rbt_cluster_work work = {.losses = losses_here, .inherit = inherit_here, .context = r, .n = r->training.n};
+    rbt_cluster_work work = {.losses = losses_here,
+                             .inherit = inherit_here,
+                             .context = r,
+                             .n = r->training.n,
+                             .on_loss = r->job->options.on_worker_loss};
     weighing all = {.training = &r->training};
     rbt_err err;
 
@@ -261,6 +285,8 @@ rbt_err rbt_cluster_job_train(rbt_model_run *r, rbt_error *error)
     r->evaluation.losses = losses_of_all;
     r->evaluation.losses_context = &all;
     err = rbt_cluster_run(all.cluster, error);
+    if (err == RBT_OK && rbt_cluster_was_alone(all.cluster, r->evaluation.w))
+        err = save_alone(r, error);
     rbt_cluster_destroy(all.cluster);
     rbt_inherit_deinit(&r->training);
     return err;

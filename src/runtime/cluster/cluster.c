@@ -15,6 +15,7 @@ static void forward(void *context, rbt_message *message)
 {
     rbt_cluster *c = context;
 
+    rbt_alone_keep(c, message);
     rbt_session_send(c->session, c->rank_of_node[message->to], message);
 }
 
@@ -296,6 +297,8 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, const rbt_cl
                                .on_lost = on_lost,
                                .on_back = on_back,
                                .on_over = on_over,
+                               .on_alone = rbt_alone_begin,
+                               .on_missed = rbt_alone_missed,
                                .on_tick = on_tick,
                                .on_picture = rbt_status_draw,
                                .context = c};
@@ -330,6 +333,7 @@ void rbt_cluster_destroy(rbt_cluster *c)
         return;
     rbt_session_hook(c->session, &none);
     rbt_heirs_end(c);
+    rbt_alone_deinit(c);
     rbt_places_deinit(&c->places);
     pthread_cond_destroy(&c->news);
     pthread_mutex_destroy(&c->lock);
@@ -384,15 +388,23 @@ static void *run_here(void *context)
 {
     rbt_cluster *c = context;
 
-    rbt_places_run(&c->places, c->seat->first_worker, c->seat->workers, false, NULL);
+    rbt_error error = {RBT_OK, ""};
+    rbt_err err = rbt_places_run(&c->places, c->seat->first_worker, c->seat->workers, false, &error);
+
     rbt_status_say(c, SAY_DONE);
+    pthread_mutex_lock(&c->lock);
+    c->worked = err;
+    c->failed = error;
+    c->has_worked = true;
+    wake(c);
+    pthread_mutex_unlock(&c->lock);
     return NULL;
 }
 
 static void answer(rbt_cluster *c)
 {
     pthread_mutex_lock(&c->lock);
-    while (!c->ended) {
+    while (!c->ended && !(c->is_alone && c->has_worked)) {
         if (c->question != NULL) {
             float *w = c->question;
             uint64_t id = c->question_id, rows = 0;
@@ -428,11 +440,18 @@ static rbt_err run_member(rbt_cluster *c, rbt_error *error)
     if (err != RBT_OK)
         return err;
     rbt_links_keep(c);
+    if (c->run->topology->hop != NULL)
+        rbt_session_set_free(c->session);
     if (pthread_create(&thread, NULL, run_here, c) != 0)
         return rbt_fail(error, RBT_E_LIMIT, "the system refused a thread");
     answer(c);
     pthread_join(thread, NULL);
-    return rbt_session_over(c->session, error);
+    err = rbt_session_over(c->session, error);
+    if (err == RBT_OK && c->is_alone && c->worked != RBT_OK) { /* there was nobody to tell it to */
+        *error = c->failed;
+        err = c->worked;
+    }
+    return err;
 }
 
 static rbt_err run_lead(rbt_cluster *c, rbt_error *error)

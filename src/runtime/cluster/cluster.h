@@ -24,6 +24,7 @@ typedef struct rbt_cluster_work {
     rbt_err (*inherit)(void *context, const rbt_rows_of *rows, size_t *taken, rbt_error *error);
     void *context;
     size_t n; /* parameters */
+    rbt_on_loss on_loss;
 } rbt_cluster_work;
 
 /* The processes of the session run `run` from now on; to be called in all of them before they are ready. */
@@ -32,6 +33,10 @@ void rbt_cluster_destroy(rbt_cluster *cluster);
 
 /* Starts with all the others and runs to the end: at the lead until all is told, elsewhere until the lead says so. */
 rbt_err rbt_cluster_run(rbt_cluster *cluster, rbt_error *error);
+
+/* Not the lead, after the run: has the lead been lost, and this process gone on to its end without? Then `mean` is the mean of
+ * the last parameters of its workers. */
+bool rbt_cluster_was_alone(rbt_cluster *cluster, float *mean);
 
 /* The lead: the sum of all processes' losses at these parameters, and over how many rows; waits for the answers. */
 rbt_err rbt_cluster_losses(rbt_cluster *cluster, const float *w, double *sum, uint64_t *rows, rbt_error *error);

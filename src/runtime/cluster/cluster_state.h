@@ -1,4 +1,4 @@
-/* The cluster runtime as cluster.c, status.c, links.c and heirs.c know it; outside it is opaque. */
+/* The cluster runtime as cluster.c, status.c, links.c, alone.c and heirs.c know it; outside it is opaque. */
 #ifndef RBT_RUNTIME_CLUSTER_CLUSTER_STATE_H
 #define RBT_RUNTIME_CLUSTER_CLUSTER_STATE_H
 
@@ -42,6 +42,12 @@ struct rbt_cluster {
     const float *weighed; /* the lead: what the others are being asked about; NULL: nothing */
     bool closing;         /* the lead: has asked for the sums */
     bool close;
+    bool is_alone;    /* elsewhere: the lead is gone, and this process goes on */
+    bool has_worked;  /* elsewhere: the workers here have ended ... */
+    rbt_err worked;   /* ... like this ... */
+    rbt_error failed; /* ... for this reason */
+    uint32_t view;    /* the last one that was heard */
+    rbt_snap **last;  /* without servers, per worker here: its last parameters; NULL: none yet */
     bool ended;
     uint64_t stop_asked_ns;
     uint64_t told_ns;
@@ -75,6 +81,14 @@ void rbt_links_hear(rbt_cluster *c, const rbt_message *message); /* a view may c
 
 /* Messages of other processes: only for nodes here, only from nodes there, and only what such a node says. */
 bool rbt_links_allow(const rbt_cluster *c, uint32_t rank, const rbt_message *message);
+
+/* ----------------------------------------------------------------------------------------------------- alone.c */
+
+/* Hooks of the session: the lead is gone; a neighbour is, and there is no lead. */
+bool rbt_alone_begin(void *context, rbt_error *why);
+void rbt_alone_missed(void *context, uint32_t rank, const rbt_error *why);
+void rbt_alone_keep(rbt_cluster *c, const rbt_message *message); /* the last parameters of a worker here */
+void rbt_alone_deinit(rbt_cluster *c);
 
 /* ----------------------------------------------------------------------------------------------------- heirs.c */
 

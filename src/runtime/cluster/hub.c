@@ -197,7 +197,8 @@ static void check_peer(rbt_hub *hub, rbt_remote_state *peer, uint64_t now)
     }
 }
 
-/* Callers that are lost and never got a rank are known to nobody; the last ones stay, lest they come back too late. */
+/* Callers that are lost are known to nobody any more, once who heard of it has let go; the last ones stay, lest they come back
+ * too late. */
 static void forget_strangers(rbt_hub *hub)
 {
     size_t kept = 0;
@@ -205,7 +206,7 @@ static void forget_strangers(rbt_hub *hub)
     for (rbt_remote_state **at = &hub->peers; *at != NULL;) {
         rbt_remote_state *peer = *at;
 
-        if (!peer->is_lost || peer->dials || peer->peer.rank != RBT_RANK_NONE || kept++ < STRANGERS_KEPT) {
+        if (!peer->is_lost || peer->dials || atomic_load(&peer->peer.holders) > 0 || kept++ < STRANGERS_KEPT) {
             at = &peer->next;
         } else {
             *at = peer->next;
@@ -237,7 +238,8 @@ static void on_tick(uv_timer_t *timer)
         next = peer->next;
         check_peer(hub, peer, now);
     }
-    forget_strangers(hub);
+    if (!hub->parting) /* then nobody hears who is lost */
+        forget_strangers(hub);
     if (hub->events.on_tick != NULL && !atomic_load(&hub->stopping))
         hub->events.on_tick(hub->events.context);
     rbt_hub_stop_when_quiet(hub);

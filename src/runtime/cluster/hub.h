@@ -14,6 +14,8 @@
 #ifndef RBT_RUNTIME_CLUSTER_HUB_H
 #define RBT_RUNTIME_CLUSTER_HUB_H
 
+#include <stdatomic.h>
+
 #include "base/log.h"
 #include "runtime/cluster/link.h"
 
@@ -29,6 +31,7 @@ typedef struct rbt_remote {
     uint64_t life; /* the other process; another one has another */
     char name[RBT_ADDRESS_ROOM + 32];
     void *context;
+    atomic_uint holders;            /* who uses it on other threads than the hub's: it is not forgotten meanwhile */
     struct rbt_remote_state *state; /* the hub's own */
 } rbt_remote;
 

@@ -76,6 +76,7 @@ void rbt_links_hear(rbt_cluster *c, const rbt_message *message)
     if (message->type != RBT_MSG_VIEW || message->members.count != topology->workers)
         return;
     pthread_mutex_lock(&c->lock);
+    c->view = message->view > c->view ? message->view : c->view;
     for (uint32_t m = 0; m < topology->workers; m++)
         if (message->members.at[m].state == RBT_MEMBER_RETIRED && !c->is_gone[m]) {
             news = c->is_gone[m] = true;

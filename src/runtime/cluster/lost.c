@@ -60,7 +60,7 @@ static void lead_lost_seat(rbt_session *s, uint32_t rank, const rbt_error *why)
 /* Cuts a rank off that the job does without from now on; on_lost follows. */
 static void cut_rank(rbt_session *s, uint32_t rank, const rbt_error *why)
 {
-    rbt_remote *peer = rbt_session_peer(s, rank);
+    rbt_remote *peer = rbt_session_hold(s, rank);
     rbt_error told;
 
     if (peer == NULL)
@@ -68,6 +68,7 @@ static void cut_rank(rbt_session *s, uint32_t rank, const rbt_error *why)
     rbt_fail(&told, RBT_E_LOST, "the job goes on without this process: %s", why->text);
     rbt_session_say_error(peer, RBT_SAY_END, &told);
     rbt_hub_cut(peer, why);
+    rbt_session_release(peer);
 }
 
 void rbt_lost_judge(rbt_session *s)
@@ -151,6 +152,25 @@ void rbt_lost_cut(rbt_session *s, rbt_unpack *words)
         rbt_hub_cut(peer, &(rbt_error){.code = RBT_OK});
 }
 
+/* The lead is gone: can this process do without? */
+static bool go_on_alone(rbt_session *s, rbt_error *why)
+{
+    bool can;
+
+    pthread_mutex_lock(&s->lock);
+    can = s->started && !s->over;
+    if (can)
+        s->seats[0].peer = NULL;
+    pthread_mutex_unlock(&s->lock);
+    if (!can)
+        return false;
+    atomic_store(&s->is_alone, true);
+    pthread_mutex_lock(&s->calling);
+    can = s->hooks.on_alone != NULL && s->hooks.on_alone(s->hooks.context, why);
+    pthread_mutex_unlock(&s->calling);
+    return can;
+}
+
 static void lost_lead(rbt_session *s, const rbt_remote *peer, const rbt_error *why)
 {
     rbt_error told = *why;
@@ -160,13 +180,22 @@ static void lost_lead(rbt_session *s, const rbt_remote *peer, const rbt_error *w
                  why->code == RBT_OK ? "it ended" : why->text);
     else if (why->code == RBT_E_IO)
         told.code = RBT_E_MISSING;
-    rbt_session_end_here(s, &told);
+    if (why->code == RBT_OK || !go_on_alone(s, &told))
+        rbt_session_end_here(s, &told);
 }
 
-/* Whether the job goes on without a rank is the lead's affair. */
+/* Whether the job goes on without a rank is the lead's affair, as long as there is one. */
 static void complain(rbt_session *s, uint32_t rank, uint64_t life, const rbt_error *why)
 {
     rbt_pack words = {0};
+
+    if (atomic_load(&s->is_alone)) {
+        pthread_mutex_lock(&s->calling);
+        if (s->hooks.on_missed != NULL)
+            s->hooks.on_missed(s->hooks.context, rank, why);
+        pthread_mutex_unlock(&s->calling);
+        return;
+    }
 
     rbt_pack_u32(&words, rank);
     rbt_pack_u64(&words, life);

@@ -144,8 +144,8 @@ void rbt_session_keep(rbt_session *s, const bool *is_needed)
 
         if (r == s->rank)
             continue;
+        peer = rbt_session_hold(s, r);
         pthread_mutex_lock(&s->lock);
-        peer = s->seats[r].peer;
         was_idle = s->seats[r].is_idle;
         s->seats[r].is_idle = !is_needed[r];
         pthread_mutex_unlock(&s->lock);
@@ -153,5 +153,6 @@ void rbt_session_keep(rbt_session *s, const bool *is_needed)
             rbt_hub_part(peer);
         else if (is_needed[r] && peer == NULL && was_idle && r < s->rank && meet_seat(s, r, &error) != RBT_OK)
             rbt_session_log(s, RBT_LOG_WARNING, "cluster", error.text);
+        rbt_session_release(peer);
     }
 }

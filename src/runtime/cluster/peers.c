@@ -245,7 +245,9 @@ rbt_remote_state *rbt_remote_create(rbt_hub *hub)
 {
     rbt_remote_state *peer = rbt_alloc(1, sizeof *peer);
 
-    peer->peer = (rbt_remote){.hub = hub, .rank = RBT_RANK_NONE, .state = peer};
+    peer->peer.hub = hub;
+    peer->peer.rank = RBT_RANK_NONE;
+    peer->peer.state = peer;
     peer->unacked_last = &peer->unacked;
     peer->posted_last = &peer->posted;
     peer->expected = 1;

@@ -124,43 +124,54 @@ bool rbt_session_read_error(rbt_unpack *words, rbt_error *why)
     return rbt_unpack_done(words);
 }
 
-rbt_remote *rbt_session_peer(rbt_session *s, uint32_t rank)
+rbt_remote *rbt_session_hold(rbt_session *s, uint32_t rank)
 {
     rbt_remote *peer;
 
     pthread_mutex_lock(&s->lock);
     peer = rank < s->size ? s->seats[rank].peer : NULL;
+    if (peer != NULL)
+        atomic_fetch_add(&peer->holders, 1);
     pthread_mutex_unlock(&s->lock);
     return peer;
 }
 
+void rbt_session_release(rbt_remote *peer)
+{
+    if (peer != NULL)
+        atomic_fetch_sub(&peer->holders, 1);
+}
+
 void rbt_session_say(rbt_session *s, uint32_t rank, uint32_t say, const rbt_pack *words, void *body, size_t body_n)
 {
-    rbt_remote *peer = rbt_session_peer(s, rank);
+    rbt_remote *peer = rbt_session_hold(s, rank);
 
     if (peer != NULL)
         rbt_session_say_to(peer, say, words, body, body_n);
     else
         rbt_free(body);
+    rbt_session_release(peer);
 }
 
 void rbt_session_send(rbt_session *s, uint32_t rank, rbt_message *message)
 {
-    rbt_remote *peer = rbt_session_peer(s, rank);
+    rbt_remote *peer = rbt_session_hold(s, rank);
 
     if (peer != NULL)
         rbt_hub_send(peer, rbt_frame_of_message(message));
     else
         rbt_message_destroy(message); /* it is lost: its node's next life will ask */
+    rbt_session_release(peer);
 }
 
 void rbt_session_wait_room(rbt_session *s)
 {
     for (uint32_t rank = 0; rank < s->size; rank++) {
-        rbt_remote *peer = rbt_session_peer(s, rank);
+        rbt_remote *peer = rbt_session_hold(s, rank);
 
         if (peer != NULL)
             rbt_hub_wait_room(peer);
+        rbt_session_release(peer);
     }
 }
 
@@ -174,10 +185,11 @@ void rbt_session_cut_peer(rbt_remote *peer, const char *why)
 
 void rbt_session_cut(rbt_session *s, uint32_t rank, const char *why)
 {
-    rbt_remote *peer = rbt_session_peer(s, rank);
+    rbt_remote *peer = rbt_session_hold(s, rank);
 
     if (peer != NULL)
         rbt_session_cut_peer(peer, why);
+    rbt_session_release(peer);
 }
 
 /* Everything that is logged in a process that joined is told at the lead. */
@@ -185,7 +197,7 @@ void rbt_session_log(void *context, rbt_log_level level, const char *source, con
 {
     rbt_session *s = context;
 
-    if (s->leads) {
+    if (s->leads || atomic_load(&s->is_alone)) {
         rbt_log_event(&s->config.log, level, source, "%s", sentence);
     } else if (s->lead != NULL) {
         rbt_pack words = {0};
@@ -458,13 +470,25 @@ void rbt_session_fail(rbt_session *s, const rbt_error *why)
         rbt_session_say_error(s->lead, RBT_SAY_FAILED, why);
 }
 
+void rbt_session_set_free(rbt_session *s)
+{
+    if (s->config.on_free != NULL)
+        s->config.on_free(s->config.context);
+}
+
+void rbt_session_leave(rbt_session *s, const rbt_error *why)
+{
+    rbt_session_end_here(s, why);
+}
+
 void rbt_session_end(rbt_session *s, const rbt_error *why)
 {
     for (uint32_t r = 1; r < s->size; r++) {
-        rbt_remote *peer = rbt_session_peer(s, r);
+        rbt_remote *peer = rbt_session_hold(s, r);
 
         if (peer != NULL)
             rbt_session_say_error(peer, RBT_SAY_END, why);
+        rbt_session_release(peer);
     }
     rbt_session_end_here(s, why);
     rbt_watchers_end(s);

@@ -78,7 +78,9 @@ typedef struct rbt_session_config {
     uint64_t join_timeout_ms;
     const atomic_bool *interrupted; /* or NULL */
     char title[RBT_PICTURE_TITLE];  /* the lead: what the job is, for those who watch it */
-    rbt_log log;
+    void (*on_free)(void *context); /* not the lead: from now on this process may go on without one; or NULL */
+    void *context;
+    rbt_log log; /* at the lead; elsewhere only when there is no lead any more */
 } rbt_session_config;
 
 typedef struct rbt_session rbt_session;
@@ -90,6 +92,10 @@ typedef struct rbt_session_hooks {
     void (*on_lost)(void *context, uint32_t rank, rbt_verdict verdict, const rbt_error *why);
     void (*on_back)(void *context, uint32_t rank); /* a lost seat is taken again */
     void (*on_over)(void *context);                /* the job has ended here */
+    /* Not the lead, after the start: the lead is gone. True: this process goes on without it, and is then told itself which
+     * ranks it has lost. NULL: it ends. */
+    bool (*on_alone)(void *context, rbt_error *why);
+    void (*on_missed)(void *context, uint32_t rank, const rbt_error *why);
     void (*on_tick)(void *context);
     void (*on_picture)(void *context, rbt_picture *picture); /* somebody watches: the workers are added to it */
     void *context;
@@ -133,6 +139,12 @@ rbt_err rbt_session_join(const rbt_session_config *config, const char *address, 
 
 /* Tells the lead that all is prepared, and waits for the start. */
 rbt_err rbt_session_ready(rbt_session *session, rbt_error *error);
+
+/* This process may go on when the lead is gone (hook on_alone): says so to who started it. */
+void rbt_session_set_free(rbt_session *session);
+
+/* The job has ended in this process, for this reason; nobody is told. */
+void rbt_session_leave(rbt_session *session, const rbt_error *why);
 
 /* Tells the lead that something failed here. */
 void rbt_session_fail(rbt_session *session, const rbt_error *why);

@@ -62,6 +62,7 @@ struct rbt_session {
     rbt_bytes description;
     swapped **swaps; /* per rank, what came and is not taken yet */
     bool started;
+    atomic_bool is_alone; /* the lead is gone, and the job goes on */
     bool over;
     rbt_error end;
     rbt_losses losses;           /* the lead */
@@ -85,8 +86,9 @@ rbt_err rbt_session_check(rbt_session *session, rbt_error *error);
 /* The job has ended in this process; the first reason counts. */
 void rbt_session_end_here(rbt_session *session, const rbt_error *why);
 
-/* The process of a rank; NULL: this one, or not connected. */
-rbt_remote *rbt_session_peer(rbt_session *session, uint32_t rank);
+/* The process of a rank, which is not forgotten until it is released; NULL: this one, or not connected. */
+rbt_remote *rbt_session_hold(rbt_session *session, uint32_t rank);
+void rbt_session_release(rbt_remote *peer); /* may be NULL */
 
 /* Somebody who had called and not said who it is has gone, or is somebody now. */
 void rbt_session_forget_stranger(rbt_session *session, const rbt_remote *peer);
