@@ -8,6 +8,15 @@
 
 address_of()
 {
+    address=
+    until [ -n "$address" ]; do
+        address=$(find_address "$1") || return 1
+    done
+    echo "$address"
+}
+
+find_address()
+{
     python3 - "$1" <<'PYTHON'
 import os, sys
 names = {}
@@ -17,7 +26,7 @@ for line in open("/proc/net/unix"):
         names["socket:[%s]" % words[6]] = "unix:" + words[7]
 folder = "/proc/%s/fd/" % sys.argv[1]
 links = [os.readlink(folder + fd) for fd in os.listdir(folder) if os.path.islink(folder + fd)]
-print(next(names[link] for link in links if link in names))
+print(next((names[link] for link in links if link in names), ""))
 PYTHON
 }
 

@@ -231,7 +231,7 @@ void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why)
             rbt_session_log(s, RBT_LOG_WARNING, "cluster", why->text);
     } else if (s->leads) {
         lead_lost_seat(s, rank, why);
-    } else if (why->code != RBT_OK && !s->seats[rank].is_idle) {
+    } else if (why->code == RBT_E_PROTOCOL || (why->code != RBT_OK && !s->seats[rank].is_idle)) {
         complain(s, rank, life, why);
     }
 }
