@@ -10,11 +10,12 @@
 job_data
 "$RUBATO" key new job.key >/dev/null
 frames=10000
+[ "$RUBATO_SANITIZED" -eq 0 ] || frames=${RBT_HOSTILE_FRAMES:-3000} # by hand: all of them
 lead_at=unix:@rubato-seated-$$
 
 job_local 4 --sync bsp --clocks 3000
 # shellcheck disable=SC2086 # options
-job_start timeout -k 1 280 "$RUBATO" train $learning --runtime cluster --workers 4 --servers 1 --colocate off --listen "$lead_at" \
+job_start timeout -k 1 600 "$RUBATO" train $learning --runtime cluster --workers 4 --servers 1 --colocate off --listen "$lead_at" \
     --key job.key --sync bsp --clocks 3000 --eval-every 100 --on-worker-loss wait --json job.json
 
 node()
