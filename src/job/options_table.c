@@ -10,7 +10,9 @@
 
 static const rbt_option TABLE[] = {
     {"model", "Data", RBT_OPTION_TEXT, AT(model), NULL, "NAME",
-     .help = "The model to train: lr, svm, svm2, softmax, linear, huber."},
+     .help = "The model to train: lr, svm, svm2, softmax, linear, huber, kmeans, or a shared object's path."},
+    {"set", "Data", RBT_OPTION_TEXT, AT(settings), NULL, "NAME=VALUE,...",
+     .help = "Options of the model's own; those of built-in ones also as --NAME VALUE."},
     {"data", "Data", RBT_OPTION_TEXT, AT(data), NULL, "PATH",
      .help = "Training data: LIBSVM, Vowpal Wabbit or CSV text, IDX images, also .gz and .zst, or a cache; a file, a "
              "quoted "
@@ -25,7 +27,8 @@ static const rbt_option TABLE[] = {
      .words = "memory|disk|both"},
     {"out", "Data", RBT_OPTION_TEXT, AT(out), NULL, "FILE", .help = "Where the trained model goes."},
     {"format", "Data", RBT_OPTION_TEXT, AT(format), NULL, "FORMAT",
-     .help = "auto, libsvm, vw, csv, idx or cache; auto = by the first bytes, the name and the first line."},
+     .help = "auto, libsvm, vw, csv, idx, ratings, docword, ldac or cache; auto = by the first bytes, the name and the "
+             "first line."},
     {"label", "Data", RBT_OPTION_TEXT, AT(label), NULL, "COLUMN|FILE",
      .help = "csv: the label's column, by name or number (first = 1); idx: the file of labels."},
     {"weight", "Data", RBT_OPTION_TEXT, AT(weight), NULL, "COLUMN", .help = "csv: the column of the rows' weights."},

@@ -18,7 +18,7 @@
 #include "data/cache.h"
 #include "data/data.h"
 #include "data/part.h"
-#include "data/plan.h"
+#include "data/slicing.h"
 #include "unit/crew.h"
 #include "unit/files.h"
 
@@ -181,6 +181,34 @@ static void csv_columns_are_the_same_everywhere(void **state)
     same_in_parts("a.csv", (rbt_reading){0});
     put_file("a.csv", "y,name\n");
     same_in_parts("a.csv", (rbt_reading){0});
+}
+
+static void ratings_and_documents_are_the_same_everywhere(void **state)
+{
+    rbt_data d;
+    (void)state;
+    put_file("a",
+             "ann::film::4\nbob::book::0\nann::book::2.5\neve::disc::1\nbob::film::5\nann::film::3\nzoe::tape::1\n");
+    put_file("b", "");
+    put_file("c", "eve::tape::2\nyan::cd::1\nann::cd::2\n");
+    same_in_parts("a", (rbt_reading){0});
+    same_in_parts("[a-c]", (rbt_reading){0});
+    assert_int_equal(rbt_data_read("[a-c]", &d, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_write(&d, "x", NULL), RBT_OK);
+    rbt_data_deinit(&d);
+    same_in_parts("x", (rbt_reading){0});
+    put_file("c", "eve::tape::2\nyan::cd\nann::cd::2\n");
+    same_in_parts("[a-c]", (rbt_reading){0});
+    same_in_parts("[a-c]", (rbt_reading){.skip_bad = 1});
+    put_file("a", "5\n9\n4\n4 9 1\n1 2 3\n2 1 4\n4 4 4\n");
+    put_file("c", "1\n12\n1\n1 12 3\n");
+    same_in_parts("[a-c]", (rbt_reading){.format = "docword"});
+    put_file("c", "1\n12\n2\n1 12 3\n");
+    same_in_parts("[a-c]", (rbt_reading){.format = "docword"});
+    put_file("c", "1\nx\n2\n1 12 3\n");
+    same_in_parts("[a-c]", (rbt_reading){.format = "docword"});
+    put_file("a", "1 9:1\n2 4:4 2:2\n0\n3 1:1 2:2 1:1\n1 17:1\n");
+    same_in_parts("a", (rbt_reading){.format = "ldac"});
 }
 
 static void csv_text_with_quotes_is_not_cut(void **state)
@@ -422,17 +450,17 @@ static void every_worker_has_its_own_files(void **state)
 
 static void every_byte_is_in_one_slice(void **state)
 {
-    rbt_plan_file files[] = {{NULL, 10, 10, RBT_FORM_TEXT, 0}, {NULL, 0, 0, RBT_FORM_WHOLE, 0},
-                             {NULL, 7, 7, RBT_FORM_WHOLE, 0},  {NULL, 100, 3, RBT_FORM_CACHE, 0},
-                             {NULL, 31, 31, RBT_FORM_TEXT, 0}, {NULL, 0, 0, RBT_FORM_WHOLE, 0}};
-    const rbt_plan plan = {files, 6, 6};
+    rbt_slicing_file files[] = {{NULL, 10, 10, RBT_FORM_TEXT, 0}, {NULL, 0, 0, RBT_FORM_WHOLE, 0},
+                                {NULL, 7, 7, RBT_FORM_WHOLE, 0},  {NULL, 100, 3, RBT_FORM_CACHE, 0},
+                                {NULL, 31, 31, RBT_FORM_TEXT, 0}, {NULL, 0, 0, RBT_FORM_WHOLE, 0}};
+    const rbt_slicing plan = {files, 6, 6};
     (void)state;
     for (uint32_t n = 1; n < 70; n++) {
         uint64_t at[6] = {0};
         size_t seen[6] = {0}, last = 0;
         for (uint32_t k = 0; k < n; k++) {
             size_t count;
-            rbt_slice *s = rbt_plan_cut(&plan, k, n, &count);
+            rbt_slice *s = rbt_slicing_cut(&plan, k, n, &count);
             for (size_t i = 0; i < count; i++) {
                 assert_true(s[i].file == last || s[i].file == last + 1 || i == 0);
                 assert_true(s[i].file >= last);
@@ -468,6 +496,7 @@ int main(void)
         TEST(several_files_are_one),
         TEST(vw_text_knows_its_weights_everywhere),
         TEST(csv_columns_are_the_same_everywhere),
+        TEST(ratings_and_documents_are_the_same_everywhere),
         TEST(csv_text_with_quotes_is_not_cut),
         TEST(bad_rows_are_told_by_file_and_line_and_counted_over_all),
         TEST(options_without_sense_are_refused_everywhere),
