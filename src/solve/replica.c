@@ -15,7 +15,6 @@
 #define SAMPLE_RUN  64         /* of these, side by side */
 #define MOST_BYTES  (32 << 20) /* of all copies */
 #define LINE        64         /* bytes */
-#define PIECE       1024       /* parameters */
 
 /* Features of one pace, exchanged together. */
 typedef struct batch {
@@ -39,7 +38,8 @@ struct rbt_replicas {
     uint32_t threads;
     replica *replica;  /* by thread */
     uint32_t *feature; /* the common ones, by pace, then by number */
-    float *common;     /* what the threads agreed on for these, in the same order */
+    uint32_t common_count;
+    float *common; /* what the threads agreed on for these, in the same order */
     batch *batch;
     uint32_t pace[PACES + 1]; /* the first batch of each pace; then their number */
 };
@@ -91,7 +91,7 @@ static bool set_paces(rbt_replicas *r, const rbt_data *data, const uint32_t *cou
         at[paces[counts[j]] + 1]++;
     for (unsigned pace = 0; pace < PACES; pace++)
         at[pace + 1] += at[pace];
-    n = at[rare];
+    r->common_count = n = at[rare];
     r->feature = rbt_try_alloc(n, sizeof *r->feature);
     r->common = rbt_try_alloc((size_t)n * r->k, sizeof *r->common);
     r->batch = rbt_try_alloc(n / BATCH + PACES, sizeof *r->batch);
@@ -122,8 +122,6 @@ static bool make_copies(rbt_replicas *r)
         mine->base = rbt_try_alloc_raw(n, sizeof *mine->base);
         if (mine->w == NULL || mine->base == NULL)
             return false;
-        memcpy(mine->w, r->w, n * sizeof *mine->w);
-        memcpy(mine->base, r->w, n * sizeof *mine->base);
     }
     return true;
 }
@@ -208,33 +206,33 @@ void rbt_replicas_look(rbt_replicas *r, uint32_t thread)
         }
 }
 
+void rbt_replicas_begin(rbt_replicas *r, uint32_t thread)
+{
+    replica *mine = &r->replica[thread];
+    memcpy(mine->w, r->w, r->cols * r->k * sizeof *r->w);
+    memcpy(mine->base, r->w, r->cols * r->k * sizeof *r->w);
+}
+
 void rbt_replicas_end(rbt_replicas *r, uint32_t thread)
 {
     for (uint32_t i = 0; i < r->pace[PACES]; i++) {
-        batch *b = &r->batch[i];
-        lock(b);
-        exchange(r, &r->replica[thread], b);
-        for (uint32_t j = b->first; j < b->first + b->n; j++) /* the last thread's are the ones that stay */
-            memcpy(r->w + r->feature[j] * r->k, r->common + j * r->k, r->k * sizeof *r->w);
-        unlock(b);
+        lock(&r->batch[i]);
+        exchange(r, &r->replica[thread], &r->batch[i]);
+        unlock(&r->batch[i]);
     }
 }
 
 /* Common features have nothing left to add, and all others were left alone since the last time. */
 void rbt_replicas_settle(rbt_replicas *r, uint32_t thread)
 {
-    size_t n = r->cols * r->k, first = n * thread / r->threads, last = n * (thread + 1) / r->threads;
+    size_t first = r->cols * thread / r->threads, last = r->cols * (thread + 1) / r->threads;
     float *restrict w = r->w;
-    for (size_t at = first, end; at < last; at = end) { /* small pieces stay at hand while all threads' are added */
-        end = last - at < PIECE ? last : at + PIECE;
-        for (uint32_t t = 0; t < r->threads; t++) {
-            const float *restrict own = r->replica[t].w, *restrict base = r->replica[t].base;
-            for (size_t i = at; i < end; i++)
-                w[i] += own[i] - base[i];
-        }
-        for (uint32_t t = 0; t < r->threads; t++) {
-            memcpy(r->replica[t].w + at, w + at, (end - at) * sizeof *w);
-            memcpy(r->replica[t].base + at, w + at, (end - at) * sizeof *w);
-        }
+    for (uint32_t t = 0; t < r->threads; t++) {
+        const float *restrict own = r->replica[t].w, *restrict base = r->replica[t].base;
+        for (size_t i = first * r->k; i < last * r->k; i++)
+            w[i] += own[i] - base[i];
     }
+    for (uint32_t i = 0; i < r->common_count; i++)
+        if (r->feature[i] >= first && r->feature[i] < last)
+            memcpy(w + r->feature[i] * r->k, r->common + i * r->k, r->k * sizeof *w);
 }

@@ -7,7 +7,7 @@
  * of one pace lie together; rare ones when a pass has ended. So all are exchanged after about as many visits.
  *
  * Always holds: a change is carried exactly once, so no addition is lost; after rbt_replicas_settle the shared parameters
- * have all changes, and all copies are the same. Biases are not copied (walk.c looks after them). Called by shared.c (at
+ * have all changes. Biases are not copied (walk.c looks after them). Called by shared.c (at
  * the end of a pass) and walk.c (in between). Proved by tests/unit/test_replica_parallel.c.
  */
 #ifndef RBT_SOLVE_REPLICA_H
@@ -30,6 +30,9 @@ void rbt_replicas_destroy(rbt_replicas *replicas);
 /* A thread's copy, ordered like the parameters, without the biases. */
 float *rbt_replicas_of(const rbt_replicas *replicas, uint32_t thread);
 
+/* Starts the thread's pass from the parameters. */
+void rbt_replicas_begin(rbt_replicas *replicas, uint32_t thread);
+
 /* After every RBT_REPLICA_ROWS rows of the thread: exchanges the common features that are due. What another thread is busy
  * with waits for the next time. */
 void rbt_replicas_look(rbt_replicas *replicas, uint32_t thread);
@@ -37,7 +40,7 @@ void rbt_replicas_look(rbt_replicas *replicas, uint32_t thread);
 /* Ends the thread's pass: exchanges all common features. */
 void rbt_replicas_end(rbt_replicas *replicas, uint32_t thread);
 
-/* When all threads have ended their passes, by each of them: brings a part of all copies together. */
+/* When all threads have ended their passes, by each of them: brings a part of the parameters up to date. */
 void rbt_replicas_settle(rbt_replicas *replicas, uint32_t thread);
 
 #endif

@@ -190,6 +190,8 @@ static void work(void *context, uint32_t thread)
     if (t->options->optimizer == RBT_OPTIMIZER_ADAM)
         me->walker.step += t->clock * t->problem->data->rows;
     me->walker.loss = 0;
+    if (t->walk.replicas != NULL)
+        rbt_replicas_begin(t->walk.replicas, thread);
     for (size_t at = 0, n; at < me->n; at += n) { /* all at once, or block after block of streamed data */
         n = rbt_shards_together(t->shards, me->order + at, me->n - at);
         rbt_walker_rows(&me->walker, me->order + at, n, at + n == me->n ? t->turns - at : n);
