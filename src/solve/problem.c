@@ -217,7 +217,7 @@ rbt_err rbt_problem_count_columns(const rbt_problem *problem, rbt_team *team, ui
     const rbt_data *data = problem->data;
     size_t cols = problem->shape->cols;
     uint32_t threads = team != NULL ? rbt_team_threads(team) : 1;
-    if (threads > 1 && cols > data->nnz / sizeof **counts / threads) /* small beside the data, or not at all */
+    if (threads <= 1 || cols > data->nnz / sizeof **counts / threads) /* small beside the data, or not at all */
         threads = 1;
     counting job = {data, cols, threads, rbt_try_alloc(cols > 0 ? cols : 1, threads * sizeof **counts)};
     if (job.counts == NULL)
