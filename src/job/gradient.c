@@ -33,7 +33,7 @@ rbt_err rbt_scratch_init(rbt_scratch *scratch, const rbt_training *training, rbt
     }
     err = rbt_walk_init(&scratch->walk, &training->problem, RBT_ACCESS_ALONE, 1, error);
     if (err == RBT_OK && (options->optimizer != RBT_OPTIMIZER_SGD || steps_by_row(training)))
-        err = rbt_sgd_init(&scratch->sgd, &training->problem, options->optimizer, options->momentum, error);
+        err = rbt_sgd_init(&scratch->sgd, &training->problem, options->optimizer, options->momentum, NULL, error);
     if (err != RBT_OK) {
         rbt_scratch_deinit(scratch);
         return err;
