@@ -250,7 +250,6 @@ static rbt_err keep(method_run *r, double load_seconds, rbt_error *error)
 
     if (!r->plan.shared) {
         rbt_job_count(job, &r->setup);
-        rbt_job_keep_layouts(job, &r->setup);
         r->planned.layouts = job->layouts.at;
         r->planned.contents = job->contents.at;
     }
@@ -329,6 +328,7 @@ rbt_err rbt_method_job_run(rbt_job *job, rbt_error *error)
                   ? rbt_method_shared_run(job, &r.plan, r.planned.clocks, &r.setup.stragglers, &r.evaluation, error)
               : r.session != NULL ? run_on_cluster(&r, error)
                                   : rbt_setup_run(&r.setup, &job->options, error);
+        rbt_job_keep_layouts(job, &r.setup); /* also of a run that failed: they say how much was kept */
     }
     if (err == RBT_OK)
         err = keep(&r, load_seconds, error);
