@@ -376,11 +376,9 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
 /* A model on one machine is trained in shared memory, if it can be and nothing is asked for that needs servers. */
 static rbt_sync settled_sync(const rbt_options *o)
 {
-    const rbt_method *method = rbt_trainee_method(o->model);
-
     if (o->sync != RBT_SYNC_AUTO)
         return o->sync;
-    return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && (method == NULL || method->pass != NULL) &&
+    return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && !rbt_trainee_needs_servers(o->model) &&
                    asks_for_servers(o) == NULL
                ? RBT_SYNC_HOGWILD
                : RBT_SYNC_SSP;
