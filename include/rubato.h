@@ -567,7 +567,8 @@ struct rbt_method {
     const char *name;
     const char *about;
     const char *objective; /* what workers tell, in words: "squared distance" */
-    const char *format;    /* the only --format it reads; "rows": those of models; "none": it reads `path` itself */
+    rbt_content content;   /* what its rows are: helps to tell the format of a file whose lines do not */
+    bool reads_itself;     /* from plan->path; the plan's data has no rows */
     const rbt_method_option *options;
     uint32_t opening, closing; /* clocks that `work` makes before its first batch, and after the last */
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
