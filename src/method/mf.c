@@ -9,6 +9,8 @@
 #include "method/mf.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -161,6 +163,43 @@ static rbt_err final_row(const rbt_plan *plan, int of, size_t i, float *row, flo
     return err;
 }
 
+typedef struct named {
+    const char *name;
+    size_t at;
+} named;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const named *)a)->name, ((const named *)b)->name);
+}
+
+/* The order in which n users or items are kept: that of their names, which go into the model; as they are without. */
+static size_t *order_of(const rbt_ids *names, size_t n, const char *list, rbt_fitted *fitted)
+{
+    size_t *order = rbt_try_alloc_raw(n, sizeof *order);
+    named *all = names != NULL ? rbt_try_alloc_raw(n, sizeof *all) : NULL;
+    const char **sorted = names != NULL ? rbt_try_alloc_raw(n, sizeof *sorted) : NULL;
+
+    for (size_t i = 0; order != NULL && i < n; i++)
+        order[i] = i;
+    if (names != NULL && (all == NULL || sorted == NULL)) {
+        rbt_free(order);
+        order = NULL;
+    } else if (names != NULL && order != NULL) {
+        for (size_t i = 0; i < n; i++)
+            all[i] = (named){rbt_ids_name(names, i), i};
+        qsort(all, n, sizeof *all, by_name);
+        for (size_t i = 0; i < n; i++) {
+            order[i] = all[i].at;
+            sorted[i] = all[i].name;
+        }
+        rbt_fitted_add_names(fitted, list, n, sorted);
+    }
+    rbt_free(all);
+    rbt_free(sorted);
+    return order;
+}
+
 static rbt_err mf_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *error)
 {
     static const char *const VECTORS[] = {"users", "items"}, *const BIASES[] = {"user_biases", "item_biases"};
@@ -172,11 +211,14 @@ static rbt_err mf_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *erro
         size_t n = of == RBT_MF_USERS ? s->users : s->items;
         float *vectors = rbt_fitted_add(fitted, VECTORS[of], RBT_F32, n, s->rank);
         float *biases = rbt_fitted_add(fitted, BIASES[of], RBT_F32, 1, n);
+        size_t *order =
+            order_of(of == RBT_MF_USERS ? plan->data->row_names : plan->data->col_names, n, VECTORS[of], fitted);
 
-        if (vectors == NULL || biases == NULL)
+        if (vectors == NULL || biases == NULL || order == NULL)
             err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu %s of rank %zu", n, VECTORS[of], s->rank);
         for (size_t i = 0; err == RBT_OK && i < n; i++)
-            err = final_row(plan, of, i, row, vectors + i * s->rank, &biases[i], error);
+            err = final_row(plan, of, order[i], row, vectors + i * s->rank, &biases[i], error);
+        rbt_free(order);
     }
     rbt_fitted_set(fitted, "mean", (double)s->rates.mean);
     rbt_free(row);
@@ -186,7 +228,7 @@ static rbt_err mf_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *erro
 const rbt_method rbt_method_mf = {.name = "mf",
                                   .about = "ratings as products of users' and items' factors",
                                   .objective = "mean squared error of ratings, each before its step",
-                                  .format = "rows",
+                                  .content = RBT_CONTENT_RATINGS,
                                   .options = mf_options,
                                   .closing = 1,
                                   .keeps_state = true,

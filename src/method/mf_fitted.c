@@ -92,13 +92,35 @@ static double foretell(const factors *f, size_t user, size_t item)
     return told;
 }
 
+/* The model's number of a row or a column of some data: by its name if the data has names, else the same number. */
+static size_t number_of(const rbt_name_list *list, size_t n, const rbt_ids *names, size_t i)
+{
+    return names != NULL ? find(list, n, rbt_ids_name(names, i)) : i;
+}
+
+/* A row's or a column's name, or its number from 1. */
+static void print_name(FILE *out, const rbt_ids *names, size_t i)
+{
+    if (names != NULL)
+        fputs(rbt_ids_name(names, i), out);
+    else
+        fprintf(out, "%zu", i + 1);
+}
+
 rbt_err rbt_mf_predict(const rbt_fitted *fitted, const rbt_data *data, size_t row, FILE *out, rbt_error *error)
 {
     factors f = factors_of(fitted);
+    size_t user = number_of(f.user_names, f.users, data->row_names, row);
 
     (void)error;
-    for (size_t i = data->start[row]; i < data->start[row + 1]; i++)
-        fprintf(out, "%zu %u %.6g\n", row + 1, data->index[i] + 1, foretell(&f, row, data->index[i]));
+    for (size_t i = data->start[row]; i < data->start[row + 1]; i++) {
+        size_t item = number_of(f.item_names, f.items, data->col_names, data->index[i]);
+
+        print_name(out, data->row_names, row);
+        fputc('\t', out);
+        print_name(out, data->col_names, data->index[i]);
+        fprintf(out, "\t%.6g\n", foretell(&f, user, item));
+    }
     return RBT_OK;
 }
 
@@ -107,16 +129,23 @@ rbt_err rbt_mf_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt_figu
 {
     factors f = factors_of(fitted);
     double squares = 0, sizes = 0, count = (double)data->nnz;
+    size_t *item = rbt_try_alloc_raw(data->cols, sizeof *item);
 
-    (void)error;
+    if (item == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu items", data->cols);
+    for (size_t c = 0; c < data->cols; c++)
+        item[c] = number_of(f.item_names, f.items, data->col_names, c);
     for (size_t r = 0; r < data->rows; r++) {
+        size_t user = number_of(f.user_names, f.users, data->row_names, r);
+
         for (size_t i = data->start[r]; i < data->start[r + 1]; i++) {
-            double off = (double)data->value[i] - foretell(&f, r, data->index[i]);
+            double off = (double)data->value[i] - foretell(&f, user, item[data->index[i]]);
 
             squares += off * off;
             sizes += fabs(off);
         }
     }
+    rbt_free(item);
     figures[0] = (rbt_figure){"rmse", count > 0 ? sqrt(squares / count) : NAN};
     figures[1] = (rbt_figure){"mae", count > 0 ? sizes / count : NAN};
     figures[2] = (rbt_figure){"ratings", count};
@@ -139,34 +168,49 @@ static int by_rating(const void *a, const void *b)
     return x->told > y->told ? -1 : x->told < y->told ? 1 : x->item < y->item ? -1 : x->item > y->item;
 }
 
+/* Marks the items that `known` has for a user. */
+static void mark_known(const factors *f, const rbt_data *known, const char *user, bool *is_known)
+{
+    size_t row = known->row_names != NULL ? rbt_ids_find(known->row_names, user) : find(NULL, known->rows, user);
+
+    for (size_t i = row < known->rows ? known->start[row] : 0; row < known->rows && i < known->start[row + 1]; i++) {
+        size_t item = number_of(f->item_names, f->items, known->col_names, known->index[i]);
+
+        if (item < f->items)
+            is_known[item] = true;
+    }
+}
+
 rbt_err rbt_mf_recommend(const rbt_fitted *fitted, const rbt_data *known, const char *user, size_t n, FILE *out,
                          rbt_error *error)
 {
     factors f = factors_of(fitted);
     size_t row = find(f.user_names, f.users, user), count = 0;
-    candidate *list;
+    candidate *list = rbt_try_alloc_raw(f.items, sizeof *list);
+    bool *is_known = rbt_try_alloc(f.items, sizeof *is_known);
+    rbt_err err = list != NULL && is_known != NULL
+                      ? RBT_OK
+                      : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu items", f.items);
 
-    if (row == UNKNOWN)
-        return rbt_fail(error, RBT_E_DATA, "the model knows no user '%.60s'; it was trained with %zu others", user,
-                        f.users);
-    list = rbt_try_alloc_raw(f.items, sizeof *list);
-    if (list == NULL)
-        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu items", f.items);
-    for (size_t i = 0, at = known != NULL && row < known->rows ? known->start[row] : 0; i < f.items; i++) {
-        if (known != NULL && row < known->rows && at < known->start[row + 1] && known->index[at] == i)
-            at++;
-        else
+    if (err == RBT_OK && row == UNKNOWN)
+        err = rbt_fail(error, RBT_E_DATA, "the model knows no user '%.60s'; it was trained with %zu others", user,
+                       f.users);
+    if (err == RBT_OK && known != NULL)
+        mark_known(&f, known, user, is_known);
+    for (size_t i = 0; err == RBT_OK && i < f.items; i++)
+        if (!is_known[i])
             list[count++] = (candidate){foretell(&f, row, i), i};
-    }
-    qsort(list, count, sizeof *list, by_rating);
-    for (size_t i = 0; i < n && i < count; i++) {
+    if (err == RBT_OK)
+        qsort(list, count, sizeof *list, by_rating);
+    for (size_t i = 0; err == RBT_OK && i < n && i < count; i++) {
         if (f.item_names != NULL)
-            fprintf(out, "%s %.6g\n", f.item_names->at[list[i].item], list[i].told);
+            fprintf(out, "%s\t%.6g\n", f.item_names->at[list[i].item], list[i].told);
         else
-            fprintf(out, "%zu %.6g\n", list[i].item + 1, list[i].told);
+            fprintf(out, "%zu\t%.6g\n", list[i].item + 1, list[i].told);
     }
     rbt_free(list);
-    return RBT_OK;
+    rbt_free(is_known);
+    return err;
 }
 
 void rbt_mf_describe(const rbt_fitted *fitted, FILE *out)
