@@ -156,7 +156,7 @@ rbt_err rbt_planned_init(rbt_planned *planned, rbt_plan *plan, const rbt_options
     plan->l1 = options->l1;
     plan->l2 = options->l2;
     plan->shared = rbt_options_shared(options);
-    plan->takes_gradients = options->rule == RBT_RULE_ADAGRAD;
+    plan->takes_gradients = rbt_options_adaptive(options);
     err = rbt_method_settings(method, options->settings, planned->values, error);
     if (err == RBT_OK && plan->data->rows > 0)
         err = rbt_shards_create(plan->data, options->workers, options->seed, &planned->shards, error);

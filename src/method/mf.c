@@ -66,16 +66,28 @@ static rbt_err look_at_ratings(rbt_mf_state *s, const rbt_data *data, rbt_error 
     return RBT_OK;
 }
 
+/* Users that are their workers' own come into their table once, whole: they are put there as they are under every rule. */
+static void put(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block,
+                const rbt_procedure_update *update)
+{
+    (void)procedure;
+    (void)job;
+    for (uint32_t k = 0; k < update->count; k++)
+        block->value[update->index != NULL ? update->index[k] : k] += update->value[k];
+}
+
+static const rbt_procedure put_rule = {.name = "put", .apply = put};
+
 static rbt_err create_tables(rbt_mf_state *s, rbt_plan *plan, rbt_error *error)
 {
-    rbt_err err =
-        rbt_plan_table(plan, &(rbt_table_spec){.name = "users", .rows = s->users, .cols = s->cols, .type = RBT_F32},
-                       &s->table[RBT_MF_USERS], error);
+    rbt_table_spec users = {.name = "users", .rows = s->users, .cols = s->cols, .type = RBT_F32};
+    rbt_table_spec items = {.name = "items", .rows = s->items, .cols = s->cols, .type = RBT_F32};
+    rbt_err err;
 
+    users.rule = s->share_users ? NULL : &put_rule;
+    err = rbt_plan_table(plan, &users, &s->table[RBT_MF_USERS], error);
     if (err == RBT_OK)
-        err =
-            rbt_plan_table(plan, &(rbt_table_spec){.name = "items", .rows = s->items, .cols = s->cols, .type = RBT_F32},
-                           &s->table[RBT_MF_ITEMS], error);
+        err = rbt_plan_table(plan, &items, &s->table[RBT_MF_ITEMS], error);
     if (err != RBT_OK)
         return err;
     s->start = rbt_try_alloc_raw(s->items, s->rank * sizeof *s->start);
