@@ -9,9 +9,12 @@
 #include "data/file.h"
 #include "data/number.h"
 #include "data/stream.h"
+#include "job/text.h"
 #include "job/trainee.h"
 #include "method/method.h"
 #include "model/export.h"
+
+#define TOP_DEFAULT 10
 
 bool cli_fitted_is(const char *path)
 {
@@ -117,6 +120,63 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
         rbt_output_abandon(&output);
 deinit:
     rbt_data_deinit(&data);
+    rbt_fitted_deinit(&fitted);
+    return err;
+}
+
+/* Writes the answer for one name, which may have to know some data. */
+static rbt_err recommend(const rbt_fitted *fitted, const char *path, const rbt_reading *reading, const char *name,
+                         size_t n, rbt_output *output, rbt_error *error)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *lines = open_memstream(&text, &length);
+    rbt_data known = {0};
+    rbt_err err = lines != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the answers");
+
+    if (err == RBT_OK && path != NULL)
+        err = rbt_data_read_as(path, reading, &known, error);
+    if (err == RBT_OK)
+        err = fitted->method->recommend(fitted, path != NULL ? &known : NULL, name, n, lines, error);
+    if (lines != NULL && fclose(lines) != 0 && err == RBT_OK)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu answers", n);
+    if (err == RBT_OK)
+        err = rbt_output_put(output, text, length, error);
+    free(text);
+    rbt_data_deinit(&known);
+    return err;
+}
+
+rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
+                             const char *user, const char *top, const char *out, rbt_error *error)
+{
+    rbt_reading as = *reading;
+    rbt_fitted fitted = {0};
+    rbt_output output;
+    uint64_t n = TOP_DEFAULT;
+    rbt_err err = RBT_OK;
+
+    if (user == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--top says how many items for --user; give --user NAME");
+    if (!cli_fitted_is(model))
+        return rbt_fail(error, RBT_E_USAGE, "--user makes no sense for %s, which is no model of mf; leave it out",
+                        model);
+    if (top != NULL)
+        err = rbt_text_to_count("--top", top, 1, UINT32_MAX, &n, error);
+    if (err == RBT_OK)
+        err = rbt_fitted_load_own(model, own, &fitted, error);
+    if (err != RBT_OK)
+        return err;
+    fit_reading(&fitted, &as);
+    err = fitted.method->recommend != NULL ? rbt_output_open(out != NULL ? out : "-", &output, error)
+                                           : lacks(&fitted, model, "recommend anything to a user", error);
+    if (err == RBT_OK) {
+        err = recommend(&fitted, path, &as, user, (size_t)n, &output, error);
+        if (err == RBT_OK)
+            err = rbt_output_finish(&output, false, error);
+        else
+            rbt_output_abandon(&output);
+    }
     rbt_fitted_deinit(&fitted);
     return err;
 }
