@@ -10,6 +10,7 @@
 #include "rubato.h"
 
 extern const rbt_method rbt_method_kmeans;
+extern const rbt_method rbt_method_lda;
 
 /* The option of a built-in method that has this name, and how many options of that name there are before it; NULL past the
  * last. Two methods may have options of one name. */
