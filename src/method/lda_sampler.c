@@ -51,20 +51,18 @@ void rbt_lda_start_topics(const rbt_lda *lda, size_t document, uint32_t *topic)
         topic[t] = (uint32_t)rbt_rng_below(&rng, lda->shape.topics);
 }
 
-/* Where a topic stands in a document's list; `used` when it does not. */
+/* Where a topic stands in a document's list; `used` when it does not. A line is looked at as a whole: its places are added up
+ * where the topic is, and it is in one place at the most. */
 static inline uint32_t find(const rbt_lda_line *line, uint32_t used, uint32_t topic)
 {
     for (uint32_t first = 0; first < used; first += LANES) {
         const uint32_t *at = line[first / LANES].topic;
-        uint32_t hits = 0;
+        uint32_t place = 0;
 
         for (uint32_t i = 0; i < LANES; i++)
-            hits |= (uint32_t)(at[i] == topic) << i;
-        if (hits != 0) { /* unused places have topic 0: they come last */
-            uint32_t place = first + (uint32_t)__builtin_ctz(hits);
-
-            return place < used ? place : used;
-        }
+            place += at[i] == topic ? i + 1 : 0;
+        if (place != 0)
+            return first + place - 1;
     }
     return used;
 }
@@ -84,21 +82,24 @@ static inline void put(rbt_lda_line *line, uint32_t *used, uint32_t place, uint3
     *count_at(line, place) += 1;
 }
 
-/* The last topic takes the place of one that is gone. */
-static inline void close_gap(rbt_lda_line *line, uint32_t *used, uint32_t place)
+/* The last topic takes the place of one that is gone. Unused places have a topic that does not exist. */
+static inline void close_gap(rbt_lda_line *line, uint32_t *used, uint32_t place, uint32_t none)
 {
     uint32_t last = --*used;
 
     *count_at(line, place) = *count_at(line, last);
     line[place / LANES].topic[place % LANES] = line[last / LANES].topic[last % LANES];
     *count_at(line, last) = 0;
-    line[last / LANES].topic[last % LANES] = 0;
+    line[last / LANES].topic[last % LANES] = none;
 }
 
 static bool fill_lists(rbt_lda *lda, size_t longest)
 {
     uint32_t *topic = rbt_try_alloc_raw(longest + 1, sizeof *topic);
 
+    for (size_t l = 0; l < lda->line_start[lda->documents]; l++)
+        for (size_t i = 0; i < LANES; i++)
+            lda->line[l].topic[i] = lda->shape.topics;
     for (size_t d = 0; topic != NULL && d < lda->documents; d++) {
         rbt_lda_line *line = lda->line + lda->line_start[d];
         size_t n = length_of(lda->data, lda->rows[d]);
@@ -114,7 +115,7 @@ static bool fill_lists(rbt_lda *lda, size_t longest)
 rbt_err rbt_lda_init(rbt_lda *lda, const rbt_lda_shape *shape, const rbt_data *data, const uint32_t *rows, size_t n,
                      uint64_t stream, rbt_error *error)
 {
-    size_t k = shape->topics, room = (k + BLOCK - 1) / BLOCK * BLOCK, longest = 0;
+    size_t k = shape->topics, room = (k / BLOCK + 1) * BLOCK, longest = 0;
 
     *lda = (rbt_lda){.shape = *shape, .data = data, .rows = rows, .documents = n};
     lda->rng = rbt_rng_stream(shape->seed, RBT_STREAM_METHOD, stream);
@@ -386,7 +387,7 @@ static inline bool sample_token(rbt_lda *lda, rbt_lda_token *token)
         *count_at(line, from) = 1;
     } else {
         *count_at(line, to) += 1;
-        close_gap(line, used, from);
+        close_gap(line, used, from, lda->shape.topics);
     }
     token->topic = new;
     return true;

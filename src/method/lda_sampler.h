@@ -27,7 +27,8 @@
 
 enum { RBT_LDA_LANES = 8 };
 
-/* Eight topics of a document and how often each occurs there: a line of the processor's cache. Unused places have count 0. */
+/* Eight topics of a document and how often each occurs there: a line of the processor's cache. Unused places have count 0
+ * and a topic past the last. */
 typedef struct rbt_lda_line {
     float count[RBT_LDA_LANES];
     uint32_t topic[RBT_LDA_LANES];
@@ -74,7 +75,7 @@ typedef struct rbt_lda {
     /* of the word at hand */
     int32_t *count; /* n[w][k] */
     float *q;
-    double *block; /* sums over RBT_LDA_BLOCK of them */
+    double *block; /* sums over 32 of them each */
     double mass;   /* and over all */
     float *weight; /* room for the weights of a document's topics */
     float *upto;   /* and for the sums of whole lines */
