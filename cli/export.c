@@ -114,8 +114,8 @@ static rbt_err format_of(const char *name, export_format *found, rbt_error *erro
     return rbt_fail(error, RBT_E_USAGE, "--format '%s' is unknown; choose liblinear, npy, json or text", name);
 }
 
-static rbt_err export_model(const char *model, export_format format, const char *names, const char *out,
-                            rbt_error *error)
+static rbt_err export_model(const char *model, const rbt_model *own, export_format format, const char *names,
+                            const char *out, rbt_error *error)
 {
     rbt_trained t = {0};
     rbt_vocab vocab = {0};
@@ -123,7 +123,7 @@ static rbt_err export_model(const char *model, export_format format, const char 
 
     if (names != NULL && format != FORMAT_JSON && format != FORMAT_TEXT)
         return rbt_fail(error, RBT_E_USAGE, "--vocab goes with --format json or text: the others have no names");
-    err = rbt_trained_load(model, &t, error);
+    err = rbt_trained_load_own(model, own, &t, error);
     if (err == RBT_OK && names != NULL)
         err = rbt_vocab_read(names, &vocab, error);
     if (err != RBT_OK)
@@ -152,10 +152,12 @@ deinit:
 int cli_export(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
-    const char *model = NULL, *name = NULL, *out = NULL, *vocab = NULL, *array = NULL;
+    const char *model = NULL, *name = NULL, *out = NULL, *vocab = NULL, *array = NULL, *plugin_path = NULL;
+    rbt_trainee plugin = {0};
     export_format format = FORMAT_TEXT;
     const cli_option own[] = {
         {"model", "FILE", "The trained model.", &model},
+        CLI_PLUGIN_OPTION(&plugin_path),
         {"format", "liblinear|npy|json|text", "LIBLINEAR's text model; a NumPy array; JSON; lines of weights.", &name},
         {"out", "FILE", "Where it goes; - = standard output.", &out},
         {"vocab", "FILE", "Names of the features, one per line, for json and text.", &vocab},
@@ -179,10 +181,12 @@ int cli_export(const cli_command *command, int argc, char **argv)
         err = cli_keep_apart(model, out, &error);
     if (err == RBT_OK)
         err = format_of(name, &format, &error);
+    if (err == RBT_OK)
+        err = cli_plugin_open(plugin_path, &plugin, &error);
     if (err == RBT_OK && cli_fitted_is(model))
-        err = cli_fitted_export(model, name, array, out, &error);
+        err = cli_fitted_export(model, plugin.method, name, array, out, &error);
     else if (err == RBT_OK)
-        err = export_model(model, format, vocab, out, &error);
+        err = export_model(model, plugin.model, format, vocab, out, &error);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
 }
 

@@ -24,14 +24,15 @@ bool cli_fitted_is(const char *path)
     return rbt_fitted_begins(first, n);
 }
 
-static rbt_err load(const char *path, rbt_fitted *fitted, rbt_error *error)
+rbt_err cli_plugin_open(const char *path, rbt_trainee *plugin, rbt_error *error)
 {
-    rbt_err err = rbt_fitted_load(path, fitted, error);
+    rbt_err err = RBT_OK;
 
-    if (err == RBT_OK)
-        err = rbt_fitted_find_method(fitted, path, error);
-    if (err != RBT_OK)
-        rbt_fitted_deinit(fitted);
+    *plugin = (rbt_trainee){0};
+    if (path != NULL)
+        err = rbt_trainee_find(path, plugin, error);
+    if (err == RBT_OK && path != NULL && !plugin->is_plugin)
+        err = rbt_fail(error, RBT_E_USAGE, "--plugin %s is no shared object; give a path, as in ./%s.so", path, path);
     return err;
 }
 
@@ -88,14 +89,14 @@ static rbt_err answer_stream(const rbt_fitted *fitted, const char *path, const r
     return err;
 }
 
-rbt_err cli_fitted_predict(const char *model, const char *path, const rbt_reading *reading, const char *out,
-                           rbt_error *error)
+rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
+                           const char *out, rbt_error *error)
 {
     rbt_reading as = *reading;
     rbt_fitted fitted = {0};
     rbt_data data = {0};
     rbt_output output;
-    rbt_err err = load(model, &fitted, error);
+    rbt_err err = rbt_fitted_load_own(model, own, &fitted, error);
 
     if (err != RBT_OK)
         return err;
@@ -140,15 +141,15 @@ static rbt_err write_figures(const char *path, const rbt_fitted *fitted, const r
     return rbt_jsonlines_close(&lines, error);
 }
 
-rbt_err cli_fitted_eval(const char *model, const char *path, const rbt_reading *reading, const char *json,
-                        rbt_error *error)
+rbt_err cli_fitted_eval(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
+                        const char *json, rbt_error *error)
 {
     rbt_figure figures[RBT_FIGURES_MOST];
     rbt_reading as = *reading;
     rbt_fitted fitted = {0};
     rbt_data data = {0};
     size_t n = 0;
-    rbt_err err = load(model, &fitted, error);
+    rbt_err err = rbt_fitted_load_own(model, own, &fitted, error);
 
     if (err != RBT_OK)
         return err;
@@ -171,11 +172,11 @@ rbt_err cli_fitted_eval(const char *model, const char *path, const rbt_reading *
 
 /* -------------------------------------------------------------------------------------------------------------- info */
 
-rbt_err cli_fitted_info(const char *path, rbt_error *error)
+rbt_err cli_fitted_info(const char *path, const rbt_method *own, rbt_error *error)
 {
     static const char *const TYPES[] = {[RBT_F32] = "f32", [RBT_I32] = "i32", [RBT_I64] = "i64"};
     rbt_fitted fitted = {0};
-    rbt_err err = load(path, &fitted, error);
+    rbt_err err = rbt_fitted_load_own(path, own, &fitted, error);
 
     if (err != RBT_OK)
         return err;
@@ -276,10 +277,11 @@ static rbt_err export_as_text(const rbt_fitted *fitted, bool json, const char *p
     return err;
 }
 
-rbt_err cli_fitted_export(const char *model, const char *format, const char *array, const char *out, rbt_error *error)
+rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *format, const char *array,
+                          const char *out, rbt_error *error)
 {
     rbt_fitted fitted = {0};
-    rbt_err err = load(model, &fitted, error);
+    rbt_err err = rbt_fitted_load_own(model, own, &fitted, error);
 
     if (err != RBT_OK)
         return err;

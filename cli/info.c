@@ -179,14 +179,56 @@ static void print_labels(const rbt_data *data)
     rbt_free(found);
 }
 
+static double sum_of_values(const rbt_data *data)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < data->nnz; i++)
+        sum += (double)data->value[i];
+    return sum;
+}
+
+static void print_ratings(const rbt_data *data, const rbt_stats *s)
+{
+    double cells = (double)data->rows * (double)data->cols, n = (double)data->nnz;
+
+    printf("kind        ratings\nusers       %zu\nitems       %zu\n", data->rows, data->cols);
+    printf("ratings     %zu; %zu to %zu per user, %.4g on average\n", data->nnz, s->shortest, s->longest,
+           n / (double)data->rows);
+    printf("density     %.4g %%\nvalues      %g to %g, %.6g on average\n", cells > 0 ? 100 * n / cells : 0,
+           (double)s->least, (double)s->most, data->nnz > 0 ? sum_of_values(data) / n : 0);
+    if (data->nnz > 0 && data->col_names != NULL)
+        printf("most rated  item %s, by %.4g %% of the users\n", rbt_ids_name(data->col_names, s->delta_feature),
+               100 * s->delta);
+}
+
+static void print_docs(const rbt_data *data, const rbt_stats *s)
+{
+    double tokens = sum_of_values(data);
+
+    printf("kind        documents\ndocuments   %zu\nwords       %zu, of which %zu occur\n", data->rows, data->cols,
+           s->used);
+    printf("tokens      %.0f; %.4g per document on average\n", tokens, tokens / (double)data->rows);
+    printf("pairs       %zu of a document and a word; %zu to %zu different words per document, %.4g on average\n",
+           data->nnz, s->shortest, s->longest, (double)data->nnz / (double)data->rows);
+    printf("counts      %g to %g\n", (double)s->least, (double)s->most);
+    if (data->nnz > 0)
+        printf("most used   word %zu, in %.4g %% of the documents\n", s->delta_feature + 1, 100 * s->delta);
+}
+
 static rbt_err print_data(const rbt_data *data, rbt_error *error)
 {
     double cells = (double)data->rows * (double)data->cols;
+    bool rows = data->content == RBT_CONTENT_ROWS;
     rbt_stats s;
-    rbt_err err = rbt_stats_compute(data, RBT_STATS_RHO_BUDGET, &s, error);
+    rbt_err err = rbt_stats_compute(data, rows ? RBT_STATS_RHO_BUDGET : 0, &s, error);
 
     if (err != RBT_OK)
         return err;
+    if (!rows) {
+        (data->content == RBT_CONTENT_RATINGS ? print_ratings : print_docs)(data, &s);
+        return RBT_OK;
+    }
     printf("kind        data\nrows        %zu\nfeatures    %zu", data->rows, data->cols);
     if (s.used < data->cols)
         printf(", of which %zu occur", s.used);
@@ -214,7 +256,8 @@ static bool is_model(const rbt_input *input)
 }
 
 /* A pattern stands for data; one file may be either. */
-static rbt_err tell(const char *path, const rbt_reading *reading, const rbt_vocab *vocab, rbt_error *error)
+static rbt_err tell(const char *path, const rbt_trainee *plugin, const rbt_reading *reading, const rbt_vocab *vocab,
+                    rbt_error *error)
 {
     rbt_input input = {.name = path};
     rbt_trained trained = {0};
@@ -227,10 +270,10 @@ static rbt_err tell(const char *path, const rbt_reading *reading, const rbt_voca
     printf("file        %s\n", input.name);
     if (rbt_fitted_begins(input.bytes, input.n)) {
         rbt_input_close(&input);
-        return cli_fitted_info(path, error);
+        return cli_fitted_info(path, plugin->method, error);
     }
     if (is_model(&input)) {
-        err = rbt_trained_decode(input.bytes, input.n, input.name, &trained, error);
+        err = rbt_trained_decode(input.bytes, input.n, input.name, plugin->model, &trained, error);
         if (err == RBT_OK)
             print_model(&trained, vocab);
         rbt_trained_deinit(&trained);
@@ -247,11 +290,13 @@ static rbt_err tell(const char *path, const rbt_reading *reading, const rbt_voca
 int cli_info(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
-    const char *path = NULL, *names = NULL;
+    const char *path = NULL, *names = NULL, *plugin_path = NULL;
+    rbt_trainee plugin = {0};
     cli_reading given = {0};
     rbt_read_report report = {0};
     rbt_reading reading = {0};
     const cli_option own[] = {{"vocab", "FILE", "Names of the features, one per line, for a model's weights.", &names},
+                              CLI_PLUGIN_OPTION(&plugin_path),
                               CLI_READING_OPTIONS(&given)};
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &path, 1, 0, false};
     rbt_vocab vocab = {0};
@@ -268,10 +313,12 @@ int cli_info(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK && names != NULL)
         err = rbt_vocab_read(names, &vocab, &error);
     if (err == RBT_OK)
+        err = cli_plugin_open(plugin_path, &plugin, &error);
+    if (err == RBT_OK)
         err = cli_reading_settle(&given, &report, &reading, &error);
     reading.unlabelled = true;
     if (err == RBT_OK)
-        err = tell(path, &reading, &vocab, &error);
+        err = tell(path, &plugin, &reading, &vocab, &error);
     rbt_vocab_deinit(&vocab);
     if (err != RBT_OK)
         return cli_fail(command, &error);

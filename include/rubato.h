@@ -70,6 +70,19 @@ RBT_API int rbt_err_exit_code(rbt_err code);
 
 /* -------------------------------------------------------------------------------------------------- 2. Data */
 
+/* What rows are. */
+typedef enum rbt_content {
+    RBT_CONTENT_ROWS,    /* of features, with labels */
+    RBT_CONTENT_RATINGS, /* users; columns are items, values ratings, of which alone some may be 0 */
+    RBT_CONTENT_DOCS,    /* documents; columns are words, values how often each occurs */
+} rbt_content;
+
+/* A list of names that does not change: what users and items are called in the file. Each is there once. */
+typedef struct rbt_ids rbt_ids;
+RBT_API size_t rbt_ids_count(const rbt_ids *ids);
+RBT_API const char *rbt_ids_name(const rbt_ids *ids, size_t i);
+RBT_API size_t rbt_ids_find(const rbt_ids *ids, const char *name); /* rbt_ids_count when it is not there */
+
 /* Rows of sparse features, stored row after row. Row r has its features at start[r] .. start[r + 1] - 1 of `index` and
  * `value`, indices ascending, 0-based, below `cols`. */
 typedef struct rbt_data {
@@ -86,6 +99,10 @@ typedef struct rbt_data {
         *label_names; /* labels that are words: label_count of them in ascending order; NULL when labels are numbers */
     size_t label_count;
 
+    rbt_content content;
+    rbt_ids *row_names; /* ratings: the users, as many as there are rows; else NULL */
+    rbt_ids *col_names; /* ratings: the items, as many as there are columns; else NULL */
+
     /* Not NULL: start, index and value lie in this mapped cache file, which rbt_data_deinit unmaps. They must not be
      * written to, and the file not be cut short. Data that you make yourself has NULL and 0 here. */
     void *mapping;
@@ -98,18 +115,25 @@ typedef struct rbt_read_report {
     uint64_t skipped;    /* bad rows left out */
     uint64_t unlabelled; /* rows without a label, which got 0 */
     rbt_error first;     /* what is wrong with the first bad row, with file:line */
+    uint64_t repeated;   /* ratings: of a user and an item that have a later one, which counts */
+    uint64_t unknown;    /* ratings left out: of a user or an item that the reading's rows or cols do not have */
 } rbt_read_report;
 
 /* How to read a file. All zero: find out what it is, and take what is usual. */
 typedef struct rbt_reading {
     const char
-        *format; /* "libsvm", "vw", "csv", "idx" or "cache"; NULL or "auto" = by the file's first bytes and name */
+        *format; /* "libsvm", "vw", "csv", "idx", "ratings", "docword", "ldac" or "cache"; NULL or "auto" = by the
+                           file's first bytes, its name and its first lines */
+    rbt_content expect; /* which of the formats that a text may have is meant, when its lines do not tell: RATINGS takes
+                           any text for ratings, DOCS takes index:count for lda-c */
     const char *label;  /* csv: the label's column, by name or by number from 1, or "none"; NULL = 1. idx: the file of
                            labels, or "none"; NULL = the one whose name fits */
     const char *weight; /* csv: the column of the rows' weights; NULL = none */
     uint32_t bits;      /* vw, and words in csv: hashed to 2^bits columns; 0 = 18 */
     uint64_t skip_bad;  /* rows that may be wrong; they are left out */
     bool unlabelled;    /* rows need no label (for prediction): 0 stands in its place */
+    const rbt_ids *rows; /* ratings: the users and the items there are, in this order (those that a model was trained */
+    const rbt_ids *cols; /* with); ratings of others are left out. NULL: those in the file, as they first occur */
     rbt_read_report *report; /* written on success; NULL = not wanted */
 } rbt_reading;
 
@@ -117,8 +141,8 @@ typedef struct rbt_reading {
 #define RBT_BITS_LIMIT   31
 
 /* Reads data from a file, from the standard input ("-"), or from all files that match a pattern such as "part-*.svm", in
- * the order of their names, as one data set: LIBSVM text, Vowpal Wabbit text, CSV or IDX images (docs/formats.md has
- * them). Files compressed with gzip or Zstandard are unpacked. A cache that `rubato convert` wrote is checked and mapped
+ * the order of their names, as one data set: LIBSVM text, Vowpal Wabbit text, CSV, IDX images, ratings, or documents
+ * as UCI bags of words or lda-c (docs/formats.md has them). Files compressed with gzip or Zstandard are unpacked. A cache that `rubato convert` wrote is checked and mapped
  * instead. Uses all cores. rbt_data_read takes the defaults. */
 RBT_API rbt_err rbt_data_read_as(const char *path, const rbt_reading *reading, rbt_data *data, rbt_error *error);
 RBT_API rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error);
@@ -140,6 +164,11 @@ typedef struct rbt_shape {
 
 RBT_API void rbt_shape_deinit(rbt_shape *shape);
 
+/* For `prepare` below. Columns, when they are 0, and: the classes are the data's labels, at least two different ones, and
+ * exactly `wanted` unless that is 0; or no classes, labels are numbers, and there is at least one row. */
+RBT_API rbt_err rbt_shape_set_classes(const rbt_data *data, size_t wanted, rbt_shape *shape, rbt_error *error);
+RBT_API rbt_err rbt_shape_set_numbers(const rbt_data *data, rbt_shape *shape, rbt_error *error);
+
 /* Makes data fit a shape: labels become the numbers 0, 1, ... of the shape's classes (a label the shape does not have is
  * refused by its row), rows are scaled to length 1 if the shape says so. Do it once. Without `labels` the labels stay as
  * they are: enough for predicting. */
@@ -150,6 +179,7 @@ RBT_API rbt_err rbt_shape_apply(const rbt_shape *shape, bool labels, rbt_data *d
 typedef struct rbt_model {
     const char *name;
     const char *about;
+    bool numbers;                /* predicts a number; else a class */
     const struct rbt_link *link; /* built-in models with one decision value per row: the loss as a function of it */
 
     /* How many parameters; how many decision values per row. */
@@ -402,6 +432,9 @@ typedef struct rbt_trained {
 RBT_API rbt_err rbt_job_save(const rbt_job *job, const char *path, rbt_error *error);
 RBT_API rbt_err rbt_trained_save(const rbt_trained *trained, const char *path, rbt_error *error);
 RBT_API rbt_err rbt_trained_load(const char *path, rbt_trained *trained, rbt_error *error);
+
+/* The same for a file that may be of a model that is not built in: of `own`, by its name. NULL: built-in ones alone. */
+RBT_API rbt_err rbt_trained_load_own(const char *path, const rbt_model *own, rbt_trained *trained, rbt_error *error);
 RBT_API void rbt_trained_deinit(rbt_trained *trained);
 
 /* ----------------------------------------------------------------------------------------------- 6. Methods */
@@ -491,7 +524,6 @@ typedef struct rbt_number {
 
 typedef struct rbt_fitted {
     const rbt_method *method;
-    char *source; /* the shared object it came from, or NULL */
     size_t arrays, lists, numbers;
     rbt_values *array;
     rbt_name_list *list;
@@ -510,6 +542,7 @@ RBT_API double rbt_fitted_number(const rbt_fitted *fitted, const char *name);
 
 RBT_API rbt_err rbt_fitted_save(const rbt_fitted *fitted, const char *path, rbt_error *error);
 RBT_API rbt_err rbt_fitted_load(const char *path, rbt_fitted *fitted, rbt_error *error);
+RBT_API rbt_err rbt_fitted_load_own(const char *path, const rbt_method *own, rbt_fitted *fitted, rbt_error *error);
 RBT_API void rbt_fitted_deinit(rbt_fitted *fitted);
 
 /* A figure about a fitted model on data: "rmse", 0.87. */

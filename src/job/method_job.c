@@ -231,8 +231,6 @@ static rbt_err keep(method_run *r, double load_seconds, rbt_error *error)
     }
     err = count_tables(r, error);
     job->fitted.method = r->plan.method;
-    if (err == RBT_OK && strcmp(job->options.model, r->plan.method->name) != 0)
-        job->fitted.source = rbt_strdup(job->options.model);
     if (err == RBT_OK)
         err = r->plan.method->keep(&r->plan, &job->fitted, error);
     if (err == RBT_OK) {

@@ -376,7 +376,7 @@ static rbt_sync settled_sync(const rbt_options *o)
 {
     if (o->sync != RBT_SYNC_AUTO)
         return o->sync;
-    return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && rbt_trainee_method(o->model) == NULL &&
+    return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && !rbt_trainee_needs_servers(o->model) &&
                    asks_for_servers(o) == NULL
                ? RBT_SYNC_HOGWILD
                : RBT_SYNC_SSP;

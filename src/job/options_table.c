@@ -27,7 +27,8 @@ static const rbt_option TABLE[] = {
      .words = "memory|disk|both"},
     {"out", "Data", RBT_OPTION_TEXT, AT(out), NULL, "FILE", .help = "Where the trained model goes."},
     {"format", "Data", RBT_OPTION_TEXT, AT(format), NULL, "FORMAT",
-     .help = "auto, libsvm, vw, csv, idx or cache; auto = by the first bytes, the name and the first line."},
+     .help = "auto, libsvm, vw, csv, idx, ratings, docword, ldac or cache; auto = by the first bytes, the name and the "
+             "first line."},
     {"label", "Data", RBT_OPTION_TEXT, AT(label), NULL, "COLUMN|FILE",
      .help = "csv: the label's column, by name or number (first = 1); idx: the file of labels."},
     {"weight", "Data", RBT_OPTION_TEXT, AT(weight), NULL, "COLUMN", .help = "csv: the column of the rows' weights."},

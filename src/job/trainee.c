@@ -73,23 +73,16 @@ rbt_err rbt_trainee_find(const char *name, rbt_trainee *kind, rbt_error *error)
     return rbt_fail(error, RBT_E_USAGE, "unknown model '%.60s'; there are: %s", name, known);
 }
 
+bool rbt_trainee_needs_servers(const char *name)
+{
+    rbt_trainee trainee;
+
+    return rbt_trainee_find(name, &trainee, NULL) == RBT_OK && (trainee.method != NULL || trainee.is_plugin);
+}
+
 const rbt_method *rbt_trainee_method(const char *name)
 {
     rbt_trainee kind;
 
     return name != NULL && rbt_trainee_find(name, &kind, NULL) == RBT_OK ? kind.method : NULL;
-}
-
-rbt_err rbt_fitted_find_method(rbt_fitted *fitted, const char *path, rbt_error *error)
-{
-    rbt_error inner = {RBT_OK, ""};
-    rbt_trainee kind;
-
-    if (fitted->method != NULL)
-        return RBT_OK;
-    if (rbt_trainee_find(fitted->source, &kind, &inner) != RBT_OK || kind.method == NULL)
-        return rbt_fail(error, RBT_E_UNSUPPORTED, "%s was trained with %s, which is needed to use it: %.700s", path,
-                        fitted->source, kind.method == NULL && inner.code == RBT_OK ? "it has no method" : inner.text);
-    fitted->method = kind.method;
-    return fitted->method->open != NULL ? fitted->method->open(fitted, error) : RBT_OK;
 }

@@ -17,10 +17,10 @@ typedef struct rbt_trainee {
 /* An unknown name is refused with the nearest one, or with the list of those there are. */
 rbt_err rbt_trainee_find(const char *name, rbt_trainee *kind, rbt_error *error);
 
+/* Is it one that cannot step row by row through shared memory: a method, or a model from a shared object? */
+bool rbt_trainee_needs_servers(const char *name);
+
 /* The method of this name, or NULL: there is none, or it is a model. */
 const rbt_method *rbt_trainee_method(const char *name);
-
-/* The method that a fitted model from a file is of: its own, or that of the shared object it was trained with. */
-rbt_err rbt_fitted_find_method(rbt_fitted *fitted, const char *path, rbt_error *error);
 
 #endif

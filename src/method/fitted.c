@@ -108,7 +108,6 @@ void rbt_fitted_deinit(rbt_fitted *fitted)
     rbt_free(fitted->array);
     rbt_free(fitted->list);
     rbt_free(fitted->number);
-    rbt_free(fitted->source);
     *fitted = (rbt_fitted){0};
 }
 
@@ -120,7 +119,6 @@ static void encode_head(const rbt_fitted *fitted, rbt_pack *pack)
     rbt_pack_bytes(pack, magic, sizeof magic);
     rbt_pack_u32(pack, RBT_FITTED_VERSION);
     rbt_pack_text(pack, fitted->method->name);
-    rbt_pack_text(pack, fitted->source);
     rbt_pack_u32(pack, (uint32_t)fitted->numbers);
     for (size_t i = 0; i < fitted->numbers; i++) {
         rbt_pack_text(pack, fitted->number[i].name);
@@ -296,9 +294,9 @@ static rbt_err decode_arrays(rbt_unpack *unpack, const char *name, rbt_fitted *f
     return err;
 }
 
-static rbt_err decode(rbt_unpack *unpack, const char *name, rbt_fitted *fitted, rbt_error *error)
+static rbt_err decode(rbt_unpack *unpack, const char *name, const rbt_method *own, rbt_fitted *fitted, rbt_error *error)
 {
-    char method[TEXT_ROOM], source[TEXT_ROOM];
+    char method[TEXT_ROOM];
     uint32_t version, lists;
     rbt_err err;
 
@@ -309,7 +307,6 @@ static rbt_err decode(rbt_unpack *unpack, const char *name, rbt_fitted *fitted, 
                         "%s: has format version %u, this program reads version %u; use the program that wrote it", name,
                         version, RBT_FITTED_VERSION);
     rbt_unpack_text(unpack, method, sizeof method);
-    rbt_unpack_text(unpack, source, sizeof source);
     decode_numbers(unpack, fitted);
     lists = unpack_count(unpack);
     for (uint32_t i = 0; i < lists && !unpack->bad; i++)
@@ -319,17 +316,18 @@ static rbt_err decode(rbt_unpack *unpack, const char *name, rbt_fitted *fitted, 
         err = damaged(name, error);
     if (err != RBT_OK)
         return err;
-    fitted->source = source[0] != '\0' ? rbt_strdup(source) : NULL;
-    fitted->method = rbt_method_find(method);
-    if (fitted->method == NULL && fitted->source == NULL)
-        err = rbt_fail(error, RBT_E_UNSUPPORTED,
-                       "%s: holds a model of the kind '%.60s', which this program does not have; use the program that "
-                       "wrote it",
-                       name, method);
+    fitted->method = own != NULL && strcmp(own->name, method) == 0 ? own : rbt_method_find(method);
+    if (fitted->method == NULL)
+        err = rbt_fail(
+            error, RBT_E_UNSUPPORTED,
+            "%s: holds a model of the kind '%.60s', which this program does not have; give the shared object it was "
+            "trained with, --plugin FILE, or use the program that wrote it",
+            name, method);
     return err;
 }
 
-rbt_err rbt_fitted_decode(const void *bytes, size_t n, const char *name, rbt_fitted *fitted, rbt_error *error)
+rbt_err rbt_fitted_decode(const void *bytes, size_t n, const char *name, const rbt_method *own, rbt_fitted *fitted,
+                          rbt_error *error)
 {
     rbt_unpack unpack = rbt_unpack_of(bytes, n >= SUM_BYTES ? n - SUM_BYTES : 0);
     rbt_fitted f = {0};
@@ -346,7 +344,7 @@ rbt_err rbt_fitted_decode(const void *bytes, size_t n, const char *name, rbt_fit
     memcpy(&sum, (const char *)bytes + n - SUM_BYTES, sizeof sum);
     if (sum != rbt_hash(bytes, n - SUM_BYTES, 0))
         return damaged(name, error);
-    err = decode(&unpack, name, &f, error);
+    err = decode(&unpack, name, own, &f, error);
     if (err == RBT_OK)
         *fitted = f;
     else
@@ -356,14 +354,19 @@ rbt_err rbt_fitted_decode(const void *bytes, size_t n, const char *name, rbt_fit
 
 rbt_err rbt_fitted_load(const char *path, rbt_fitted *fitted, rbt_error *error)
 {
+    return rbt_fitted_load_own(path, NULL, fitted, error);
+}
+
+rbt_err rbt_fitted_load_own(const char *path, const rbt_method *own, rbt_fitted *fitted, rbt_error *error)
+{
     rbt_input input;
     rbt_err err = rbt_input_open(path, &input, error);
 
     if (err != RBT_OK)
         return err;
-    err = rbt_fitted_decode(input.bytes, input.n, input.name, fitted, error);
+    err = rbt_fitted_decode(input.bytes, input.n, input.name, own, fitted, error);
     rbt_input_close(&input);
-    if (err == RBT_OK && fitted->method != NULL && fitted->method->open != NULL)
+    if (err == RBT_OK && fitted->method->open != NULL)
         err = fitted->method->open(fitted, error);
     if (err != RBT_OK)
         rbt_fitted_deinit(fitted);

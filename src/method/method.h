@@ -12,13 +12,13 @@
 extern const rbt_method rbt_method_kmeans;
 extern const rbt_method rbt_method_lda;
 
-/* The option of a built-in method that has this name, and how many options of that name there are before it; NULL past the
- * last. Two methods may have options of one name. */
+/* The method's option of this name, or NULL. */
 const rbt_method_option *rbt_method_option_find(const rbt_method *method, const char *name);
 
 /* Whatever the bytes, the answer is a fitted model whose arrays are whole, or an error that says what is wrong. The method is
- * not asked (`open`). */
-rbt_err rbt_fitted_decode(const void *bytes, size_t n, const char *name, rbt_fitted *fitted, rbt_error *error);
+ * not asked (`open`). `own`: a method that is not built in, for files of its name; or NULL. */
+rbt_err rbt_fitted_decode(const void *bytes, size_t n, const char *name, const rbt_method *own, rbt_fitted *fitted,
+                          rbt_error *error);
 
 /* Is this the beginning of such a file? */
 bool rbt_fitted_begins(const void *bytes, size_t n);

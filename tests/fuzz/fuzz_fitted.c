@@ -16,7 +16,7 @@ static void try_decode(const uint8_t *bytes, size_t n)
 {
     rbt_fitted f = {0};
     rbt_error error;
-    rbt_err err = rbt_fitted_decode(bytes, n, "fuzz", &f, &error);
+    rbt_err err = rbt_fitted_decode(bytes, n, "fuzz", NULL, &f, &error);
 
     if (err != RBT_OK) {
         RBT_ASSERT(error.code == err && strncmp(error.text, "fuzz:", 5) == 0);
@@ -29,7 +29,7 @@ static void try_decode(const uint8_t *bytes, size_t n)
             sum += ((const uint8_t *)f.array[i].at)[k];
         RBT_ASSERT(sum < UINT64_MAX);
     }
-    if (f.method != NULL && f.method->open != NULL && f.method->open(&f, &error) == RBT_OK) {
+    if (f.method->open != NULL && f.method->open(&f, &error) == RBT_OK) {
         FILE *out = fopen("/dev/null", "we");
 
         if (f.method->describe != NULL && out != NULL)

@@ -58,7 +58,7 @@ static rbt_err decode(const unsigned char *bytes, size_t n, rbt_fitted *fitted, 
     rbt_err err;
 
     memcpy(copy, bytes, n);
-    err = rbt_fitted_decode(copy, n, "mem", fitted, error);
+    err = rbt_fitted_decode(copy, n, "mem", NULL, fitted, error);
     free(copy);
     return err;
 }
