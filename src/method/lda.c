@@ -8,7 +8,7 @@
  *
  * Always holds: word_topic adds up to the number of tokens after every clock, under every protocol. The table of totals has a last
  * column that balances the others, so that it adds up to 0 and the sum over all tables is the number of tokens. Proved by
- * tests/unit/test_lda.c, tests/unit/test_lda_job.c and tests/cli/test_lda.sh.
+ * tests/unit/test_lda.c and tests/cli/test_lda.sh; what servers do with such a table under faults, by the swarm.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -350,7 +350,7 @@ static top_word *find_top_words(const int32_t *count, size_t words, size_t k)
 static void lda_describe(const rbt_fitted *fitted, FILE *out)
 {
     const rbt_values *counts = rbt_fitted_values(fitted, "word_topic"), *totals = rbt_fitted_values(fitted, "totals");
-    const rbt_name_list *names = rbt_fitted_names(fitted, "words");
+    const rbt_name_list *names = rbt_fitted_names(fitted, "vocabulary");
     size_t k = (size_t)counts->cols;
     double tokens = rbt_fitted_number(fitted, "tokens");
     top_word *top = find_top_words(counts->at, (size_t)counts->rows, k);
@@ -365,7 +365,7 @@ static void lda_describe(const rbt_fitted *fitted, FILE *out)
         for (size_t i = 0; i < TOP_WORDS && top[t * TOP_WORDS + i].count > 0; i++) {
             size_t word = top[t * TOP_WORDS + i].word;
 
-            if (names != NULL && word < names->n)
+            if (names != NULL && word < names->n && names->at[word][0] != '\0')
                 fprintf(out, " %s", names->at[word]);
             else
                 fprintf(out, " %zu", word + 1);
