@@ -380,7 +380,7 @@ static void lda_describe(const rbt_fitted *fitted, FILE *out)
 const rbt_method rbt_method_lda = {.name = "lda",
                                    .about = "topics of documents",
                                    .objective = "minus the logarithm of a word's predicted probability",
-                                   .format = "rows",
+                                   .content = RBT_CONTENT_DOCS,
                                    .options = lda_options,
                                    .opening = 1,
                                    .closing = 1,
