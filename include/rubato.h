@@ -215,12 +215,74 @@ typedef enum rbt_type { RBT_F32, RBT_I32, RBT_I64 } rbt_type;
 #define RBT_UNBOUNDED        UINT64_MAX       /* a staleness: never wait */
 #define RBT_STALENESS_OF_JOB (UINT64_MAX - 1) /* a staleness: the job's own bound */
 
+/* A procedure: what servers do with the updates of a table when adding them up is not it.
+ *
+ * A table is cut into blocks, each on one server. Beside a block's values the server keeps `memory` numbers per element
+ * for the procedure, and `kept` numbers per element for each version of the block that some worker can still have
+ * computed an update from. Four functions are called, for one block at a time; those that are not needed may be NULL,
+ * except apply:
+ *
+ *   init      when the block is made; values and memory are 0
+ *   on_read   before a version goes to a worker for the first time: writes down what must be known of it later
+ *   apply     with an update, and what on_read wrote down of the version that the update was computed from
+ *   expire    when no worker can name that version any more
+ *
+ * Different blocks may be worked on by different threads at the same time, one block never is. The same calls must have
+ * the same result, element by element, wherever a block begins: then BSP gives the same bits on every runtime with any
+ * number of servers. A table with a procedure is dense and of f32. src/rule/adarev.c is one to start from. */
+typedef struct rbt_procedure rbt_procedure;
+
+/* What the job's options say. */
+typedef struct rbt_procedure_job {
+    uint32_t workers;
+    float rate;     /* --lr; 0.5 if not given */
+    float momentum; /* --momentum */
+    float factor;   /* --global-rate, or 1 / workers */
+} rbt_procedure_job;
+
+typedef struct rbt_procedure_block {
+    uint32_t n;       /* elements */
+    uint64_t version; /* updates it has taken */
+    uint64_t clock;   /* clocks that the fastest worker has finished in it, before the update being applied */
+    float *value;     /* n */
+    float *memory;    /* number k of element i is at k * n + i */
+} rbt_procedure_block;
+
+typedef struct rbt_procedure_update {
+    uint32_t worker;
+    uint64_t clock; /* the clock it was computed in */
+    uint32_t count;
+    const uint32_t *index; /* which elements, ascending; NULL: 0 .. count - 1 */
+    const float *value;    /* count */
+    const float *kept;     /* of the version it was computed from; NULL: of none (never read), or it keeps nothing */
+} rbt_procedure_update;
+
+struct rbt_procedure {
+    const char *name;
+    const void *argument; /* yours */
+    uint32_t memory;
+    uint32_t kept;        /* 0: an update's version does not matter */
+    bool takes_gradients; /* workers send gradients: they see their own effect only through the server */
+    bool counts_empty;    /* apply is called in every clock of every worker, also when nothing changed */
+    void (*init)(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block);
+    void (*on_read)(const rbt_procedure *procedure, const rbt_procedure_job *job, const rbt_procedure_block *block,
+                    float *kept);
+    void (*apply)(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block,
+                  const rbt_procedure_update *update);
+    void (*expire)(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block,
+                   const float *kept);
+};
+
+/* The servers' own procedures by name (adagrad, adarev, momentum), or NULL. */
+RBT_API const rbt_procedure *rbt_procedure_find(const char *name);
+
 typedef struct rbt_table_spec {
     const char *name;
     uint64_t rows;
     uint64_t cols;
     rbt_type type;
-    bool sparse; /* store only what is not zero */
+    bool sparse;               /* store only what is not zero */
+    const rbt_procedure *rule; /* what servers do with updates; NULL: what --rule says. Integers are always added up */
 } rbt_table_spec;
 
 typedef uint32_t rbt_table; /* a table's number: 0, 1, ... in order of creation */
@@ -245,7 +307,9 @@ RBT_API uint64_t rbt_worker_clock(const rbt_worker *worker);
 RBT_API bool rbt_worker_should_stop(const rbt_worker *worker); /* the job asks everybody to end after this clock */
 
 /* Reads. The values contain every update of every worker from clocks before (my clock - staleness), all of my own
- * updates, and perhaps more. A call waits when the staleness bound demands it. `out` has the table's type. */
+ * updates, and perhaps more. A call waits when the staleness bound demands it. `out` has the table's type. Under a rule
+ * that takes gradients (adagrad, adarev) my own updates are in it once my clock has ended and the server has made
+ * something of them. */
 RBT_API rbt_err rbt_get_row(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t staleness, void *out,
                             rbt_error *error);
 RBT_API rbt_err rbt_get_range(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n,
@@ -330,8 +394,8 @@ typedef struct rbt_result {
     double wait_fraction;
     uint64_t max_gap; /* the largest difference between clocks being computed */
     uint64_t staleness_histogram[RBT_STALENESS_BINS];
-    uint64_t peak_versions; /* dyn: most versions alive at once in a block */
-    uint64_t version_bytes; /* dyn: most memory of versions on any one server */
+    uint64_t peak_versions; /* dyn, adarev: most versions alive at once in a block */
+    uint64_t version_bytes; /* dyn, adarev: most memory of versions on any one server */
     uint64_t parameter_bytes;
     double samples_per_second;
     double minobj; /* mean and variance of the last five clocks' objectives */
