@@ -32,11 +32,17 @@ quality() {
 }
 
 # run CLOCKS: sets `seconds`, `waited` (shares of the workers' time: at the bound and for the network together, then each)
-# and whether the target is `reached`.
+# and whether the target is `reached`; `lost` if training diverged.
 run() {
+    code=0
     # shellcheck disable=SC2086 # options
     "$RUBATO" train "$method" --data "$data" $options --runtime sim --workers 32 --servers 4 $sync --eager "$eager" --net "$net" \
-        ${straggler:+--straggler $straggler} --clocks "$1" --out "$work/model" --json "$work/json" --quiet >/dev/null
+        ${straggler:+--straggler $straggler} --clocks "$1" --out "$work/model" --json "$work/json" --quiet >/dev/null 2>&1 || code=$?
+    reached=0
+    if [ "$code" -ne 0 ]; then
+        reached=lost
+        return 0
+    fi
     seconds=$(figure seconds)
     waited=$(tail -n 1 "$work/json" | awk '
         function next_of(key) {
@@ -70,6 +76,8 @@ search() {
             best=$clocks best_seconds=$seconds best_waited=$waited best_step=$step
             [ "${failed:-}" != "$((step - 1))" ] || break
             step=$((step - 1))
+        elif [ "$reached" = lost ]; then
+            break
         else
             failed=$step
             [ -z "$best" ] || break
@@ -96,7 +104,7 @@ sweep() {
                 awk -v s="$s" -v n="$best" -v t="$best_seconds" -v w="$best_waited" \
                     'BEGIN { printf " %3s   %6d  %10.1f  %8.3f  %s\n", s, n, 1000 * t, 1000 * t / n, w }'
             else
-                echo " $s   target not reached"
+                printf ' %3s   target not reached, %s\n' "$s" "$([ "$reached" = lost ] && echo diverged || echo "in $clocks clocks")"
             fi
         done
     done
