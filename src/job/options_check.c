@@ -262,11 +262,13 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
     double *values = rbt_alloc(RBT_METHOD_OPTIONS_MOST, sizeof *values);
     rbt_err err = rbt_method_settings(method, o->settings, values, error);
 
+    bool shared = method->pass != NULL && (sync == RBT_SYNC_HOGWILD || sync == RBT_SYNC_SEQUENTIAL);
+
     rbt_free(values);
-    if (err == RBT_OK && (sync >= RBT_SYNC_HOP))
-        err =
-            rbt_fail(error, RBT_E_USAGE, "--sync %s is for models that learn from gradients; %s needs bsp, ssp or asp",
-                     rbt_sync_name(sync), method->name);
+    if (err == RBT_OK && !shared && sync >= RBT_SYNC_HOP)
+        err = rbt_fail(error, RBT_E_USAGE,
+                       "--sync %s is for models that learn from gradients; %s needs %sbsp, ssp or asp",
+                       rbt_sync_name(sync), method->name, method->pass != NULL ? "hogwild, sequential, " : "");
     if (err == RBT_OK && gradient != NULL)
         err = rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s; leave it out", gradient, method->name);
     if (err == RBT_OK && o->data != NULL && rbt_path_is_ranked(o->data))
@@ -334,7 +336,7 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
     return err == RBT_OK ? check_runtime(o, error) : err;
 }
 
-/* A model on one machine is trained in shared memory, unless something is asked for that needs servers. */
+/* A model on one machine is trained in shared memory, if it can be and nothing is asked for that needs servers. */
 static rbt_sync settled_sync(const rbt_options *o)
 {
     if (o->sync != RBT_SYNC_AUTO)
@@ -367,10 +369,12 @@ static void settle_shared(rbt_options *o)
                                                                                                : RBT_DECAY_NONE;
         o->decay_factor = o->decay == RBT_DECAY_SQRT ? 1 : 0;
     }
+    bool method = rbt_trainee_method(o->model) != NULL; /* nobody knows how far from the optimum it is */
+
     if (isnan(o->tolerance))
-        o->tolerance = o->clocks == 0 && o->epochs == 0 && !o->has_target ? TOLERANCE_DEFAULT : 0;
+        o->tolerance = o->clocks == 0 && o->epochs == 0 && !o->has_target && !method ? TOLERANCE_DEFAULT : 0;
     if (o->clocks == 0 && o->epochs == 0)
-        o->epochs = EPOCHS_SHARED;
+        o->epochs = method ? EPOCHS_DEFAULT : EPOCHS_SHARED;
     o->staleness = RBT_UNBOUNDED;
 }
 
