@@ -3,6 +3,7 @@
 #include "node/worker.h"
 
 #include "base/error.h"
+#include "node/slices.h"
 #include "sync/staleness.h"
 
 static bool has_versions(const rbt_client *client, uint32_t table)
@@ -318,6 +319,7 @@ static bool part_is_sound(const rbt_client *client, const rbt_part *part)
  * the next read asks if it must. */
 static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_process *process)
 {
+    rbt_applied own = {.clocks = answer->included, .reach = answer->reach};
     bool asked = answer->request != 0;
     uint32_t server = answer->from - 1;
 
@@ -334,6 +336,7 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
     for (size_t i = 0; i < answer->parts.count; i++) {
         const rbt_part *part = &answer->parts.at[i];
         rbt_span span = {.table = part->table, .block = part->block};
+        uint64_t included = rbt_applied_to(own, part->table, part->block);
         rbt_copy *copy;
 
         if (!part_is_sound(client, part))
@@ -342,12 +345,11 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
         copy = copy_of(client, span);
         if (asked && copy->request == answer->request)
             copy->request = 0;
-        if (answer->included < client->clock && !client->is_observer)
+        if (included < client->clock && !client->is_observer)
             continue;
-        if (copy->base != NULL &&
-            (copy->slowest > answer->slowest || (client->is_observer && copy->included > answer->included)))
+        if (copy->base != NULL && (copy->slowest > answer->slowest || (client->is_observer && copy->included > included)))
             continue; /* what we have is newer */
-        adopt(client, span, part->snap, answer->slowest, answer->included, part->version);
+        adopt(client, span, part->snap, answer->slowest, included, part->version);
     }
 }
 
@@ -369,8 +371,10 @@ static void handle_ack(rbt_client *client, const rbt_message *ack)
     if (ack->from == RBT_MASTER || server >= client->topology->servers || ack->incarnation != client->incarnation)
         return;
     while (client->unacked[server].first != NULL && client->unacked[server].first->clock <= ack->clock) {
-        rbt_message_destroy(rbt_outbox_take(&client->unacked[server]));
-        client->unacked_count[server]--;
+        rbt_message *slice = rbt_outbox_take(&client->unacked[server]);
+
+        client->unacked_count[server] -= slice->more == 0;
+        rbt_message_destroy(slice);
     }
 }
 
@@ -562,9 +566,15 @@ void rbt_client_clock(rbt_client *client, rbt_env *env)
         for (uint32_t b = 0; b < topology->layout[t].blocks; b++)
             flush_block(client, (rbt_span){.table = t, .block = b}, slowest, push[topology->layout[t].server[b]]);
     for (uint32_t s = 0; s < topology->servers; s++) {
-        rbt_outbox_put(&client->unacked[s], rbt_message_copy(push[s]));
+        rbt_outbox slices = {0};
+        rbt_message *slice;
+
+        rbt_slices_cut(push[s], topology->slice_bytes, &slices);
+        while ((slice = rbt_outbox_take(&slices)) != NULL) {
+            rbt_outbox_put(&client->unacked[s], rbt_message_copy(slice));
+            rbt_outbox_put(&env->out, slice);
+        }
         client->unacked_count[s]++;
-        rbt_outbox_put(&env->out, push[s]);
     }
     rbt_free(push);
     client->clock++;
