@@ -25,8 +25,8 @@ enum { VALUES, COUNTERS };
 /* What a seed draws. */
 typedef struct swarm_case {
     uint64_t seed;
-    uint32_t cols;                /* of the table of values */
-    uint32_t counters;            /* tables of counters: several when pushes are cut, so that there is something to cut */
+    uint32_t cols;     /* of the table of values */
+    uint32_t counters; /* tables of counters: several when pushes are cut, so that there is something to cut */
     uint64_t clocks[WORKERS_MAX]; /* uneven: some workers run dry early */
     bool reads_all;               /* or only a random range */
     bool prefetches;
@@ -272,14 +272,14 @@ static void summarise(const swarm_case *c, const rbt_run *run, char *summary, si
     if (t->staleness != no_bound)
         snprintf(staleness, sizeof staleness, "%" PRIu64, t->staleness);
     snprintf(summary, room,
-             "seed %" PRIu64
-             ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s%s, %u counters in slices of %zu, straggler %s, drop "
+             "seed %" PRIu64 ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s%s, %u counters in "
+                             "slices of %zu, straggler %s, drop "
              "%.3f dup %.3f delay %.3f, "
              "%u partitions, %u crashes%s: %" PRIu64 " events, %" PRIu64 " repeated pushes, %.3f s",
              c->seed, t->workers, t->process_workers, t->servers, staleness, t->rule[VALUES].rule->name,
              t->partition_sync ? " synchronised" : "", t->eager ? " eager" : "", c->prefetches ? " prefetch" : "",
-             c->cols, c->reads_all ? "" : " in part", c->skips_reads ? " now and then" : "", c->counters, t->slice_bytes,
-             c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop, c->sim.faults.duplicate,
+             c->cols, c->reads_all ? "" : " in part", c->skips_reads ? " now and then" : "", c->counters,
+             t->slice_bytes, c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop, c->sim.faults.duplicate,
              c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes, t->lost_is_gone ? " for good" : "",
              run->events, run->repeated, (double)run->elapsed_ns / 1e9);
 }

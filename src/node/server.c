@@ -150,18 +150,16 @@ static void add_block(rbt_server *server, rbt_message *answer, uint32_t ordinal,
 static rbt_message *begin_blocks(rbt_server *server, rbt_env *env, uint32_t worker)
 {
     rbt_message *answer = say(server, env, RBT_MSG_BLOCKS, rbt_node_of_worker(server->topology, worker));
-    rbt_applied own;
+    rbt_applied own = {.clocks =
+                           server->stats.updates}; /* an observer's: all that are whole; the values may have more */
 
+    if (is_worker(server, worker))
+        own = rbt_slices_applied(server, worker);
     answer->worker = worker;
     answer->slowest = server->clocks.least;
-    if (!is_worker(server, worker)) { /* updates that are whole; of those still arriving the values may have some more */
-        answer->included = server->stats.updates;
-        return answer;
-    }
-    own = rbt_slices_applied(server, worker);
     answer->included = own.clocks;
     answer->reach = own.reach;
-    if (server->topology->process_workers > 1) { /* for the others of its process */
+    if (is_worker(server, worker) && server->topology->process_workers > 1) { /* for the others of its process */
         uint32_t first = rbt_process_first(server->topology, worker);
 
         for (uint32_t m = first; m < first + rbt_process_count(server->topology, worker); m++)
@@ -361,11 +359,10 @@ static void finish_rounds(rbt_server *server, rbt_env *env)
         bool rose = false;
 
         for (uint32_t m = 0; m < server->topology->workers; m++) {
-            if (server->early_count[m] > 0) {
+            if (server->early_count[m] > 0)
                 rose = apply_early(server, m, env) || rose;
-            } else {
+            else
                 rose = leave(server, m) || rose;
-            }
         }
         clock_advanced(server, rose, env);
     }
@@ -422,18 +419,14 @@ static void handle_push(rbt_server *server, rbt_message *message, rbt_env *env)
     if (!is_worker(server, worker) || is_from_the_past(server, message, env))
         goto drop;
     expected = server->clocks.value[worker] + server->early_count[worker];
-#ifndef RBT_MUTANT_DUPLICATE
-    if (message->clock < expected) { /* applied, or waiting for its turn: say so again and forget it */
-        server->stats.repeated++;
-        if (message->clock < server->clocks.value[worker] && message->more == 0)
-            acknowledge(server, message, env);
-        goto drop;
-    }
-#else /* applied again: the swarm must notice */
+#ifdef RBT_MUTANT_DUPLICATE /* applied again: the swarm must notice */
     if (message->clock < expected)
         message->clock = expected;
 #endif
-    if (message->clock == expected && !server->clocks.gone[worker] && server->early_count[worker] < RBT_UNACKED_MAX)
+    if (message->clock < expected)
+        verdict = RBT_SLICE_REPEATED; /* applied, or waiting for its turn */
+    else if (message->clock == expected && !server->clocks.gone[worker] &&
+             server->early_count[worker] < RBT_UNACKED_MAX)
         verdict = rbt_slices_take(server, message);
     if (verdict == RBT_SLICE_TAKEN) {
         use_slice(server, message, env);
@@ -441,6 +434,8 @@ static void handle_push(rbt_server *server, rbt_message *message, rbt_env *env)
     }
     if (verdict == RBT_SLICE_REPEATED) {
         server->stats.repeated++;
+        if (message->clock < server->clocks.value[worker] && message->more == 0)
+            acknowledge(server, message, env); /* once more */
         goto drop;
     }
     server->stats.refused++;

@@ -12,7 +12,8 @@
 #include "table/process_cache.h"
 #include "wire/message.h"
 
-#define RBT_SLICE_BYTES (128u << 10) /* a message of a push is closed when it has so many bytes of values: one dense block */
+#define RBT_SLICE_BYTES                                                                                                \
+    (128u << 10)           /* a message of a push is closed when it has so many bytes of values: one dense block */
 #define RBT_UNACKED_MAX 64 /* clocks a worker may have pushed without an acknowledgement; then it waits */
 
 /* How peers train without servers; see peer.h. */

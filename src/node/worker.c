@@ -347,7 +347,8 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
             copy->request = 0;
         if (included < client->clock && !client->is_observer)
             continue;
-        if (copy->base != NULL && (copy->slowest > answer->slowest || (client->is_observer && copy->included > included)))
+        if (copy->base != NULL &&
+            (copy->slowest > answer->slowest || (client->is_observer && copy->included > included)))
             continue; /* what we have is newer */
         adopt(client, span, part->snap, answer->slowest, included, part->version);
     }

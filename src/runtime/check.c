@@ -373,8 +373,7 @@ static void check_said(rbt_checker *checker, const rbt_server *server, const rbt
                        rbt_applied said)
 {
     const shadow_worker *worker = &checker->servers[server->id].workers[m];
-    bool is_ahead =
-        checker->topology->staleness != 0 && server->ordinal[part->table][part->block] < worker->brought;
+    bool is_ahead = checker->topology->staleness != 0 && server->ordinal[part->table][part->block] < worker->brought;
     uint64_t clocks = rbt_applied_to(said, part->table, part->block);
 
     if (clocks != worker->applied + is_ahead)

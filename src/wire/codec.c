@@ -55,15 +55,16 @@ static const struct field {
 } fields[] = {
     {CLOCK, offsetof(rbt_message, clock)},     {NEED, offsetof(rbt_message, need)},
     {SLOWEST, offsetof(rbt_message, slowest)}, {INCLUDED, offsetof(rbt_message, included)},
-    {INCLUDED, offsetof(rbt_message, reach)},  {VERSION, offsetof(rbt_message, version)}, {REQUEST, offsetof(rbt_message, request)},
-    {HELD, offsetof(rbt_message, held_ns)},    {SLICE, offsetof(rbt_message, slice)},
-    {SLICE, offsetof(rbt_message, more)},      {NUMBER, offsetof(rbt_message, number)},
+    {INCLUDED, offsetof(rbt_message, reach)},  {VERSION, offsetof(rbt_message, version)},
+    {REQUEST, offsetof(rbt_message, request)}, {HELD, offsetof(rbt_message, held_ns)},
+    {SLICE, offsetof(rbt_message, slice)},     {SLICE, offsetof(rbt_message, more)},
+    {NUMBER, offsetof(rbt_message, number)},
 };
 
-#define FIELDS     (sizeof fields / sizeof fields[0])
-#define HEAD_BYTES 16 /* type, version, 2 spare, from, to, view */
-#define PART_BYTES 20 /* table, block, version, then 4 of form: absent, dense or sparse, and type */
-#define SNAP_BYTES 8  /* length, count */
+#define FIELDS        (sizeof fields / sizeof fields[0])
+#define HEAD_BYTES    16 /* type, version, 2 spare, from, to, view */
+#define PART_BYTES    20 /* table, block, version, then 4 of form: absent, dense or sparse, and type */
+#define SNAP_BYTES    8  /* length, count */
 #define APPLIED_BYTES 16 /* clocks, reach */
 
 enum { FORM_ABSENT, FORM_DENSE, FORM_SPARSE };

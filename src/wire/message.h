@@ -73,9 +73,9 @@ typedef struct rbt_message {
     uint64_t more;     /* PUSH: 1: it is not the last */
     double number;     /* METRIC: the objective */
     RBT_ARRAY(rbt_part) parts;
-    RBT_ARRAY(rbt_member) members; /* VIEW */
+    RBT_ARRAY(rbt_member) members;  /* VIEW */
     RBT_ARRAY(rbt_applied) applied; /* BLOCKS: for each worker of the receiver's process, its clocks in the values */
-    struct rbt_message *next;      /* the inbox it waits in */
+    struct rbt_message *next;       /* the inbox it waits in */
 } rbt_message;
 
 rbt_message *rbt_message_create(rbt_message_type type, rbt_node from, rbt_node to);

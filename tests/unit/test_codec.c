@@ -402,9 +402,9 @@ static void wrong_fields_are_refused_with_the_reason(void **state)
         {97, 3, "unknown form or type"}, /* the type of block 10 */
         {98, 1, "unknown form or type"},
         {104, 200, "larger than what follows"}, /* its count */
-        {136, 255, "do not ascend"},           /* its first index, as large as the second */
-        {141, 1, "do not ascend"},             /* its second index, 511 of 256 */
-        {128, 2, "does not store all"},        /* the length of the dense block */
+        {136, 255, "do not ascend"},            /* its first index, as large as the second */
+        {141, 1, "do not ascend"},              /* its second index, 511 of 256 */
+        {128, 2, "does not store all"},         /* the length of the dense block */
     };
 
     (void)state;
