@@ -12,6 +12,7 @@
 
 #include "job/cluster_job.h"
 #include "job/options.h"
+#include "job/trainee.h"
 #include "report/jsonlines.h"
 #include "report/recorder.h"
 #include "report/summary.h"
@@ -109,6 +110,27 @@ rbt_err cli_reading_settle(const cli_reading *given, rbt_read_report *report, rb
 
 /* Says on the standard error what was left out or filled in, if anything was. */
 void cli_reading_note(const cli_command *command, const rbt_read_report *report);
+
+/* ------------------------------------------------------------------------------------ fitted models of methods */
+
+/* Is the file one of those? Then these do what predict, eval, info and export do with it. `array`: which one, for npy; NULL:
+ * the first. */
+bool cli_fitted_is(const char *path);
+
+/* The shared object that --plugin names, for models of its own; NULL: none. */
+rbt_err cli_plugin_open(const char *path, rbt_trainee *plugin, rbt_error *error);
+#define CLI_PLUGIN_OPTION(value)                                                                                       \
+    {                                                                                                                  \
+        "plugin", "FILE", "The shared object that the model was trained with.", (value)                                \
+    }
+
+rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
+                           const char *out, rbt_error *error);
+rbt_err cli_fitted_eval(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
+                        const char *json, rbt_error *error);
+rbt_err cli_fitted_info(const char *path, const rbt_method *own, rbt_error *error);
+rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *format, const char *array,
+                          const char *out, rbt_error *error);
 
 /* --------------------------------------------------------------------------------------------------- jobs */
 

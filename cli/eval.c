@@ -15,7 +15,8 @@
 
 /* What is asked for: bits of metrics, and the confusion matrix. */
 typedef struct eval_request {
-    const char *model, *baseline, *data, *metric, *json;
+    const char *model, *baseline, *data, *metric, *json, *plugin_path;
+    rbt_trainee plugin;
     rbt_reading reading;
     unsigned want;
     bool confusion;
@@ -267,12 +268,12 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
     rbt_data data = {0};
 
     memset(s, 0, sizeof s);
-    rbt_err err = rbt_trained_load(request->model, &s[0].trained, error);
+    rbt_err err = rbt_trained_load_own(request->model, request->plugin.model, &s[0].trained, error);
 
     if (err == RBT_OK)
         err = parse_metrics(&s[0].trained, request, error);
     if (err == RBT_OK && request->baseline != NULL)
-        err = rbt_trained_load(request->baseline, &s[1].trained, error);
+        err = rbt_trained_load_own(request->baseline, request->plugin.model, &s[1].trained, error);
     if (err == RBT_OK &&
         (s[1].trained.model != NULL && (s[0].trained.shape.classes > 0) != (s[1].trained.shape.classes > 0)))
         err = rbt_fail(error, RBT_E_USAGE,
@@ -303,6 +304,7 @@ int cli_eval(const cli_command *command, int argc, char **argv)
     rbt_read_report report = {0};
     const cli_option own[] = {
         {"model", "FILE", "The trained model.", &request.model},
+        CLI_PLUGIN_OPTION(&request.plugin_path),
         {"data", "PATH", "Rows with labels: a file, a quoted pattern, or - = standard input.", &request.data},
         CLI_READING_OPTIONS(&given),
         {"metric", "LIST",
@@ -328,7 +330,11 @@ int cli_eval(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_reading_settle(&given, &report, &request.reading, &error);
     if (err == RBT_OK)
-        err = evaluate(&request, &error);
+        err = cli_plugin_open(request.plugin_path, &request.plugin, &error);
+    if (err == RBT_OK)
+        err = cli_fitted_is(request.model) ? cli_fitted_eval(request.model, request.plugin.method, request.data,
+                                                             &request.reading, request.json, &error)
+                                           : evaluate(&request, &error);
     if (err != RBT_OK)
         return cli_fail(command, &error);
     cli_reading_note(command, &report);

@@ -114,8 +114,8 @@ static rbt_err format_of(const char *name, export_format *found, rbt_error *erro
     return rbt_fail(error, RBT_E_USAGE, "--format '%s' is unknown; choose liblinear, npy, json or text", name);
 }
 
-static rbt_err export_model(const char *model, export_format format, const char *names, const char *out,
-                            rbt_error *error)
+static rbt_err export_model(const char *model, const rbt_model *own, export_format format, const char *names,
+                            const char *out, rbt_error *error)
 {
     rbt_trained t = {0};
     rbt_vocab vocab = {0};
@@ -123,7 +123,7 @@ static rbt_err export_model(const char *model, export_format format, const char 
 
     if (names != NULL && format != FORMAT_JSON && format != FORMAT_TEXT)
         return rbt_fail(error, RBT_E_USAGE, "--vocab goes with --format json or text: the others have no names");
-    err = rbt_trained_load(model, &t, error);
+    err = rbt_trained_load_own(model, own, &t, error);
     if (err == RBT_OK && names != NULL)
         err = rbt_vocab_read(names, &vocab, error);
     if (err != RBT_OK)
@@ -152,13 +152,17 @@ deinit:
 int cli_export(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
-    const char *model = NULL, *name = NULL, *out = NULL, *vocab = NULL;
+    const char *model = NULL, *name = NULL, *out = NULL, *vocab = NULL, *array = NULL, *plugin_path = NULL;
+    rbt_trainee plugin = {0};
     export_format format = FORMAT_TEXT;
     const cli_option own[] = {
         {"model", "FILE", "The trained model.", &model},
+        CLI_PLUGIN_OPTION(&plugin_path),
         {"format", "liblinear|npy|json|text", "LIBLINEAR's text model; a NumPy array; JSON; lines of weights.", &name},
         {"out", "FILE", "Where it goes; - = standard output.", &out},
         {"vocab", "FILE", "Names of the features, one per line, for json and text.", &vocab},
+        {"array", "NAME", "Which array of a method's model goes into the npy file; rubato info lists them. [the first]",
+         &array},
     };
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
@@ -178,7 +182,11 @@ int cli_export(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = format_of(name, &format, &error);
     if (err == RBT_OK)
-        err = export_model(model, format, vocab, out, &error);
+        err = cli_plugin_open(plugin_path, &plugin, &error);
+    if (err == RBT_OK && cli_fitted_is(model))
+        err = cli_fitted_export(model, plugin.method, name, array, out, &error);
+    else if (err == RBT_OK)
+        err = export_model(model, plugin.model, format, vocab, out, &error);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
 }
 

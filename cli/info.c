@@ -11,6 +11,7 @@
 #include "data/file.h"
 #include "data/read.h"
 #include "data/stats.h"
+#include "method/method.h"
 #include "model/classes.h"
 #include "model/trained.h"
 #include "model/vocab.h"
@@ -213,7 +214,8 @@ static bool is_model(const rbt_input *input)
 }
 
 /* A pattern stands for data; one file may be either. */
-static rbt_err tell(const char *path, const rbt_reading *reading, const rbt_vocab *vocab, rbt_error *error)
+static rbt_err tell(const char *path, const rbt_trainee *plugin, const rbt_reading *reading, const rbt_vocab *vocab,
+                    rbt_error *error)
 {
     rbt_input input = {.name = path};
     rbt_trained trained = {0};
@@ -224,8 +226,12 @@ static rbt_err tell(const char *path, const rbt_reading *reading, const rbt_voca
     if (err != RBT_OK)
         return err;
     printf("file        %s\n", input.name);
+    if (rbt_fitted_begins(input.bytes, input.n)) {
+        rbt_input_close(&input);
+        return cli_fitted_info(path, plugin->method, error);
+    }
     if (is_model(&input)) {
-        err = rbt_trained_decode(input.bytes, input.n, input.name, &trained, error);
+        err = rbt_trained_decode(input.bytes, input.n, input.name, plugin->model, &trained, error);
         if (err == RBT_OK)
             print_model(&trained, vocab);
         rbt_trained_deinit(&trained);
@@ -242,11 +248,13 @@ static rbt_err tell(const char *path, const rbt_reading *reading, const rbt_voca
 int cli_info(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
-    const char *path = NULL, *names = NULL;
+    const char *path = NULL, *names = NULL, *plugin_path = NULL;
+    rbt_trainee plugin = {0};
     cli_reading given = {0};
     rbt_read_report report = {0};
     rbt_reading reading = {0};
     const cli_option own[] = {{"vocab", "FILE", "Names of the features, one per line, for a model's weights.", &names},
+                              CLI_PLUGIN_OPTION(&plugin_path),
                               CLI_READING_OPTIONS(&given)};
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &path, 1, 0, false};
     rbt_vocab vocab = {0};
@@ -263,10 +271,12 @@ int cli_info(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK && names != NULL)
         err = rbt_vocab_read(names, &vocab, &error);
     if (err == RBT_OK)
+        err = cli_plugin_open(plugin_path, &plugin, &error);
+    if (err == RBT_OK)
         err = cli_reading_settle(&given, &report, &reading, &error);
     reading.unlabelled = true;
     if (err == RBT_OK)
-        err = tell(path, &reading, &vocab, &error);
+        err = tell(path, &plugin, &reading, &vocab, &error);
     rbt_vocab_deinit(&vocab);
     if (err != RBT_OK)
         return cli_fail(command, &error);

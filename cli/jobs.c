@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "data/file.h"
-#include "job/text.h"
+#include "job/trainee.h"
 
 static _Atomic(rbt_job *) running;
 
@@ -45,31 +45,11 @@ static rbt_err check_output(const char *option, const char *path, rbt_error *err
     return RBT_OK;
 }
 
-static rbt_err check_model(const char *name, rbt_error *error)
-{
-    rbt_nearest nearest = {.word = name != NULL ? name : ""};
-    const rbt_model *model = NULL;
-    char known[256] = "";
-
-    if (name != NULL && rbt_model_find(name) != NULL)
-        return RBT_OK;
-    for (size_t i = 0; (model = rbt_model_at(i)) != NULL; i++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", model->name);
-        rbt_nearest_offer(&nearest, model->name);
-    }
-    if (name == NULL)
-        return rbt_fail(error, RBT_E_USAGE, "which model? give its name: %s", known);
-    if (rbt_nearest_found(&nearest) != NULL)
-        return rbt_fail(error, RBT_E_USAGE, "unknown model '%s'; did you mean '%s'?", name,
-                        rbt_nearest_found(&nearest));
-    return rbt_fail(error, RBT_E_USAGE, "unknown model '%s'; there are: %s", name, known);
-}
-
 rbt_err cli_job_check(const rbt_options *options, rbt_error *error)
 {
     rbt_options settled;
-    rbt_err err = check_model(options->model, error);
+    rbt_trainee kind;
+    rbt_err err = rbt_trainee_find(options->model, &kind, error);
 
     if (err == RBT_OK && options->data == NULL)
         err = rbt_fail(error, RBT_E_USAGE, "no training data; give --data PATH (a LIBSVM file; rubato gen makes one)");
@@ -99,7 +79,8 @@ rbt_err cli_job_create(const rbt_options *options, rbt_job **job, rbt_error *err
 {
     char value[RBT_OPTION_ROOM];
     const char *name = NULL;
-    rbt_err err = check_model(options->model, error);
+    rbt_trainee kind;
+    rbt_err err = rbt_trainee_find(options->model, &kind, error);
 
     if (err != RBT_OK)
         return err;

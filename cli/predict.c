@@ -148,12 +148,12 @@ static rbt_err answer_all(const rbt_trained *trained, const char *path, const rb
     return err;
 }
 
-static rbt_err predict(const char *model, const char *path, const rbt_reading *reading, const char *out, answer as,
-                       rbt_error *error)
+static rbt_err predict(const char *model, const rbt_model *own, const char *path, const rbt_reading *reading,
+                       const char *out, answer as, rbt_error *error)
 {
     rbt_trained trained = {0};
     rbt_output output;
-    rbt_err err = rbt_trained_load(model, &trained, error);
+    rbt_err err = rbt_trained_load_own(model, own, &trained, error);
 
     if (err != RBT_OK)
         return err;
@@ -177,12 +177,14 @@ deinit_trained:
 int cli_predict(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
-    const char *model = NULL, *data = NULL, *out = NULL, *as_text = NULL;
+    const char *model = NULL, *data = NULL, *out = NULL, *as_text = NULL, *plugin_path = NULL;
+    rbt_trainee plugin = {0};
     cli_reading given = {0};
     rbt_read_report report = {0};
     rbt_reading reading;
     const cli_option own[] = {
         {"model", "FILE", "The trained model.", &model},
+        CLI_PLUGIN_OPTION(&plugin_path),
         {"data", "PATH", "The rows: a file, a quoted pattern, or - = standard input. They need no labels.", &data},
         CLI_READING_OPTIONS(&given),
         {"out", "FILE", "Where the answers go; - = standard output. [-]", &out},
@@ -210,7 +212,10 @@ int cli_predict(const cli_command *command, int argc, char **argv)
         err = cli_reading_settle(&given, &report, &reading, &error);
     reading.unlabelled = true;
     if (err == RBT_OK)
-        err = predict(model, data, &reading, out, as, &error);
+        err = cli_plugin_open(plugin_path, &plugin, &error);
+    if (err == RBT_OK)
+        err = cli_fitted_is(model) ? cli_fitted_predict(model, plugin.method, data, &reading, out, &error)
+                                   : predict(model, plugin.model, data, &reading, out, as, &error);
     if (err != RBT_OK)
         return cli_fail(command, &error);
     report.unlabelled = 0; /* nothing special here */

@@ -6,6 +6,7 @@ if(TARGET rubato)
 endif()
 install(TARGETS rbt_shared rbt_static EXPORT rubato-targets)
 install(FILES include/rubato.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES examples/poisson.c examples/moments.c DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES man/rubato.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

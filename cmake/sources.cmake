@@ -1,5 +1,5 @@
 # Which files make the library and the command. A file that lies in one of these folders is part of the build.
-set(RBT_FOLDERS base math data table sync wire rule comm model solve node runtime runtime/cluster job report)
+set(RBT_FOLDERS base math data table sync wire rule comm model method solve node runtime runtime/cluster job report)
 
 set(RBT_LIBRARY_SOURCES "")
 foreach(folder ${RBT_FOLDERS})

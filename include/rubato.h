@@ -7,6 +7,7 @@
  *   3. Gradient models      a parameter vector, a loss, its gradient: runs under every protocol
  *   4. Tables               shared parameters that workers read with a bound on staleness, and increment
  *   5. Jobs                 a training job from options to result
+ *   6. Methods              table programs that are trained, saved and applied like models
  *
  * Caveats before you start:
  *   - Nothing here prints, exits, or touches global state; a job's output comes through the callback you give it.
@@ -20,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -138,6 +140,11 @@ typedef struct rbt_shape {
 
 RBT_API void rbt_shape_deinit(rbt_shape *shape);
 
+/* For `prepare` below. Columns, when they are 0, and: the classes are the data's labels, at least two different ones, and
+ * exactly `wanted` unless that is 0; or no classes, labels are numbers, and there is at least one row. */
+RBT_API rbt_err rbt_shape_set_classes(const rbt_data *data, size_t wanted, rbt_shape *shape, rbt_error *error);
+RBT_API rbt_err rbt_shape_set_numbers(const rbt_data *data, rbt_shape *shape, rbt_error *error);
+
 /* Makes data fit a shape: labels become the numbers 0, 1, ... of the shape's classes (a label the shape does not have is
  * refused by its row), rows are scaled to length 1 if the shape says so. Do it once. Without `labels` the labels stay as
  * they are: enough for predicting. */
@@ -148,6 +155,7 @@ RBT_API rbt_err rbt_shape_apply(const rbt_shape *shape, bool labels, rbt_data *d
 typedef struct rbt_model {
     const char *name;
     const char *about;
+    bool numbers;                /* predicts a number; else a class */
     const struct rbt_link *link; /* built-in models with one decision value per row: the loss as a function of it */
 
     /* How many parameters; how many decision values per row. */
@@ -400,7 +408,167 @@ typedef struct rbt_trained {
 RBT_API rbt_err rbt_job_save(const rbt_job *job, const char *path, rbt_error *error);
 RBT_API rbt_err rbt_trained_save(const rbt_trained *trained, const char *path, rbt_error *error);
 RBT_API rbt_err rbt_trained_load(const char *path, rbt_trained *trained, rbt_error *error);
+
+/* The same for a file that may be of a model that is not built in: of `own`, by its name. NULL: built-in ones alone. */
+RBT_API rbt_err rbt_trained_load_own(const char *path, const rbt_model *own, rbt_trained *trained, rbt_error *error);
 RBT_API void rbt_trained_deinit(rbt_trained *trained);
+
+/* ----------------------------------------------------------------------------------------------- 6. Methods */
+
+/* A method is a table program with all that makes it a model for its user: options of its own, data, an objective, a file
+ * with what was learned, and ways to apply that. `rubato train kmeans` runs a built-in one, `rubato train ./mine.so` one
+ * from a shared object (below). From C: rbt_job_create(NAME), rbt_job_set, rbt_job_run, rbt_job_save, as for models.
+ *
+ * The steps of a job: every process reads the data and calls `plan`, which looks at it and creates the tables, the same ones
+ * everywhere. Then every worker runs `work`:
+ *
+ *     while (rbt_plan_batch(plan, worker, &first, &n)) {
+ *         ... rows[first] .. rows[first + n - 1] of rbt_plan_rows; rbt_get_..., rbt_inc_... ...
+ *         rbt_worker_did(worker, n, nonzeros);
+ *         rbt_plan_tell(plan, worker, loss, n, error);
+ *         rbt_clock(worker, error);
+ *     }
+ *
+ * At the end `keep` puts what is in the tables into a fitted model, once, where the job was started. */
+
+/* An option of a method: --NAME VALUE. Its value is a number. */
+typedef struct rbt_method_option {
+    const char *name; /* NULL ends a list */
+    double fallback;
+    double least, most;
+    bool whole;        /* whole numbers only */
+    const char *words; /* not NULL: "first|second|...", and the value is the chosen word's place, from 0 */
+    const char *about; /* a sentence for --help */
+} rbt_method_option;
+
+typedef struct rbt_method rbt_method;
+
+/* What a method's functions are told. Rows are all rows of the data, in every process. */
+typedef struct rbt_plan {
+    const rbt_method *method;
+    const rbt_data *data;
+    const char *path; /* --data, for methods that read it themselves; `data` then has no rows */
+    uint32_t workers;
+    uint64_t seed;
+    double lr;               /* --lr; 0: not given */
+    double l1, l2;           /* --l1, --l2; 0 and NAN: not given */
+    void *state;             /* the method's own, from `plan` to `end` */
+    struct rbt_planned *job; /* ours */
+} rbt_plan;
+
+/* The value of an option of the method's own. */
+RBT_API double rbt_plan_option(const rbt_plan *plan, const char *name);
+
+/* In `plan`: creates a table. */
+RBT_API rbt_err rbt_plan_table(rbt_plan *plan, const rbt_table_spec *spec, rbt_table *table, rbt_error *error);
+
+/* In `work`: the worker's rows; and which of them its present clock is for: false when there are none any more, because all
+ * passes are done or the job is to end. A pass takes rbt_plan_pass_clocks clocks, the same number for every worker. */
+RBT_API const uint32_t *rbt_plan_rows(const rbt_plan *plan, const rbt_worker *worker, size_t *n);
+RBT_API bool rbt_plan_batch(const rbt_plan *plan, const rbt_worker *worker, size_t *first, size_t *n);
+RBT_API uint64_t rbt_plan_pass_clocks(const rbt_plan *plan);
+
+/* The step size in this clock: --lr (or, not given, `lr`) after --decay. */
+RBT_API double rbt_plan_rate(const rbt_plan *plan, const rbt_worker *worker, double lr);
+
+/* In `work`: adds to the objective of the present clock. What the job reports is the sum of all that workers told of a
+ * clock, divided by the sum of the weights. Not finite: RBT_E_DIVERGED. */
+RBT_API rbt_err rbt_plan_tell(const rbt_plan *plan, rbt_worker *worker, double sum, uint64_t weight, rbt_error *error);
+
+/* In `keep`: a range of a table as it is after the last clock. */
+RBT_API rbt_err rbt_plan_read(const rbt_plan *plan, rbt_table table, uint64_t row, uint64_t col, uint64_t n, void *out,
+                              rbt_error *error);
+
+/* What a method has learned: arrays and lists of names, all by name, and numbers. A file holds just that. */
+typedef struct rbt_values {
+    char *name;
+    rbt_type type;
+    uint64_t rows, cols;
+    void *at; /* row after row */
+} rbt_values;
+
+typedef struct rbt_name_list {
+    char *name;
+    size_t n;
+    char **at;
+} rbt_name_list;
+
+typedef struct rbt_number {
+    char *name;
+    double value;
+} rbt_number;
+
+typedef struct rbt_fitted {
+    const rbt_method *method;
+    size_t arrays, lists, numbers;
+    rbt_values *array;
+    rbt_name_list *list;
+    rbt_number *number;
+} rbt_fitted;
+
+/* Adds an array of zeros, or a list of names (copied; NULL: none are known); the array's values, or NULL without memory. */
+RBT_API void *rbt_fitted_add(rbt_fitted *fitted, const char *name, rbt_type type, uint64_t rows, uint64_t cols);
+RBT_API void rbt_fitted_add_names(rbt_fitted *fitted, const char *name, size_t n, const char *const *names);
+RBT_API void rbt_fitted_set(rbt_fitted *fitted, const char *name, double value);
+
+/* Finds them again: NULL, and NAN, when there are none. */
+RBT_API const rbt_values *rbt_fitted_values(const rbt_fitted *fitted, const char *name);
+RBT_API const rbt_name_list *rbt_fitted_names(const rbt_fitted *fitted, const char *name);
+RBT_API double rbt_fitted_number(const rbt_fitted *fitted, const char *name);
+
+RBT_API rbt_err rbt_fitted_save(const rbt_fitted *fitted, const char *path, rbt_error *error);
+RBT_API rbt_err rbt_fitted_load(const char *path, rbt_fitted *fitted, rbt_error *error);
+RBT_API rbt_err rbt_fitted_load_own(const char *path, const rbt_method *own, rbt_fitted *fitted, rbt_error *error);
+RBT_API void rbt_fitted_deinit(rbt_fitted *fitted);
+
+/* A figure about a fitted model on data: "rmse", 0.87. */
+typedef struct rbt_figure {
+    const char *name;
+    double value;
+} rbt_figure;
+
+#define RBT_FIGURES_MOST 8
+
+struct rbt_method {
+    const char *name;
+    const char *about;
+    const char *objective; /* what workers tell, in words: "squared distance" */
+    const char *format;    /* the only --format it reads; "rows": those of models; "none": it reads `path` itself */
+    const rbt_method_option *options;
+    uint32_t opening, closing; /* clocks that `work` makes before its first batch, and after the last */
+    bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
+
+    rbt_err (*plan)(rbt_plan *plan, rbt_error *error);
+    rbt_err (*work)(rbt_worker *worker, rbt_plan *plan, rbt_error *error);
+    rbt_err (*keep)(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *error);
+    void (*end)(rbt_plan *plan); /* frees plan->state, also after a `plan` that failed; may be NULL */
+
+    /* What can be done with a fitted model. Writes a line for one row of data; finds at most RBT_FIGURES_MOST figures;
+     * describes it for a reader. Each may be NULL. `open` checks a model from a file: may the others rely on its arrays? */
+    rbt_err (*open)(const rbt_fitted *fitted, rbt_error *error);
+    rbt_err (*predict)(const rbt_fitted *fitted, const rbt_data *data, size_t row, FILE *out, rbt_error *error);
+    rbt_err (*evaluate)(const rbt_fitted *fitted, const rbt_data *data, rbt_figure *figures, size_t *n,
+                        rbt_error *error);
+    void (*describe)(const rbt_fitted *fitted, FILE *out);
+};
+
+/* A built-in method by name, or NULL. rbt_method_at lists them: NULL past the last. */
+RBT_API const rbt_method *rbt_method_find(const char *name);
+RBT_API const rbt_method *rbt_method_at(size_t i);
+
+/* After a method's run: what it learned. NULL before, and for models. */
+RBT_API const rbt_fitted *rbt_job_fitted(const rbt_job *job);
+
+/* Shared objects. One that is given in a model's place (`rubato train ./mine.so`) has a function RBT_PLUGIN that returns one of
+ * these. It is loaded into every process of the job, from the same path. */
+typedef struct rbt_plugin {
+    uint32_t version;       /* RBT_PLUGIN_VERSION */
+    const rbt_model *model; /* one of both, the other NULL */
+    const rbt_method *method;
+} rbt_plugin;
+
+#define RBT_PLUGIN_VERSION 1u
+#define RBT_PLUGIN         "rbt_plugin_entry" /* const rbt_plugin *rbt_plugin_entry(void) */
 
 #ifdef __cplusplus
 }

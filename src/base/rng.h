@@ -19,6 +19,7 @@ typedef enum rbt_stream {
     RBT_STREAM_FAULT,        /* faults in the simulator */
     RBT_STREAM_SWARM,        /* random configurations of the swarm */
     RBT_STREAM_TEST,
+    RBT_STREAM_METHOD, /* what methods draw */
 } rbt_stream;
 
 typedef struct rbt_rng {

@@ -11,7 +11,7 @@
 #include "data/cache_part.h"
 #include "data/data.h"
 #include "data/names.h"
-#include "data/plan.h"
+#include "data/slicing.h"
 #include "data/read.h"
 #include "data/unpack.h"
 
@@ -28,7 +28,7 @@ typedef struct reader {
     const char *path;
     const rbt_reading *reading;
     rbt_crew *crew;
-    rbt_plan plan;
+    rbt_slicing plan;
     uint32_t readers; /* processes that read, and which of them this one is */
     uint32_t number;
     RBT_ARRAY(piece) pieces;
@@ -70,7 +70,7 @@ static uint64_t next_row(const rbt_input *input, uint64_t at)
 
 static rbt_err open_piece(reader *r, rbt_slice slice, rbt_error *error)
 {
-    const rbt_plan_file *file = &r->plan.at[slice.file];
+    const rbt_slicing_file *file = &r->plan.at[slice.file];
     piece p = {.slice = slice};
     rbt_err err = rbt_input_open(file->path, &p.input, error);
     if (err != RBT_OK)
@@ -108,17 +108,17 @@ static rbt_err open_pieces(reader *r, const rbt_hosting *hosting, rbt_error *err
     }
     rbt_err err = RBT_OK;
     if (ranked)
-        err = rbt_plan_make_ranked(&r->plan, r->path, hosting->first_worker[crew->rank],
-                                   hosting->workers_of[crew->rank], error);
+        err = rbt_slicing_make_ranked(&r->plan, r->path, hosting->first_worker[crew->rank],
+                                      hosting->workers_of[crew->rank], error);
     else if (crew->rank == planner)
-        err = rbt_plan_make(&r->plan, r->path, r->reading, error);
+        err = rbt_slicing_make(&r->plan, r->path, r->reading, error);
     err = name_host(crew, err, error);
     if (!ranked)
-        err = rbt_plan_share(&r->plan, planner, crew, err, error);
+        err = rbt_slicing_share(&r->plan, planner, crew, err, error);
     size_t count = 0;
     rbt_slice *slices = NULL;
     if (err == RBT_OK && (mine || ranked))
-        slices = rbt_plan_cut(&r->plan, ranked ? 0 : r->number, ranked ? 1 : r->readers, &count);
+        slices = rbt_slicing_cut(&r->plan, ranked ? 0 : r->number, ranked ? 1 : r->readers, &count);
     for (size_t i = 0; err == RBT_OK && i < count; i++)
         err = name_host(crew, open_piece(r, slices[i], error), error);
     rbt_free(slices);
@@ -255,14 +255,14 @@ static rbt_err read_cut_caches(const reader *r, rbt_err err, rbt_data *parts, rb
     rbt_data data[2];
     for (size_t i = 0; i < r->pieces.count && n < 2; i++) {
         const piece *p = &r->pieces.at[i];
-        const rbt_plan_file *file = &r->plan.at[p->slice.file];
+        const rbt_slicing_file *file = &r->plan.at[p->slice.file];
         uint32_t first = 0;
         if (file->form != RBT_FORM_CACHE || (p->slice.from == 0 && p->slice.to == file->units))
             continue;
         which[n] = i;
         cut[n] = (rbt_cache_piece){.input = &p->input,
                                    .file = p->slice.file,
-                                   .parts = rbt_plan_sharers(&r->plan, p->slice.file, r->readers, &first),
+                                   .parts = rbt_slicing_sharers(&r->plan, p->slice.file, r->readers, &first),
                                    .first = (size_t)p->slice.from,
                                    .rows = (size_t)(p->slice.to - p->slice.from)};
         cut[n++].part = r->number - first;
@@ -283,7 +283,7 @@ static rbt_err read_each(reader *r, rbt_kind kind, rbt_data *data, rbt_error *er
     reading.report = NULL;
     for (size_t i = 0; err == RBT_OK && i < n; i++) {
         piece *p = &r->pieces.at[i];
-        const rbt_plan_file *file = &r->plan.at[p->slice.file];
+        const rbt_slicing_file *file = &r->plan.at[p->slice.file];
         bool cut = file->form == RBT_FORM_CACHE && (p->slice.from > 0 || p->slice.to < file->units);
         if (kind == RBT_KIND_CACHE && !cut)
             err = rbt_cache_take(&p->input, &parts[i], error);
@@ -429,7 +429,7 @@ rbt_err rbt_data_part_read(rbt_data_part *part, const char *path, const rbt_read
         rbt_input_close(&r.pieces.at[i].input);
     rbt_array_free(&r.pieces);
     rbt_free(r.rows);
-    rbt_plan_free(&r.plan);
+    rbt_slicing_free(&r.plan);
     if (err == RBT_OK)
         *part = p;
     else

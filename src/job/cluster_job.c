@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "data/data.h"
 #include "job/inherit.h"
+#include "job/trainee.h"
+#include "job/method_job.h"
 #include "job/run.h"
 #include "job/sharing.h"
 #include "runtime/cluster/roster.h"
@@ -288,6 +290,8 @@ static rbt_err take_part(rbt_model_run *r, const rbt_bytes *description, rbt_err
         err = check_roles(r->session, &job->options, error);
     if (err == RBT_OK)
         err = rbt_session_meet(r->session, error);
+    if (err == RBT_OK && rbt_trainee_method(job->options.model) != NULL)
+        return rbt_method_job_take_part(job, r->session, error);
     if (err == RBT_OK)
         err = rbt_cluster_job_load(r, error);
     if (err == RBT_OK)

@@ -37,6 +37,9 @@ typedef struct rbt_evaluation {
 rbt_err rbt_evaluation_init(rbt_evaluation *evaluation, const rbt_training *training, rbt_error *error);
 void rbt_evaluation_deinit(rbt_evaluation *evaluation);
 
+/* How the job stands: clocks and updates as they are in the table just read, the rest as the workers publish it. */
+rbt_progress rbt_progress_of(rbt_worker *observer, rbt_table table, uint64_t slowest);
+
 /* Takes note of an evaluation: `evaluation->w` has the objective `loss`, which is at most `gap` above the
  * optimum (NAN: not known), as the job stands. Tells whoever listens, and the
  * watch. RBT_E_DIVERGED when it has blown up. */

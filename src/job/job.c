@@ -36,6 +36,7 @@ void rbt_job_destroy(rbt_job *job)
     rbt_free(job->gathering);
     rbt_free(job->reports);
     rbt_trained_deinit(&job->trained);
+    rbt_fitted_deinit(&job->fitted);
     pthread_mutex_destroy(&job->handler_lock);
     rbt_free(job);
 }
@@ -83,8 +84,15 @@ const float *rbt_job_parameters(const rbt_job *job, size_t *n)
     return job->has_result ? job->trained.w : NULL;
 }
 
+const rbt_fitted *rbt_job_fitted(const rbt_job *job)
+{
+    return job->has_result && job->fitted.method != NULL ? &job->fitted : NULL;
+}
+
 rbt_err rbt_job_save(const rbt_job *job, const char *path, rbt_error *error)
 {
+    if (job->has_result && job->fitted.method != NULL)
+        return rbt_fitted_save(&job->fitted, path, error);
     if (!job->has_result || job->trained.model == NULL)
         return rbt_fail(error, RBT_E_USAGE, "there is nothing to save to %s: the job has not trained a model", path);
     return rbt_trained_save(&job->trained, path, error);

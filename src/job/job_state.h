@@ -26,8 +26,9 @@ struct rbt_job {
     bool has_result;
     rbt_result result;
     rbt_worker_report *reports;
-    rbt_trained trained;              /* a model's job: what came out */
-    RBT_ARRAY(rbt_table_spec) tables; /* a table program's job: what was asked for ... */
+    rbt_trained trained;              /* a model's job: what came out; */
+    rbt_fitted fitted;                /* a method's; */
+    RBT_ARRAY(rbt_table_spec) tables; /* a table program's: what was asked for ... */
     RBT_ARRAY(rbt_layout) layouts;    /* ... and what came out: per table how it was cut, */
     RBT_ARRAY(rbt_snap **) contents;  /* and its blocks */
 };
@@ -46,5 +47,14 @@ void rbt_job_forget_texts(rbt_job *job);
 
 /* Frees what a table program left. */
 void rbt_job_forget_tables(rbt_job *job);
+
+/* An observer's program, with the job as its argument: when all workers have left, keeps every block of every table. Then
+ * the layouts, which say where a row lies, are moved from the setup to the job. */
+rbt_err rbt_job_collect(rbt_worker *observer, void *argument, rbt_error *error);
+void rbt_job_keep_layouts(rbt_job *job, rbt_setup *setup);
+
+/* A range of a row out of a table's blocks. */
+rbt_err rbt_table_copy(const rbt_layout *layout, rbt_snap *const *blocks, rbt_table table, uint64_t row, uint64_t col,
+                       uint64_t n, void *out, rbt_error *error);
 
 #endif

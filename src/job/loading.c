@@ -8,20 +8,18 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/data.h"
+#include "job/trainee.h"
 #include "job/prepare.h"
 #include "model/classes.h"
 
 rbt_err rbt_loaded_find_model(rbt_loaded *loaded, const char *name, rbt_error *error)
 {
-    char known[256] = "";
-    loaded->model = rbt_model_find(name);
-    if (loaded->model != NULL)
-        return RBT_OK;
-    for (size_t i = 0; rbt_model_at(i) != NULL; i++) {
-        size_t n = strlen(known);
-        snprintf(known + n, sizeof known - n, "%s%s", i > 0 ? ", " : "", rbt_model_at(i)->name);
-    }
-    return rbt_fail(error, RBT_E_USAGE, "unknown model '%.60s'; this version has: %s", name, known);
+    rbt_trainee kind;
+    rbt_err err = rbt_trainee_find(name, &kind, error);
+    if (err == RBT_OK && kind.model == NULL)
+        err = rbt_fail(error, RBT_E_USAGE, "%s is no model that learns from gradients", name);
+    loaded->model = kind.model;
+    return err;
 }
 
 /* Reads as the options say. */
@@ -35,10 +33,12 @@ static rbt_reading reading_of(const rbt_options *options, rbt_read_report *repor
                          .report = report};
 }
 
-static rbt_err read_data(const rbt_options *options, const char *path, const rbt_log *log, rbt_data *data,
-                         rbt_read_report *report, rbt_error *error)
+rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, const char *format, const rbt_log *log,
+                             rbt_data *data, rbt_read_report *report, rbt_error *error)
 {
-    const rbt_reading reading = reading_of(options, report);
+    rbt_reading reading = reading_of(options, report);
+    if (reading.format == NULL)
+        reading.format = format;
     const rbt_storing storing = {
         .level = options->store, .keep = options->cache == RBT_CACHE_AUTO, .reading = &reading, .log = log};
     return rbt_store_read(path, &storing, data, error);
@@ -71,8 +71,9 @@ static rbt_err read_ranked(rbt_loaded *loaded, const rbt_options *options, rbt_e
 rbt_err rbt_loaded_read_valid(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error)
 {
     loaded->has_valid = options->valid != NULL;
-    return loaded->has_valid ? read_data(options, options->valid, log, &loaded->valid, &loaded->valid_report, error)
-                             : RBT_OK;
+    return loaded->has_valid
+               ? rbt_loaded_read_data(options, options->valid, NULL, log, &loaded->valid, &loaded->valid_report, error)
+               : RBT_OK;
 }
 
 rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error)
@@ -81,7 +82,7 @@ rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rb
     if (err == RBT_OK && rbt_path_is_ranked(options->data))
         err = read_ranked(loaded, options, error);
     else if (err == RBT_OK)
-        err = read_data(options, options->data, log, &loaded->data, &loaded->report, error);
+        err = rbt_loaded_read_data(options, options->data, NULL, log, &loaded->data, &loaded->report, error);
     return err == RBT_OK ? rbt_loaded_read_valid(loaded, options, log, error) : err;
 }
 

@@ -37,6 +37,10 @@ typedef struct rbt_loaded {
 /* Reads --data and --valid; what becomes of caches goes to the log. */
 rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error);
 
+/* One path, in the format that the options name, or else in this one (NULL: found out). */
+rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, const char *format, const rbt_log *log,
+                             rbt_data *data, rbt_read_report *report, rbt_error *error);
+
 /* The steps of that, for sharing.c: the model by its name; a process's part of --data; --valid. */
 rbt_err rbt_loaded_find_model(rbt_loaded *loaded, const char *name, rbt_error *error);
 rbt_err rbt_loaded_read_part(rbt_loaded *loaded, const rbt_options *options, const rbt_hosting *hosting, rbt_crew *crew,

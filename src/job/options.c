@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "job/options_table.h"
 #include "job/text.h"
+#include "method/method.h"
 
 /* ---------------------------------------------------------------------------------------------- the table */
 
@@ -29,6 +30,9 @@ static rbt_err option_find(const char *name, const rbt_option **found, rbt_error
         }
         rbt_nearest_offer(&nearest, o->name);
     }
+    for (size_t i = 0; rbt_method_at(i) != NULL; i++)
+        for (const rbt_method_option *s = rbt_method_at(i)->options; s != NULL && s->name != NULL; s++)
+            rbt_nearest_offer(&nearest, s->name);
     if (rbt_nearest_found(&nearest) != NULL)
         return rbt_fail(error, RBT_E_USAGE, "unknown option '--%s'; did you mean '--%s'?", name,
                         rbt_nearest_found(&nearest));
@@ -284,11 +288,46 @@ static rbt_err option_set(rbt_options *options, const rbt_option *o, const char 
     return RBT_OK;
 }
 
+/* Does a built-in method have an option of its own with this name? */
+static bool is_setting(const char *name)
+{
+    for (size_t i = 0; rbt_method_at(i) != NULL; i++)
+        if (rbt_method_option_find(rbt_method_at(i), name) != NULL)
+            return true;
+    return false;
+}
+
+/* Puts NAME=VALUE into the list of settings, in place of what it had. */
+static rbt_err put_setting(rbt_options *options, const char *name, const char *value, rbt_error *error)
+{
+    char text[RBT_OPTION_ROOM] = "";
+    size_t used = 0, length = strlen(name);
+
+    if (value[0] == '\0' || strchr(value, ',') != NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--%s '%.60s' makes no sense; give one value", name, value);
+    for (const char *at = options->settings != NULL ? options->settings : ""; *at != '\0';) {
+        size_t n = strcspn(at, ",");
+
+        if (strncmp(at, name, length) != 0 || at[length] != '=')
+            used += (size_t)snprintf(text + used, sizeof text - used, "%.*s,", (int)n, at);
+        at += n + (at[n] == ',');
+    }
+    if (used + length + strlen(value) + 2 > sizeof text)
+        return rbt_fail(error, RBT_E_USAGE, "--%s: all options of a model together are longer than %d characters", name,
+                        RBT_OPTION_ROOM - 1);
+    snprintf(text + used, sizeof text - used, "%s=%s", name, value);
+    rbt_free(options->settings);
+    options->settings = rbt_strdup(text);
+    return RBT_OK;
+}
+
 rbt_err rbt_options_set(rbt_options *options, const char *name, const char *value, rbt_error *error)
 {
     const rbt_option *o = NULL;
     rbt_err err = option_find(name, &o, error);
 
+    if (err != RBT_OK && is_setting(name))
+        return put_setting(options, name, value, error);
     return err != RBT_OK ? err : option_set(options, o, value, error);
 }
 
@@ -299,6 +338,8 @@ rbt_err rbt_options_takes_value(const char *name, bool *takes, rbt_error *error)
 
     if (err == RBT_OK)
         *takes = o->kind != RBT_OPTION_FLAG;
+    else if (is_setting(name))
+        *takes = true, err = RBT_OK;
     return err;
 }
 
@@ -498,20 +539,15 @@ bool rbt_options_at(const rbt_options *options, size_t i, const char **name, cha
     return false;
 }
 
-/* One option's help: "  --name VALUE   sentence [default] (only with ...)", the sentence wrapped. */
-static void help_of(const rbt_option *o, void (*write)(void *context, const char *line), void *context)
+/* One line "  --name VALUE   sentence", the sentence wrapped. */
+static void help_line(const char *name, const char *syntax, const char *text,
+                      void (*write)(void *context, const char *line), void *context)
 {
     enum { INDENT = 31, WIDTH = 100 };
-    char left[96], text[512], line[256];
+    char left[96], line[256];
     const char *rest = text;
 
-    snprintf(left, sizeof left, "  --%s%s%s", o->name, o->syntax != NULL ? " " : "",
-             o->syntax != NULL ? o->syntax : "");
-    snprintf(text, sizeof text, "%s%s%s%s%s%s%s", o->help, o->when != NULL ? " Only with " : "",
-             o->when != NULL ? o->when : "", o->when != NULL ? "." : "",
-             o->fallback != NULL && o->kind != RBT_OPTION_FLAG ? " [" : "",
-             o->fallback != NULL && o->kind != RBT_OPTION_FLAG ? o->fallback : "",
-             o->fallback != NULL && o->kind != RBT_OPTION_FLAG ? "]" : "");
+    snprintf(left, sizeof left, "  --%s%s%s", name, syntax != NULL ? " " : "", syntax != NULL ? syntax : "");
     if (strlen(left) >= INDENT) {
         write(context, left);
         left[0] = '\0';
@@ -528,6 +564,33 @@ static void help_of(const rbt_option *o, void (*write)(void *context, const char
     } while (*rest != '\0');
 }
 
+/* One option's help: its sentence, [default], (only with ...). */
+static void help_of(const rbt_option *o, void (*write)(void *context, const char *line), void *context)
+{
+    bool shown = o->fallback != NULL && o->kind != RBT_OPTION_FLAG;
+    char text[512];
+
+    snprintf(text, sizeof text, "%s%s%s%s%s%s%s", o->help, o->when != NULL ? " Only with " : "",
+             o->when != NULL ? o->when : "", o->when != NULL ? "." : "", shown ? " [" : "", shown ? o->fallback : "",
+             shown ? "]" : "");
+    help_line(o->name, o->syntax, text, write, context);
+}
+
+/* The options of a built-in method's own. */
+static void help_of_method(const rbt_method *method, void (*write)(void *context, const char *line), void *context)
+{
+    for (const rbt_method_option *o = method->options; o != NULL && o->name != NULL; o++) {
+        char text[512], fallback[64];
+
+        snprintf(fallback, sizeof fallback, "%.*s", o->words != NULL ? (int)strcspn(o->words, "|") : 0,
+                 o->words != NULL ? o->words : "");
+        if (o->words == NULL)
+            rbt_text_from_real(o->fallback, fallback, sizeof fallback);
+        snprintf(text, sizeof text, "%s [%s]", o->about, fallback);
+        help_line(o->name, o->words != NULL ? o->words : o->whole ? "N" : "X", text, write, context);
+    }
+}
+
 void rbt_options_help(void (*write)(void *context, const char *line), void *context)
 {
     const rbt_option *o = NULL;
@@ -542,4 +605,7 @@ void rbt_options_help(void (*write)(void *context, const char *line), void *cont
         }
         help_of(o, write, context);
     }
+    write(context, "Of one model alone:");
+    for (size_t i = 0; rbt_method_at(i) != NULL; i++)
+        help_of_method(rbt_method_at(i), write, context);
 }

@@ -44,6 +44,7 @@ typedef struct rbt_options {
     char *data;            /* PATH */
     char *valid;           /* PATH or NULL */
     char *out;             /* PATH or NULL */
+    char *settings;        /* --set NAME=VALUE,...: options of the method's own; each also as --NAME VALUE */
     rbt_cache_use cache;   /* --cache off|auto */
     rbt_store_level store; /* --store memory|disk|both */
 

@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "data/part.h"
+#include "job/trainee.h"
+#include "job/plan.h"
 
 #define EPOCHS_DEFAULT    10
 #define EPOCHS_SHARED     100 /* at most: the tolerance ends it before */
@@ -274,6 +276,41 @@ static rbt_err check_peers(const rbt_options *o, rbt_sync sync, rbt_error *error
     return RBT_OK;
 }
 
+/* What makes no sense for a method, which has no gradients. */
+static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_sync sync, rbt_error *error)
+{
+    const char *gradient = o->optimizer != RBT_OPTIMIZER_AUTO         ? "optimizer"
+                           : o->normalize != RBT_NORMALIZE_NONE       ? "normalize"
+                           : o->class_weight != NULL                  ? "class-weight"
+                           : o->patience > 0                          ? "patience"
+                           : o->folds > 0                             ? "folds"
+                           : !isnan(o->tolerance) && o->tolerance > 0 ? "tolerance"
+                           : o->no_bias                               ? "no-bias"
+                           : o->store != RBT_STORE_MEMORY             ? "store"
+                           : o->verify                                ? "verify"
+                                                                      : NULL;
+    double *values = rbt_alloc(RBT_METHOD_OPTIONS_MOST, sizeof *values);
+    rbt_err err = rbt_method_settings(method, o->settings, values, error);
+
+    rbt_free(values);
+    if (err == RBT_OK && (sync >= RBT_SYNC_HOGWILD || sync == RBT_SYNC_HOP || sync == RBT_SYNC_ALLREDUCE))
+        err =
+            rbt_fail(error, RBT_E_USAGE, "--sync %s is for models that learn from gradients; %s needs bsp, ssp or asp",
+                     sync_name(sync), method->name);
+    if (err == RBT_OK && gradient != NULL)
+        err = rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s; leave it out", gradient, method->name);
+    if (err == RBT_OK && o->data != NULL && rbt_path_is_ranked(o->data))
+        err = rbt_fail(error, RBT_E_USAGE, "{rank} in --data makes no sense for %s, whose processes read all of it",
+                       method->name);
+    if (err == RBT_OK && method->keeps_state &&
+        (o->on_worker_loss == RBT_LOSS_WAIT || (o->faults != NULL && strstr(o->faults, "crash") != NULL)))
+        err = rbt_fail(error, RBT_E_USAGE,
+                       "workers of %s remember things between clocks, so one that was lost cannot be replaced; use "
+                       "--on-worker-loss continue or stop, and no crashes",
+                       method->name);
+    return err;
+}
+
 static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
 {
     rbt_err err = check_peers(o, sync, error);
@@ -339,15 +376,17 @@ static rbt_sync settled_sync(const rbt_options *o)
 {
     if (o->sync != RBT_SYNC_AUTO)
         return o->sync;
-    return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && asks_for_servers(o) == NULL ? RBT_SYNC_HOGWILD
-                                                                                              : RBT_SYNC_SSP;
+    return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && !rbt_trainee_needs_servers(o->model) &&
+                   asks_for_servers(o) == NULL
+               ? RBT_SYNC_HOGWILD
+               : RBT_SYNC_SSP;
 }
 
 /* Steps of gradients with servers, without l2, and for whoever gives a step size. What else fits depends on the data
  * (loading.c). */
 static rbt_optimizer settled_optimizer(const rbt_options *o)
 {
-    if (o->optimizer != RBT_OPTIMIZER_AUTO)
+    if (o->optimizer != RBT_OPTIMIZER_AUTO || rbt_trainee_method(o->model) != NULL)
         return o->optimizer;
     return !rbt_options_shared(o) || o->sync == RBT_SYNC_PSGD || o->l2 == 0 || o->lr > 0 ||
                    o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT
@@ -411,7 +450,11 @@ static void settle(rbt_options *o)
     }
     if (o->servers == 0)
         o->servers = 1;
-    if (o->batch == 0) { /* a step size found by trying rows is one for rows */
+    if (rbt_trainee_method(o->model) !=
+        NULL) { /* a clock is a pass, or a batch if one is asked for; increments add up */
+        if (o->rule == RBT_RULE_AUTO)
+            o->rule = RBT_RULE_SUM;
+    } else if (o->batch == 0) { /* a step size found by trying rows is one for rows */
         bool by_row = o->lr == 0 && o->rule != RBT_RULE_ADAGRAD && o->optimizer == RBT_OPTIMIZER_SGD;
         o->batch = by_row ? 1 : 10;
         o->batch_percent = !by_row;
@@ -441,16 +484,22 @@ static void settle(rbt_options *o)
 
 rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
 {
+    const rbt_method *method = rbt_trainee_method(options->model);
     rbt_rule_kind rule = options->rule;
     rbt_sync sync = settled_sync(options);
     rbt_err err = check_values(options, error);
 
     if (rule == RBT_RULE_AUTO)
-        rule = sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
+        rule = method != NULL ? RBT_RULE_SUM : sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
     if (err == RBT_OK)
         err = check_learning(options, error);
     if (err == RBT_OK && sync >= RBT_SYNC_HOGWILD && options->sync != RBT_SYNC_AUTO)
         err = check_shared(options, error);
+    if (err == RBT_OK && method != NULL)
+        err = check_method(options, method, sync, error);
+    else if (err == RBT_OK && options->settings != NULL)
+        err = rbt_fail(error, RBT_E_USAGE, "%s has no options of its own: leave out %.60s",
+                       options->model != NULL ? options->model : "a table program", options->settings);
     if (err == RBT_OK)
         err = check_combinations(options, sync, rule, error);
     if (err == RBT_OK)

@@ -10,7 +10,9 @@
 
 static const rbt_option TABLE[] = {
     {"model", "Data", RBT_OPTION_TEXT, AT(model), NULL, "NAME",
-     .help = "The model to train: lr, svm, svm2, softmax, linear, huber."},
+     .help = "The model to train: lr, svm, svm2, softmax, linear, huber, kmeans, or a shared object's path."},
+    {"set", "Data", RBT_OPTION_TEXT, AT(settings), NULL, "NAME=VALUE,...",
+     .help = "Options of the model's own; those of built-in ones also as --NAME VALUE."},
     {"data", "Data", RBT_OPTION_TEXT, AT(data), NULL, "PATH",
      .help = "Training data: LIBSVM, Vowpal Wabbit or CSV text, IDX images, also .gz and .zst, or a cache; a file, a "
              "quoted "

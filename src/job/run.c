@@ -12,13 +12,15 @@
 #include "base/time.h"
 #include "data/read.h"
 #include "job/cluster_job.h"
+#include "job/trainee.h"
+#include "job/method_job.h"
 #include "job/peer_job.h"
 #include "model/metrics.h"
 #include "model/model.h"
 
 /* --------------------------------------------------------------------------------------------------- events */
 
-static void on_progress(void *context, const rbt_progress *progress)
+void rbt_job_on_progress(void *context, const rbt_progress *progress)
 {
     rbt_job *job = context;
 
@@ -119,7 +121,7 @@ rbt_err rbt_model_run_set_up(rbt_model_run *r, rbt_error *error)
     if (err != RBT_OK)
         return err;
     r->evaluation.valid = r->loaded.has_valid ? &r->loaded.valid : NULL;
-    r->evaluation.on_progress = on_progress;
+    r->evaluation.on_progress = rbt_job_on_progress;
     r->evaluation.on_valid = on_valid;
     r->evaluation.context = r->job;
     if (!rbt_options_shared(options))
@@ -196,7 +198,6 @@ static void count_labels(const rbt_loaded *loaded, size_t worker, rbt_worker_rep
     memcpy(report->labels, loaded->labels[worker].of, sizeof report->labels);
 }
 
-/* What a model's job reports beyond that; up to where it was ended, if it was. */
 static void note_limit(rbt_model_run *r)
 {
     const rbt_options *options = &r->job->options;
@@ -212,26 +213,33 @@ static void note_limit(rbt_model_run *r)
     rbt_job_emit(r->job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = r->job, .note = text});
 }
 
-static void fill_result(rbt_model_run *r, double load_seconds)
+void rbt_job_fill(rbt_job *job, const rbt_evaluation *evaluation, double load_seconds)
 {
-    rbt_job *job = r->job;
-    const rbt_progress *last = &r->evaluation.last;
+    const rbt_progress *last = &evaluation->last;
     rbt_result *result = &job->result;
 
-    result->loss = r->evaluation.loss;
+    result->loss = evaluation->loss;
     result->load_seconds = load_seconds;
     result->has_target = job->options.has_target;
-    result->reached = r->evaluation.watch.reached;
-    result->ended = r->evaluation.watch.why;
-    if (r->evaluation.watch.why != NULL) {
+    result->reached = evaluation->watch.reached;
+    result->ended = evaluation->watch.why;
+    if (evaluation->watch.why != NULL) {
         result->seconds = last->seconds;
         result->updates = last->updates;
         result->clocks = last->clock_min;
         result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
     }
     result->samples_per_second = result->seconds > 0 ? (double)last->samples / result->seconds : 0;
+    rbt_evaluation_spread(evaluation, &result->minobj, &result->varobj);
+}
+
+static void fill_result(rbt_model_run *r, double load_seconds)
+{
+    rbt_job *job = r->job;
+    rbt_result *result = &job->result;
+
+    rbt_job_fill(job, &r->evaluation, load_seconds);
     result->parameter_bytes = r->training.n * sizeof(float);
-    rbt_evaluation_spread(&r->evaluation, &result->minobj, &result->varobj);
     result->has_table_sum = job->options.verify;
     result->table_sum = r->evaluation.table_sum;
     for (size_t m = 0; m < result->workers; m++) {
@@ -293,7 +301,7 @@ static rbt_err train(rbt_model_run *r, rbt_error *error)
 }
 
 /* A note on rows that were left out. */
-static void tell_of_reading(rbt_job *job, const rbt_read_report *report)
+void rbt_job_tell_of_reading(rbt_job *job, const rbt_read_report *report)
 {
     char note[RBT_READ_NOTE_ROOM];
 
@@ -312,8 +320,8 @@ static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
         job->options.runtime == RBT_RUNTIME_SIM ? 0 : rbt_now_seconds() - started; /* sim: the same bytes each run */
     if (err == RBT_OK) {
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
-        tell_of_reading(job, &r->loaded.report);
-        tell_of_reading(job, &r->loaded.valid_report);
+        rbt_job_tell_of_reading(job, &r->loaded.report);
+        rbt_job_tell_of_reading(job, &r->loaded.valid_report);
         err = train(r, error);
     }
     if (err == RBT_OK) {
@@ -421,6 +429,10 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
     job->handler = handler;
     job->context = context;
     err = settle_options(job, error);
+    if (err == RBT_OK && rbt_trainee_method(job->options.model) != NULL) {
+        err = rbt_method_job_run(job, error);
+        return err == RBT_OK ? judge(job, error) : err;
+    }
     if (err == RBT_OK)
         err = rbt_setup_init(&r.setup, &job->options, error);
     if (err == RBT_OK && job->options.runtime == RBT_RUNTIME_CLUSTER) {

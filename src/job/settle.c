@@ -251,6 +251,10 @@ rbt_err rbt_prepare_options(rbt_loaded *loaded, rbt_options *options, const rbt_
         options->lr = RBT_RATE_ADAPTIVE;
         return RBT_OK;
     }
+    if (!rbt_problem_is_walkable(&problem))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "a step size for the model %s cannot be found by trying; give --lr, as in --lr 0.1",
+                        loaded->model->name);
     return crew->size == 1
                ? rbt_rate_find(&problem, options->optimizer, options->momentum, options->seed, &options->lr, error)
                : find_rate_together(loaded, options, &problem, extent, crew, error);

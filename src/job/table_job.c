@@ -40,13 +40,12 @@ void rbt_job_forget_tables(rbt_job *job)
     rbt_array_free(&job->tables);
 }
 
-/* The observer's program: when all workers have left, keeps every block. */
-static rbt_err collect(rbt_worker *observer, void *argument, rbt_error *error)
+rbt_err rbt_job_collect(rbt_worker *observer, void *argument, rbt_error *error)
 {
     rbt_job *job = argument;
     rbt_err err = RBT_OK;
 
-    for (rbt_table t = 0; err == RBT_OK && t < job->tables.count; t++) {
+    for (rbt_table t = 0; err == RBT_OK && t < observer->run->topology->tables; t++) {
         const rbt_copy *copies = observer->client.cache[t].copies;
         rbt_snap **blocks;
         uint64_t slowest;
@@ -62,6 +61,14 @@ static rbt_err collect(rbt_worker *observer, void *argument, rbt_error *error)
     return err;
 }
 
+void rbt_job_keep_layouts(rbt_job *job, rbt_setup *setup)
+{
+    for (size_t t = 0; t < job->contents.count; t++) {
+        rbt_array_push(&job->layouts, setup->topology.layout[t]);
+        setup->topology.layout[t].server = NULL;
+    }
+}
+
 static rbt_err run_program(rbt_job *job, rbt_setup *setup, const rbt_program *program, rbt_error *error)
 {
     rbt_err err = rbt_setup_init(setup, &job->options, error);
@@ -71,15 +78,12 @@ static rbt_err run_program(rbt_job *job, rbt_setup *setup, const rbt_program *pr
     if (err != RBT_OK)
         return err;
     setup->run.program = *program;
-    setup->run.observe = (rbt_program){.name = "collector", .work = collect, .argument = job};
+    setup->run.observe = (rbt_program){.name = "collector", .work = rbt_job_collect, .argument = job};
     setup->run.log = rbt_job_log(job);
     setup->run.interrupted = &job->interrupted;
     rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
     err = rbt_setup_run(setup, &job->options, error);
-    for (size_t t = 0; t < job->contents.count; t++) { /* the layouts outlive the run: they say where a row lies */
-        rbt_array_push(&job->layouts, setup->topology.layout[t]);
-        setup->topology.layout[t].server = NULL;
-    }
+    rbt_job_keep_layouts(job, setup);
     return err;
 }
 
@@ -116,28 +120,27 @@ rbt_err rbt_job_run_program(rbt_job *job, const rbt_program *program, rbt_event_
     return err;
 }
 
-rbt_err rbt_table_read(const rbt_job *job, rbt_table table, uint64_t row, uint64_t col, uint64_t n, void *out,
-                       rbt_error *error)
+rbt_err rbt_table_copy(const rbt_layout *layout, rbt_snap *const *blocks, rbt_table table, uint64_t row, uint64_t col,
+                       uint64_t n, void *out, rbt_error *error)
 {
-    const rbt_layout *layout;
-    uint64_t done = 0;
-    rbt_err err;
+    rbt_err err = rbt_layout_check(layout, table, row, col, n, error);
 
-    if (!job->has_result || table >= job->contents.count)
-        return rbt_fail(error, RBT_E_USAGE, "table %u cannot be read: %s", table,
-                        job->has_result ? "there is no such table" : "the job has not been run");
-    layout = &job->layouts.at[table];
-    err = rbt_layout_check(layout, table, row, col, n, error);
-    if (err != RBT_OK)
-        return err;
-    while (done < n) {
+    for (uint64_t done = 0; err == RBT_OK && done < n;) {
         uint64_t run = rbt_layout_run(layout, col + done);
         uint32_t some = (uint32_t)(run < n - done ? run : n - done);
 
-        rbt_snap_read(job->contents.at[table][rbt_layout_block(layout, row, col + done)],
-                      rbt_layout_offset(layout, row, col + done), some,
-                      (char *)out + done * rbt_type_size(layout->type));
+        rbt_snap_read(blocks[rbt_layout_block(layout, row, col + done)], rbt_layout_offset(layout, row, col + done),
+                      some, (char *)out + done * rbt_type_size(layout->type));
         done += some;
     }
-    return RBT_OK;
+    return err;
+}
+
+rbt_err rbt_table_read(const rbt_job *job, rbt_table table, uint64_t row, uint64_t col, uint64_t n, void *out,
+                       rbt_error *error)
+{
+    if (!job->has_result || table >= job->contents.count)
+        return rbt_fail(error, RBT_E_USAGE, "table %u cannot be read: %s", table,
+                        job->has_result ? "there is no such table" : "the job has not been run");
+    return rbt_table_copy(&job->layouts.at[table], job->contents.at[table], table, row, col, n, out, error);
 }

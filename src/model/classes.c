@@ -10,7 +10,8 @@
 #include "data/data.h"
 #include "data/number.h"
 
-rbt_err rbt_shape_set_cols(const rbt_data *data, rbt_shape *shape, rbt_error *error)
+/* The number of features, when the caller left it 0. */
+static rbt_err set_cols(const rbt_data *data, rbt_shape *shape, rbt_error *error)
 {
     if (data->rows == 0)
         return rbt_fail(error, RBT_E_DATA, "the data has no rows to train on");
@@ -87,7 +88,7 @@ static rbt_err refuse_classes(const rbt_data *data, const found *f, size_t wante
     char a[RBT_LABEL_ROOM], b[RBT_LABEL_ROOM], c[RBT_LABEL_ROOM];
     const double *v = f->value.at;
     const size_t *row = f->row.at;
-    RBT_ASSERT(v != NULL && f->value.count > 0); /* rbt_shape_set_cols has refused data without rows */
+    RBT_ASSERT(v != NULL && f->value.count > 0); /* set_cols has refused data without rows */
     if (f->value.count == 1)
         return rbt_fail(error, RBT_E_DATA,
                         "all %zu rows have the label %s; a classifier needs at least two different labels, for example "
@@ -107,7 +108,9 @@ rbt_err rbt_shape_set_classes(const rbt_data *data, size_t wanted, rbt_shape *sh
 {
     size_t limit = wanted > 0 ? wanted : RBT_CLASSES_LIMIT;
     found f = {0};
-    rbt_err err = RBT_OK;
+    rbt_err err = set_cols(data, shape, error);
+    if (err != RBT_OK)
+        return err;
     collect(data, limit + 1, &f);
     if (f.value.count < 2 || f.value.count > limit) {
         err = refuse_classes(data, &f, wanted, error);
@@ -130,6 +133,9 @@ free_found:
 
 rbt_err rbt_shape_set_numbers(const rbt_data *data, rbt_shape *shape, rbt_error *error)
 {
+    rbt_err err = set_cols(data, shape, error);
+    if (err != RBT_OK)
+        return err;
     shape->classes = 0;
     if (data->label_names != NULL)
         return rbt_fail(

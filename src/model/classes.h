@@ -11,15 +11,6 @@
 
 #define RBT_CLASSES_LIMIT 65536
 
-/* The number of features, when the caller left it 0. */
-rbt_err rbt_shape_set_cols(const rbt_data *data, rbt_shape *shape, rbt_error *error);
-
-/* The classes are the data's labels: at least two different ones, and exactly `wanted` unless that is 0. */
-rbt_err rbt_shape_set_classes(const rbt_data *data, size_t wanted, rbt_shape *shape, rbt_error *error);
-
-/* No classes: labels are numbers, and there is at least one row. */
-rbt_err rbt_shape_set_numbers(const rbt_data *data, rbt_shape *shape, rbt_error *error);
-
 /* How a class's label is written: its name, or its number as short as reads back the same. */
 #define RBT_LABEL_ROOM 256
 void rbt_shape_label_text(const rbt_shape *shape, double label, char text[RBT_LABEL_ROOM]);

@@ -19,16 +19,18 @@ static rbt_err end(rbt_output *output, rbt_err err, rbt_error *error)
 
 /* Version 1.0 of the format: magic, u16 length of the header, the header as a Python literal, padded with blanks so that
  * the array begins at a multiple of 64. */
-static rbt_err put_npy_header(const rbt_trained *t, rbt_output *output, rbt_error *error)
+static rbt_err put_npy_header(const rbt_values *values, rbt_output *output, rbt_error *error)
 {
-    size_t outputs = t->model->outputs(&t->shape), rows = t->n / outputs;
+    static const char *const TYPES[] = {[RBT_F32] = "<f4", [RBT_I32] = "<i4", [RBT_I64] = "<i8"};
     char header[3 * NPY_ALIGN], shape[48];
-    if (outputs == 1)
-        snprintf(shape, sizeof shape, "(%zu,)", rows);
+    if (values->cols == 1)
+        snprintf(shape, sizeof shape, "(%llu,)", (unsigned long long)values->rows);
     else
-        snprintf(shape, sizeof shape, "(%zu, %zu)", rows, outputs);
-    size_t n = 10 + (size_t)snprintf(header + 10, sizeof header - 10,
-                                     "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }", shape);
+        snprintf(shape, sizeof shape, "(%llu, %llu)", (unsigned long long)values->rows,
+                 (unsigned long long)values->cols);
+    size_t n =
+        10 + (size_t)snprintf(header + 10, sizeof header - 10, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
+                              TYPES[values->type], shape);
     size_t whole = (n + 1 + NPY_ALIGN - 1) / NPY_ALIGN * NPY_ALIGN;
     memset(header + n, ' ', whole - n);
     header[whole - 1] = '\n';
@@ -38,21 +40,36 @@ static rbt_err put_npy_header(const rbt_trained *t, rbt_output *output, rbt_erro
     return rbt_output_put(output, header, whole, error);
 }
 
-rbt_err rbt_export_npy(const rbt_trained *t, const char *path, rbt_error *error)
+rbt_err rbt_export_array(const rbt_values *values, const char *path, rbt_error *error)
 {
+    size_t n = (size_t)(values->rows * values->cols), size = values->type == RBT_I64 ? 8 : 4;
     rbt_output output;
     rbt_err err = rbt_output_open(path, &output, error);
     if (err != RBT_OK)
         return err;
-    err = put_npy_header(t, &output, error);
-    for (size_t i = 0; err == RBT_OK && i < t->n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &t->w[i], sizeof bits);
-        unsigned char bytes[4] = {(unsigned char)bits, (unsigned char)(bits >> 8), (unsigned char)(bits >> 16),
-                                  (unsigned char)(bits >> 24)};
-        err = rbt_output_put(&output, bytes, sizeof bytes, error);
+    err = put_npy_header(values, &output, error);
+    for (size_t i = 0; err == RBT_OK && i < n; i++) {
+        uint64_t bits = 0;
+        unsigned char bytes[8];
+        if (size == 8) {
+            bits = ((const uint64_t *)values->at)[i];
+        } else {
+            uint32_t half;
+            memcpy(&half, (const char *)values->at + 4 * i, sizeof half);
+            bits = half;
+        }
+        for (size_t k = 0; k < size; k++)
+            bytes[k] = (unsigned char)(bits >> (8 * k));
+        err = rbt_output_put(&output, bytes, size, error);
     }
     return end(&output, err, error);
+}
+
+rbt_err rbt_export_npy(const rbt_trained *t, const char *path, rbt_error *error)
+{
+    size_t outputs = t->model->outputs(&t->shape);
+    const rbt_values values = {.type = RBT_F32, .rows = t->n / outputs, .cols = outputs, .at = t->w};
+    return rbt_export_array(&values, path, error);
 }
 
 static rbt_err put_weights(const float *w, size_t n, rbt_output *output, rbt_error *error)

@@ -28,14 +28,7 @@ static size_t one_output(const rbt_shape *shape)
 
 static rbt_err two_classes(const rbt_data *data, rbt_shape *shape, rbt_error *error)
 {
-    rbt_err err = rbt_shape_set_cols(data, shape, error);
-    return err == RBT_OK ? rbt_shape_set_classes(data, 2, shape, error) : err;
-}
-
-static rbt_err any_number(const rbt_data *data, rbt_shape *shape, rbt_error *error)
-{
-    rbt_err err = rbt_shape_set_cols(data, shape, error);
-    return err == RBT_OK ? rbt_shape_set_numbers(data, shape, error) : err;
+    return rbt_shape_set_classes(data, 2, shape, error);
 }
 
 static double score_row(const rbt_kernels *k, const rbt_shape *shape, const rbt_data *data, size_t row, size_t n,
@@ -103,7 +96,7 @@ static void logistic_probability(const rbt_shape *shape, const double *score, do
 }
 
 /* A model's functions are those above with its link. */
-#define LINEAR_MODEL(id, name_text, about_text, link_of, prepare_of, label_of, probability_of)                         \
+#define LINEAR_MODEL(id, name_text, about_text, link_of, numbers_of, prepare_of, label_of, probability_of)             \
     static double id##_gradient(const rbt_shape *shape, const rbt_data *data, const uint32_t *rows, size_t n,          \
                                 const float *w, float *gradient)                                                       \
     {                                                                                                                  \
@@ -115,6 +108,7 @@ static void logistic_probability(const rbt_shape *shape, const double *score, do
     }                                                                                                                  \
     const rbt_model rbt_model_##id = {.name = (name_text),                                                             \
                                       .about = (about_text),                                                           \
+                                      .numbers = (numbers_of),                                                         \
                                       .link = (link_of),                                                               \
                                       .size = linear_size,                                                             \
                                       .outputs = one_output,                                                           \
@@ -125,9 +119,12 @@ static void logistic_probability(const rbt_shape *shape, const double *score, do
                                       .label = (label_of),                                                             \
                                       .probability = (probability_of)}
 
-LINEAR_MODEL(lr, "lr", "binary logistic regression", &rbt_link_logistic, two_classes, sign_label, logistic_probability);
-LINEAR_MODEL(svm, "svm", "support vector machine, hinge loss", &rbt_link_hinge, two_classes, sign_label, NULL);
-LINEAR_MODEL(svm2, "svm2", "support vector machine, squared hinge loss", &rbt_link_squared_hinge, two_classes,
+LINEAR_MODEL(lr, "lr", "binary logistic regression", &rbt_link_logistic, false, two_classes, sign_label,
+             logistic_probability);
+LINEAR_MODEL(svm, "svm", "support vector machine, hinge loss", &rbt_link_hinge, false, two_classes, sign_label, NULL);
+LINEAR_MODEL(svm2, "svm2", "support vector machine, squared hinge loss", &rbt_link_squared_hinge, false, two_classes,
              sign_label, NULL);
-LINEAR_MODEL(linear, "linear", "least squares regression", &rbt_link_squares, any_number, number_label, NULL);
-LINEAR_MODEL(huber, "huber", "regression with the Huber loss", &rbt_link_huber, any_number, number_label, NULL);
+LINEAR_MODEL(linear, "linear", "least squares regression", &rbt_link_squares, true, rbt_shape_set_numbers, number_label,
+             NULL);
+LINEAR_MODEL(huber, "huber", "regression with the Huber loss", &rbt_link_huber, true, rbt_shape_set_numbers,
+             number_label, NULL);

@@ -22,5 +22,5 @@ const rbt_model *rbt_model_find(const char *name)
 
 bool rbt_model_is_classifier(const rbt_model *model)
 {
-    return model != &rbt_model_linear && model != &rbt_model_huber;
+    return !model->numbers;
 }

@@ -23,8 +23,7 @@ static size_t softmax_size(const rbt_shape *shape)
 
 static rbt_err softmax_prepare(const rbt_data *data, rbt_shape *shape, rbt_error *error)
 {
-    rbt_err err = rbt_shape_set_cols(data, shape, error);
-    return err == RBT_OK ? rbt_shape_set_classes(data, 0, shape, error) : err;
+    return rbt_shape_set_classes(data, 0, shape, error);
 }
 
 static void softmax_score(const rbt_shape *shape, const rbt_data *data, size_t row, const float *w, double *score)

@@ -201,7 +201,8 @@ static rbt_err check_frame(const unsigned char *at, size_t n, const char *name, 
 }
 
 /* The shape and the model's name: what a correct checksum does not vouch for. */
-static rbt_err decode_header(const unsigned char *at, const char *name, rbt_trained *trained, rbt_error *error)
+static rbt_err decode_header(const unsigned char *at, const char *name, const rbt_model *own, rbt_trained *trained,
+                             rbt_error *error)
 {
     const char *model = (const char *)at + 48;
     if (memchr(model, '\0', RBT_TRAINED_NAME_BYTES) == NULL)
@@ -210,10 +211,13 @@ static rbt_err decode_header(const unsigned char *at, const char *name, rbt_trai
     for (size_t i = length; i < RBT_TRAINED_NAME_BYTES; i++)
         if (model[i] != '\0')
             return rbt_fail(error, RBT_E_DATA, "%s: byte %zu should be zero; train it again", name, 48 + i);
-    const rbt_model *found = rbt_model_find(model);
+    const rbt_model *found = own != NULL && strcmp(own->name, model) == 0 ? own : rbt_model_find(model);
     if (found == NULL)
         return rbt_fail(error, RBT_E_UNSUPPORTED,
-                        "%s: holds a model of a kind this program does not have; use the program that wrote it", name);
+                        "%s: holds a model of the kind '%s', which this program does not have; give the shared object "
+                        "it was trained "
+                        "with, --plugin FILE, or use the program that wrote it",
+                        name, model);
     uint32_t flags = get_u32(at + 12);
     if ((flags & ~(FLAG_BIAS | FLAG_UNIT_ROWS)) != 0)
         return rbt_fail(error, RBT_E_UNSUPPORTED, "%s: has unknown flags %#x at byte 12; use the program that wrote it",
@@ -302,14 +306,15 @@ static rbt_err decode_parameters(const unsigned char *at, const char *name, rbt_
     return RBT_OK;
 }
 
-rbt_err rbt_trained_decode(const void *bytes, size_t n, const char *name, rbt_trained *trained, rbt_error *error)
+rbt_err rbt_trained_decode(const void *bytes, size_t n, const char *name, const rbt_model *own, rbt_trained *trained,
+                           rbt_error *error)
 {
     const unsigned char *at = bytes;
     size_t class_bytes = 0;
     rbt_trained t = {0};
     rbt_err err = check_frame(at, n, name, error);
     if (err == RBT_OK)
-        err = decode_header(at, name, &t, error);
+        err = decode_header(at, name, own, &t, error);
     if (err == RBT_OK)
         err = decode_classes(at, name, &t, &class_bytes, error);
     if (err == RBT_OK)
@@ -323,11 +328,16 @@ rbt_err rbt_trained_decode(const void *bytes, size_t n, const char *name, rbt_tr
 
 rbt_err rbt_trained_load(const char *path, rbt_trained *trained, rbt_error *error)
 {
+    return rbt_trained_load_own(path, NULL, trained, error);
+}
+
+rbt_err rbt_trained_load_own(const char *path, const rbt_model *own, rbt_trained *trained, rbt_error *error)
+{
     rbt_input input;
     rbt_err err = rbt_input_open(path, &input, error);
     if (err != RBT_OK)
         return err;
-    err = rbt_trained_decode(input.bytes, input.n, input.name, trained, error);
+    err = rbt_trained_decode(input.bytes, input.n, input.name, own, trained, error);
     rbt_input_close(&input);
     return err;
 }

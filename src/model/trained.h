@@ -14,6 +14,8 @@
 #define RBT_TRAINED_SUM_BYTES    8
 #define RBT_TRAINED_NAME_BYTES   32
 
-rbt_err rbt_trained_decode(const void *bytes, size_t n, const char *name, rbt_trained *trained, rbt_error *error);
+/* `own`: a model that is not built in, for files of its name; or NULL. */
+rbt_err rbt_trained_decode(const void *bytes, size_t n, const char *name, const rbt_model *own, rbt_trained *trained,
+                           rbt_error *error);
 
 #endif

@@ -110,7 +110,10 @@ static void length_text(const rbt_recorder *run, char *text, size_t room)
         snprintf(per_clock, sizeof per_clock, "1 batch");
     else
         snprintf(per_clock, sizeof per_clock, "%.40s batches", batches);
-    snprintf(text, room, "%s, batches of %s rows, %s per clock", length, batch, per_clock);
+    if (strcmp(size, "auto") == 0)
+        snprintf(text, room, "%s, %s per clock", length, per_clock);
+    else
+        snprintf(text, room, "%s, batches of %s rows, %s per clock", length, batch, per_clock);
 }
 
 /* A setting that is a number, with few digits: what was worked out from the data has many. */
@@ -143,6 +146,7 @@ static void learning_text(const rbt_recorder *run, char *text, size_t room)
 
 void rbt_summary_configuration(const rbt_recorder *run, FILE *file)
 {
+    const char *settings = rbt_recorder_setting(run, "set", NULL); /* of a method */
     const char *valid = rbt_recorder_setting(run, "valid", NULL);
     const char *net = rbt_recorder_setting(run, "net", NULL);
     char workers[64], servers[64], text[512];
@@ -160,8 +164,9 @@ void rbt_summary_configuration(const rbt_recorder *run, FILE *file)
     line_of(file, "protocol", text);
     length_text(run, text, sizeof text);
     line_of(file, "length", text);
-    learning_text(run, text, sizeof text);
-    line_of(file, "learning", text);
+    if (settings == NULL)
+        learning_text(run, text, sizeof text);
+    line_of(file, "learning", settings != NULL ? settings : text);
     line_of(file, "stragglers", rbt_recorder_setting(run, "straggler", NULL));
     line_of(file, "faults", rbt_recorder_setting(run, "faults", NULL));
     line_of(file, "target", rbt_recorder_setting(run, "target-loss", NULL));

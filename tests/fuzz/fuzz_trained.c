@@ -17,7 +17,7 @@ static void try_decode(const uint8_t *bytes, size_t n)
 {
     rbt_trained t;
     rbt_error error;
-    rbt_err err = rbt_trained_decode(bytes, n, "fuzz", &t, &error);
+    rbt_err err = rbt_trained_decode(bytes, n, "fuzz", NULL, &t, &error);
     if (err != RBT_OK) {
         RBT_ASSERT(error.code == err && strncmp(error.text, "fuzz:", 5) == 0);
         return;

@@ -10,7 +10,7 @@ find src cli include -name '*.[ch]' | sort >"$TMPDIR/files"
 xargs awk '
 BEGIN {
     # The layer law of CONTRIBUTING.md, lowest first.
-    split("base|math|data table sync wire|rule comm model|solve|node|runtime|job|report|cli", levels, "|")
+    split("base|math|data table sync wire|rule comm model method|solve|node|runtime|job|report|cli", levels, "|")
     for (l = 1; l in levels; l++) {
         n = split(levels[l], names, " ")
         for (i = 1; i <= n; i++)

@@ -42,7 +42,6 @@ static void classes_are_found_in_ascending_order_and_labels_become_their_numbers
     (void)state;
     rbt_data d = parsed("7 1:1\n-2.5 1:1\n7 1:1\n100 1:1\n0 1:1\n");
     rbt_shape shape = {0};
-    assert_int_equal(rbt_shape_set_cols(&d, &shape, NULL), RBT_OK);
     assert_int_equal(rbt_shape_set_classes(&d, 0, &shape, NULL), RBT_OK);
     assert_int_equal(shape.classes, 4);
     static const double expected[] = {-2.5, 0, 7, 100};

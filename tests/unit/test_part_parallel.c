@@ -18,7 +18,7 @@
 #include "data/cache.h"
 #include "data/data.h"
 #include "data/part.h"
-#include "data/plan.h"
+#include "data/slicing.h"
 #include "unit/crew.h"
 #include "unit/files.h"
 
@@ -422,17 +422,17 @@ static void every_worker_has_its_own_files(void **state)
 
 static void every_byte_is_in_one_slice(void **state)
 {
-    rbt_plan_file files[] = {{NULL, 10, 10, RBT_FORM_TEXT, 0}, {NULL, 0, 0, RBT_FORM_WHOLE, 0},
-                             {NULL, 7, 7, RBT_FORM_WHOLE, 0},  {NULL, 100, 3, RBT_FORM_CACHE, 0},
-                             {NULL, 31, 31, RBT_FORM_TEXT, 0}, {NULL, 0, 0, RBT_FORM_WHOLE, 0}};
-    const rbt_plan plan = {files, 6, 6};
+    rbt_slicing_file files[] = {{NULL, 10, 10, RBT_FORM_TEXT, 0}, {NULL, 0, 0, RBT_FORM_WHOLE, 0},
+                                {NULL, 7, 7, RBT_FORM_WHOLE, 0},  {NULL, 100, 3, RBT_FORM_CACHE, 0},
+                                {NULL, 31, 31, RBT_FORM_TEXT, 0}, {NULL, 0, 0, RBT_FORM_WHOLE, 0}};
+    const rbt_slicing plan = {files, 6, 6};
     (void)state;
     for (uint32_t n = 1; n < 70; n++) {
         uint64_t at[6] = {0};
         size_t seen[6] = {0}, last = 0;
         for (uint32_t k = 0; k < n; k++) {
             size_t count;
-            rbt_slice *s = rbt_plan_cut(&plan, k, n, &count);
+            rbt_slice *s = rbt_slicing_cut(&plan, k, n, &count);
             for (size_t i = 0; i < count; i++) {
                 assert_true(s[i].file == last || s[i].file == last + 1 || i == 0);
                 assert_true(s[i].file >= last);

@@ -61,7 +61,7 @@ static rbt_err decode(const unsigned char *bytes, size_t n, rbt_trained *trained
     unsigned char *copy = malloc(n > 0 ? n : 1);
     assert_non_null(copy);
     memcpy(copy, bytes, n);
-    rbt_err err = rbt_trained_decode(copy, n, "mem", trained, error);
+    rbt_err err = rbt_trained_decode(copy, n, "mem", NULL, trained, error);
     free(copy);
     return err;
 }

@@ -1,5 +1,5 @@
-/* Who reads which bytes of which files. Contract in plan.h; proved by tests/unit/test_part_parallel.c. */
-#include "data/plan.h"
+/* Who reads which bytes of which files. Contract in slicing.h; proved by tests/unit/test_part_parallel.c. */
+#include "data/slicing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 #define PLAN_BYTES_LEAST 33 /* of a file in a shared plan: its numbers, and an end of its path */
 
-void rbt_plan_free(rbt_plan *plan)
+void rbt_slicing_free(rbt_slicing *plan)
 {
     for (size_t i = 0; i < plan->count; i++)
         rbt_free(plan->at[i].path);
@@ -29,7 +29,7 @@ void rbt_plan_free(rbt_plan *plan)
 /* ------------------------------------------------------------------------------------------------------- making */
 
 /* What may be done with a file, by its first bytes. What is no regular file cannot be cut: it is read once. */
-static rbt_err look_at(rbt_plan_file *file, bool caches, rbt_error *error)
+static rbt_err look_at(rbt_slicing_file *file, bool caches, rbt_error *error)
 {
     unsigned char head[RBT_CACHE_HEADER_BYTES];
     struct stat status;
@@ -62,21 +62,21 @@ static rbt_err look_at(rbt_plan_file *file, bool caches, rbt_error *error)
     return RBT_OK;
 }
 
-static rbt_err add_files(rbt_plan *plan, const char *path, uint32_t worker, rbt_error *error)
+static rbt_err add_files(rbt_slicing *plan, const char *path, uint32_t worker, rbt_error *error)
 {
     rbt_paths paths;
     rbt_err err = rbt_paths_list(path, &paths, error);
     if (err != RBT_OK)
         return err;
     for (size_t i = 0; i < paths.count; i++) {
-        rbt_plan_file file = {.path = rbt_strdup(paths.at[i]), .form = RBT_FORM_WHOLE, .worker = worker};
+        rbt_slicing_file file = {.path = rbt_strdup(paths.at[i]), .form = RBT_FORM_WHOLE, .worker = worker};
         rbt_array_push(plan, file);
     }
     rbt_paths_free(&paths);
     return RBT_OK;
 }
 
-rbt_err rbt_plan_make(rbt_plan *plan, const char *path, const rbt_reading *reading, rbt_error *error)
+rbt_err rbt_slicing_make(rbt_slicing *plan, const char *path, const rbt_reading *reading, rbt_error *error)
 {
     rbt_kind kind;
     rbt_err err = rbt_reading_kind(reading, &kind, error);
@@ -108,8 +108,8 @@ static char *path_of(const char *path, uint32_t worker)
     return text;
 }
 
-rbt_err rbt_plan_make_ranked(rbt_plan *plan, const char *path, uint32_t first_worker, uint32_t workers,
-                             rbt_error *error)
+rbt_err rbt_slicing_make_ranked(rbt_slicing *plan, const char *path, uint32_t first_worker, uint32_t workers,
+                                rbt_error *error)
 {
     rbt_err err = RBT_OK;
     for (uint32_t m = first_worker; err == RBT_OK && m < first_worker + workers; m++) {
@@ -122,11 +122,11 @@ rbt_err rbt_plan_make_ranked(rbt_plan *plan, const char *path, uint32_t first_wo
 
 /* ------------------------------------------------------------------------------------------------------ sharing */
 
-static rbt_bytes encode(const rbt_plan *plan)
+static rbt_bytes encode(const rbt_slicing *plan)
 {
     RBT_ARRAY(uint8_t) out = {0};
     for (size_t i = 0; i < plan->count; i++) {
-        const rbt_plan_file *f = &plan->at[i];
+        const rbt_slicing_file *f = &plan->at[i];
         uint64_t numbers[4] = {f->bytes, f->units, f->form, strlen(f->path) + 1};
         rbt_array_reserve(&out, out.count + sizeof numbers + numbers[3]);
         memcpy(out.at + out.count, numbers, sizeof numbers);
@@ -136,7 +136,7 @@ static rbt_bytes encode(const rbt_plan *plan)
     return (rbt_bytes){out.at, out.count};
 }
 
-static rbt_err decode(rbt_bytes in, rbt_plan *plan, rbt_error *error)
+static rbt_err decode(rbt_bytes in, rbt_slicing *plan, rbt_error *error)
 {
     while (in.n > 0) {
         uint64_t numbers[4];
@@ -147,10 +147,10 @@ static rbt_err decode(rbt_bytes in, rbt_plan *plan, rbt_error *error)
             numbers[0] > INT64_MAX || numbers[1] > numbers[0])
             return rbt_fail(error, RBT_E_PROTOCOL,
                             "the list of files to read, as another process tells it, is damaged");
-        rbt_plan_file file = {.path = rbt_strdup((const char *)in.at + sizeof numbers),
-                              .bytes = numbers[0],
-                              .units = numbers[1],
-                              .form = (uint32_t)numbers[2]};
+        rbt_slicing_file file = {.path = rbt_strdup((const char *)in.at + sizeof numbers),
+                                 .bytes = numbers[0],
+                                 .units = numbers[1],
+                                 .form = (uint32_t)numbers[2]};
         rbt_array_push(plan, file);
         in.at += sizeof numbers + numbers[3];
         in.n -= sizeof numbers + numbers[3];
@@ -158,7 +158,7 @@ static rbt_err decode(rbt_bytes in, rbt_plan *plan, rbt_error *error)
     return RBT_OK;
 }
 
-rbt_err rbt_plan_share(rbt_plan *plan, uint32_t planner, rbt_crew *crew, rbt_err err, rbt_error *error)
+rbt_err rbt_slicing_share(rbt_slicing *plan, uint32_t planner, rbt_crew *crew, rbt_err err, rbt_error *error)
 {
     rbt_bytes mine = crew->rank == planner && err == RBT_OK ? encode(plan) : (rbt_bytes){0};
     rbt_bytes *all = rbt_alloc(crew->size, sizeof *all);
@@ -181,7 +181,7 @@ static uint64_t share_of(uint64_t total, uint32_t k, uint32_t n)
     return total / n * k + total % n * k / n;
 }
 
-rbt_slice *rbt_plan_cut(const rbt_plan *plan, uint32_t k, uint32_t n, size_t *count)
+rbt_slice *rbt_slicing_cut(const rbt_slicing *plan, uint32_t k, uint32_t n, size_t *count)
 {
     RBT_ARRAY(rbt_slice) out = {0};
     uint64_t total = 0, at = 0;
@@ -206,7 +206,7 @@ rbt_slice *rbt_plan_cut(const rbt_plan *plan, uint32_t k, uint32_t n, size_t *co
     return out.at;
 }
 
-uint32_t rbt_plan_sharers(const rbt_plan *plan, size_t file, uint32_t n, uint32_t *first)
+uint32_t rbt_slicing_sharers(const rbt_slicing *plan, size_t file, uint32_t n, uint32_t *first)
 {
     uint64_t total = 0, at = 0;
     uint32_t sharers = 0;

@@ -1,0 +1,304 @@
+/* What the commands do with a fitted model of a method, where predict.c, eval.c, info.c and export.c have their own ways for
+ * trained models. The contract stands in cli.h. Proved by tests/cli/test_methods.sh. */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "data/file.h"
+#include "data/number.h"
+#include "data/stream.h"
+#include "job/trainee.h"
+#include "method/method.h"
+#include "model/export.h"
+
+bool cli_fitted_is(const char *path)
+{
+    char first[8];
+    FILE *file = fopen(path, "rbe");
+    size_t n = file != NULL ? fread(first, 1, sizeof first, file) : 0;
+
+    if (file != NULL)
+        fclose(file);
+    return rbt_fitted_begins(first, n);
+}
+
+rbt_err cli_plugin_open(const char *path, rbt_trainee *plugin, rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+
+    *plugin = (rbt_trainee){0};
+    if (path != NULL)
+        err = rbt_trainee_find(path, plugin, error);
+    if (err == RBT_OK && path != NULL && !plugin->is_plugin)
+        err = rbt_fail(error, RBT_E_USAGE, "--plugin %s is no shared object; give a path, as in ./%s.so", path, path);
+    return err;
+}
+
+static rbt_err lacks(const rbt_fitted *fitted, const char *path, const char *what, rbt_error *error)
+{
+    return rbt_fail(error, RBT_E_USAGE, "%s is a model of %s (%s), which cannot be used to %s", path,
+                    fitted->method->name, fitted->method->about, what);
+}
+
+static void fit_reading(const rbt_fitted *fitted, rbt_reading *reading)
+{
+    if (reading->format == NULL && strcmp(fitted->method->format, "rows") != 0)
+        reading->format = fitted->method->format;
+    reading->unlabelled = true;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- predict */
+
+/* The lines of a block of rows. */
+static rbt_err answer_rows(const rbt_fitted *fitted, const rbt_data *data, rbt_output *output, rbt_error *error)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *lines = open_memstream(&text, &length);
+    rbt_err err = lines != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the answers");
+
+    for (size_t r = 0; err == RBT_OK && r < data->rows; r++)
+        err = fitted->method->predict(fitted, data, r, lines, error);
+    if (lines != NULL && fclose(lines) != 0 && err == RBT_OK)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu answers at a time", data->rows);
+    if (err == RBT_OK)
+        err = rbt_output_put(output, text, length, error);
+    free(text);
+    return err;
+}
+
+static rbt_err answer_stream(const rbt_fitted *fitted, const char *path, const rbt_reading *reading, rbt_output *output,
+                             rbt_error *error)
+{
+    const rbt_data *block = NULL;
+    rbt_rowstream *stream = NULL;
+    rbt_err err = rbt_rowstream_open(path, reading, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
+
+    if (err != RBT_OK)
+        return err;
+    do {
+        err = rbt_rowstream_next(stream, &block, error);
+        if (err == RBT_OK && block != NULL)
+            err = answer_rows(fitted, block, output, error);
+        if (err == RBT_OK && rbt_rowstream_is_live(stream))
+            err = rbt_output_flush(output, error);
+    } while (err == RBT_OK && block != NULL);
+    rbt_rowstream_close(stream);
+    return err;
+}
+
+rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
+                           const char *out, rbt_error *error)
+{
+    rbt_reading as = *reading;
+    rbt_fitted fitted = {0};
+    rbt_data data = {0};
+    rbt_output output;
+    rbt_err err = rbt_fitted_load_own(model, own, &fitted, error);
+
+    if (err != RBT_OK)
+        return err;
+    fit_reading(&fitted, &as);
+    err = fitted.method->predict != NULL ? rbt_output_open(out != NULL ? out : "-", &output, error)
+                                         : lacks(&fitted, model, "predict", error);
+    if (err != RBT_OK)
+        goto deinit;
+    if (strcmp(fitted.method->format, "rows") == 0) {
+        err = answer_stream(&fitted, path, &as, &output, error);
+    } else {
+        err = rbt_data_read_as(path, &as, &data, error);
+        if (err == RBT_OK)
+            err = answer_rows(&fitted, &data, &output, error);
+    }
+    if (err == RBT_OK)
+        err = rbt_output_finish(&output, false, error);
+    else
+        rbt_output_abandon(&output);
+deinit:
+    rbt_data_deinit(&data);
+    rbt_fitted_deinit(&fitted);
+    return err;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- eval */
+
+static rbt_err write_figures(const char *path, const rbt_fitted *fitted, const rbt_data *data,
+                             const rbt_figure *figures, size_t n, rbt_error *error)
+{
+    rbt_jsonlines lines = {0};
+    rbt_err err = rbt_jsonlines_open(&lines, path, error);
+
+    if (err != RBT_OK)
+        return err;
+    rbt_json_object(&lines.json, NULL);
+    rbt_json_text(&lines.json, "model", fitted->method->name);
+    rbt_json_count(&lines.json, "rows", data->rows);
+    for (size_t i = 0; i < n; i++)
+        rbt_json_real(&lines.json, figures[i].name, figures[i].value);
+    rbt_json_end(&lines.json);
+    return rbt_jsonlines_close(&lines, error);
+}
+
+rbt_err cli_fitted_eval(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
+                        const char *json, rbt_error *error)
+{
+    rbt_figure figures[RBT_FIGURES_MOST];
+    rbt_reading as = *reading;
+    rbt_fitted fitted = {0};
+    rbt_data data = {0};
+    size_t n = 0;
+    rbt_err err = rbt_fitted_load_own(model, own, &fitted, error);
+
+    if (err != RBT_OK)
+        return err;
+    fit_reading(&fitted, &as);
+    err = fitted.method->evaluate != NULL ? rbt_data_read_as(path, &as, &data, error)
+                                          : lacks(&fitted, model, "be evaluated", error);
+    if (err == RBT_OK)
+        err = fitted.method->evaluate(&fitted, &data, figures, &n, error);
+    if (err == RBT_OK && (json == NULL || strcmp(json, "-") != 0)) {
+        printf("rows      %zu\n", data.rows);
+        for (size_t i = 0; i < n; i++)
+            printf("%-9s %.6g\n", figures[i].name, figures[i].value);
+    }
+    if (err == RBT_OK && json != NULL)
+        err = write_figures(json, &fitted, &data, figures, n, error);
+    rbt_data_deinit(&data);
+    rbt_fitted_deinit(&fitted);
+    return err;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- info */
+
+rbt_err cli_fitted_info(const char *path, const rbt_method *own, rbt_error *error)
+{
+    static const char *const TYPES[] = {[RBT_F32] = "f32", [RBT_I32] = "i32", [RBT_I64] = "i64"};
+    rbt_fitted fitted = {0};
+    rbt_err err = rbt_fitted_load_own(path, own, &fitted, error);
+
+    if (err != RBT_OK)
+        return err;
+    printf("kind        fitted model\nmodel       %s (%s)\n", fitted.method->name, fitted.method->about);
+    for (size_t i = 0; i < fitted.arrays; i++)
+        printf("%-11s %s: %llu x %llu, %s\n", i == 0 ? "arrays" : "", fitted.array[i].name,
+               (unsigned long long)fitted.array[i].rows, (unsigned long long)fitted.array[i].cols,
+               TYPES[fitted.array[i].type]);
+    for (size_t i = 0; i < fitted.lists; i++)
+        printf("%-11s %s: %zu\n", i == 0 ? "names" : "", fitted.list[i].name, fitted.list[i].n);
+    for (size_t i = 0; i < fitted.numbers; i++)
+        printf("%-11s %s: %.10g\n", i == 0 ? "numbers" : "", fitted.number[i].name, fitted.number[i].value);
+    if (fitted.method->describe != NULL)
+        fitted.method->describe(&fitted, stdout);
+    rbt_fitted_deinit(&fitted);
+    return RBT_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ export */
+
+static const char *number_text(const rbt_values *v, size_t i, char text[RBT_NUMBER_ROOM])
+{
+    if (v->type == RBT_F32)
+        text[rbt_number_print(((const float *)v->at)[i], text)] = '\0';
+    else
+        snprintf(text, RBT_NUMBER_ROOM, "%lld",
+                 v->type == RBT_I32 ? (long long)((const int32_t *)v->at)[i] : (long long)((const int64_t *)v->at)[i]);
+    return text;
+}
+
+static void print_json_array(rbt_json *json, const rbt_values *v)
+{
+    char text[RBT_NUMBER_ROOM];
+
+    rbt_json_array(json, v->name);
+    for (size_t r = 0; r < v->rows; r++) {
+        rbt_json_array(json, NULL);
+        for (size_t c = 0; c < v->cols; c++)
+            rbt_json_guess(json, NULL, number_text(v, r * v->cols + c, text));
+        rbt_json_end(json);
+    }
+    rbt_json_end(json);
+}
+
+static void print_json(FILE *out, const rbt_fitted *fitted)
+{
+    rbt_json json = {.file = out};
+
+    rbt_json_object(&json, NULL);
+    rbt_json_text(&json, "model", fitted->method->name);
+    rbt_json_text(&json, "about", fitted->method->about);
+    for (size_t i = 0; i < fitted->numbers; i++)
+        rbt_json_real(&json, fitted->number[i].name, fitted->number[i].value);
+    for (size_t i = 0; i < fitted->lists; i++) {
+        rbt_json_array(&json, fitted->list[i].name);
+        for (size_t k = 0; k < fitted->list[i].n; k++)
+            rbt_json_text(&json, NULL, fitted->list[i].at[k]);
+        rbt_json_end(&json);
+    }
+    for (size_t i = 0; i < fitted->arrays; i++)
+        print_json_array(&json, &fitted->array[i]);
+    rbt_json_end(&json);
+}
+
+/* Rows of numbers with tabs between; a line "# name rows cols" before each array. */
+static void print_text(FILE *out, const rbt_fitted *fitted)
+{
+    char text[RBT_NUMBER_ROOM];
+
+    for (size_t i = 0; i < fitted->arrays; i++) {
+        const rbt_values *v = &fitted->array[i];
+
+        fprintf(out, "# %s %llu %llu\n", v->name, (unsigned long long)v->rows, (unsigned long long)v->cols);
+        for (size_t r = 0; r < v->rows; r++) {
+            for (size_t c = 0; c < v->cols; c++)
+                fprintf(out, "%s%s", c > 0 ? "\t" : "", number_text(v, r * v->cols + c, text));
+            fputc('\n', out);
+        }
+    }
+}
+
+static rbt_err export_as_text(const rbt_fitted *fitted, bool json, const char *path, rbt_error *error)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    rbt_err err = RBT_OK;
+
+    if (out != NULL && json)
+        print_json(out, fitted);
+    else if (out != NULL)
+        print_text(out, fitted);
+    if (out == NULL || fclose(out) != 0)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the model as text; use --format npy");
+    if (err == RBT_OK)
+        err = rbt_output_whole(path, text, length, true, error);
+    free(text);
+    return err;
+}
+
+rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *format, const char *array,
+                          const char *out, rbt_error *error)
+{
+    rbt_fitted fitted = {0};
+    rbt_err err = rbt_fitted_load_own(model, own, &fitted, error);
+
+    if (err != RBT_OK)
+        return err;
+    if (strcmp(format, "json") == 0 || strcmp(format, "text") == 0) {
+        err = export_as_text(&fitted, strcmp(format, "json") == 0, out, error);
+    } else if (strcmp(format, "npy") == 0) {
+        const rbt_values *values = array != NULL ? rbt_fitted_values(&fitted, array) : &fitted.array[0];
+
+        if (fitted.arrays == 0 || values == NULL)
+            err = rbt_fail(error, RBT_E_USAGE, "%s has no array '%s'; rubato info lists them", model,
+                           array != NULL ? array : "");
+        else
+            err = rbt_export_array(values, out, error);
+    } else {
+        err = rbt_fail(error, RBT_E_USAGE, "a model of %s can be written as npy, json or text, not as %s",
+                       fitted.method->name, format);
+    }
+    rbt_fitted_deinit(&fitted);
+    return err;
+}

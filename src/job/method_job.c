@@ -1,0 +1,306 @@
+/* A job that trains a method. Contract in method_job.h. */
+#include "job/method_job.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/time.h"
+#include "data/read.h"
+#include "job/cluster_job.h"
+#include "job/trainee.h"
+#include "job/plan.h"
+#include "job/run.h"
+#include "runtime/cluster/cluster.h"
+#include "runtime/handle.h"
+#include "sync/staleness.h"
+
+typedef struct method_run {
+    rbt_job *job;
+    rbt_data data;
+    rbt_read_report report;
+    rbt_plan plan;
+    rbt_planned planned;
+    bool is_planned;
+    rbt_setup setup;
+    rbt_evaluation evaluation; /* of what workers tell */
+    int64_t *told;             /* the table of it, as last read */
+    rbt_session *session;      /* on a cluster */
+} method_run;
+
+/* ------------------------------------------------------------------------------------------------------ programs */
+
+static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
+{
+    method_run *r = argument;
+
+    return r->plan.method->work(worker, &r->plan, error);
+}
+
+/* The objective of the last clock that all workers have finished and told of; NAN before the first. */
+static double latest(const method_run *r, uint64_t slowest)
+{
+    uint64_t clock = slowest < r->planned.clocks ? slowest : r->planned.clocks;
+    double objective = NAN;
+
+    while (clock-- > 0 && isnan(objective))
+        objective = rbt_planned_objective(r->told + clock * RBT_TOLD_COLS);
+    return objective;
+}
+
+/* The observer's program: reads round by round what workers tell, and keeps all tables at the end. */
+static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
+{
+    method_run *r = argument;
+    const rbt_options *options = &r->job->options;
+    uint64_t slowest = 0, need = options->eval_every > 0 ? options->eval_every : RBT_UNBOUNDED;
+    rbt_err err = RBT_OK;
+
+    while (err == RBT_OK && slowest != RBT_UNBOUNDED && r->evaluation.watch.why == NULL) {
+        rbt_progress progress;
+        double objective;
+
+        err = rbt_observe(observer, r->planned.told, need, r->told, &slowest, error);
+        if (err != RBT_OK)
+            break;
+        progress = rbt_progress_of(observer, r->planned.told, slowest);
+        objective = latest(r, slowest);
+        if (!isnan(objective) && (r->evaluation.evaluations == 0 || progress.updates > r->evaluation.last.updates)) {
+            err = rbt_evaluation_take(&r->evaluation, objective, NAN, &progress, error);
+            rbt_observer_report(observer, slowest, r->evaluation.watch.why != NULL ? -INFINITY : objective);
+        }
+        if (options->eval_every > 0 && slowest != RBT_UNBOUNDED)
+            need = rbt_rounds(progress.updates, observer->run->topology->workers, slowest) + options->eval_every;
+    }
+    return err == RBT_OK ? rbt_job_collect(observer, r->job, error) : err;
+}
+
+/* ------------------------------------------------------------------------------------------------------- setting up */
+
+static rbt_err read_data(method_run *r, rbt_error *error)
+{
+    const char *format = r->plan.method->format;
+    rbt_log log = rbt_job_log(r->job);
+
+    if (strcmp(format, "none") == 0)
+        return RBT_OK;
+    return rbt_loaded_read_data(&r->job->options, r->job->options.data, strcmp(format, "rows") == 0 ? NULL : format,
+                                &log, &r->data, &r->report, error);
+}
+
+static rbt_err set_up(method_run *r, rbt_error *error)
+{
+    rbt_options *options = &r->job->options;
+    rbt_run *run = &r->setup.run;
+    rbt_err err;
+
+    r->plan.data = &r->data;
+    err = read_data(r, error);
+    if (err == RBT_OK && options->workers_auto && r->data.rows > 0 && options->workers > r->data.rows)
+        options->workers = (uint32_t)r->data.rows;
+    if (err != RBT_OK)
+        return err;
+    r->is_planned = true;
+    err = rbt_planned_init(&r->planned, &r->plan, options, error);
+    if (err == RBT_OK && r->plan.method->options != NULL) { /* from now on the options say what is in effect */
+        rbt_free(options->settings);
+        options->settings = rbt_planned_settings(&r->planned, &r->plan);
+    }
+    if (err == RBT_OK)
+        err = r->plan.method->plan(&r->plan, error);
+    if (err == RBT_OK)
+        err = rbt_planned_close(&r->planned, &r->plan, error);
+    if (err == RBT_OK)
+        err = rbt_setup_lay_out(&r->setup, options, r->planned.tables.at, (uint32_t)r->planned.tables.count, error);
+    if (err != RBT_OK)
+        return err;
+    r->told = rbt_alloc(r->planned.clocks * RBT_TOLD_COLS, sizeof *r->told);
+    rbt_watch_init(&r->evaluation.watch, options, 0);
+    r->evaluation.first = INFINITY; /* an objective may grow: workers say when they diverge */
+    r->evaluation.on_progress = rbt_job_on_progress;
+    r->evaluation.context = r->job;
+    run->program = (rbt_program){.name = r->plan.method->name, .work = work, .argument = r};
+    run->observe = (rbt_program){.name = "evaluator", .work = observe, .argument = r};
+    run->has_target = rbt_watch_may_stop(options);
+    run->target = options->has_target ? options->target_loss : -INFINITY;
+    run->log = rbt_job_log(r->job);
+    run->interrupted = &r->job->interrupted;
+    rbt_job_forget_texts(r->job);
+    return RBT_OK;
+}
+
+static void tear_down(method_run *r)
+{
+    if (r->is_planned && r->plan.method->end != NULL)
+        r->plan.method->end(&r->plan);
+    rbt_planned_deinit(&r->planned);
+    rbt_setup_deinit(&r->setup);
+    rbt_watch_deinit(&r->evaluation.watch);
+    rbt_data_deinit(&r->data);
+    rbt_free(r->told);
+}
+
+/* -------------------------------------------------------------------------------------------------------- the outcome */
+
+/* Over all tables but that of the objective: a hash of the values, and the sum of the integers. */
+static rbt_err count_tables(method_run *r, rbt_error *error)
+{
+    rbt_result *result = &r->job->result;
+    rbt_hasher *hasher = rbt_hasher_create(0);
+    rbt_err err = RBT_OK;
+
+    for (rbt_table t = 0; err == RBT_OK && t < r->planned.told; t++) {
+        const rbt_layout *layout = &r->job->layouts.at[t];
+        size_t n = (size_t)layout->cols;
+        int64_t *row = rbt_try_alloc(n, sizeof *row);
+
+        if (row == NULL)
+            err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for a row of %zu values", n);
+        for (uint64_t i = 0; err == RBT_OK && i < layout->rows; i++) {
+            err = rbt_plan_read(&r->plan, t, i, 0, n, row, error);
+            if (err == RBT_OK)
+                rbt_hasher_add(hasher, row, n * rbt_type_size(layout->type));
+            for (size_t k = 0; err == RBT_OK && layout->type != RBT_F32 && k < n; k++)
+                result->table_sum += layout->type == RBT_I64 ? row[k] : ((const int32_t *)row)[k];
+        }
+        result->has_table_sum = result->has_table_sum || layout->type != RBT_F32;
+        rbt_free(row);
+    }
+    result->param_hash = rbt_hasher_value(hasher);
+    rbt_hasher_destroy(hasher);
+    return err;
+}
+
+/* How the fitted model does on --valid: told as an event, and what it has no word for as a note. */
+static rbt_err evaluate_valid(method_run *r, rbt_error *error)
+{
+    rbt_job *job = r->job;
+    const rbt_method *method = r->plan.method;
+    rbt_figure figures[RBT_FIGURES_MOST];
+    rbt_event event = {.kind = RBT_EVENT_EVAL,
+                       .job = job,
+                       .eval_clock = job->result.clocks,
+                       .eval_seconds = job->result.seconds,
+                       .eval_loss = NAN,
+                       .eval_accuracy = NAN,
+                       .eval_rmse = NAN};
+    rbt_log log = rbt_job_log(job);
+    rbt_data valid = {0};
+    size_t n = 0;
+    rbt_err err;
+
+    if (job->options.valid == NULL)
+        return RBT_OK;
+    if (method->evaluate == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "%s cannot be evaluated; leave out --valid", method->name);
+    err = rbt_loaded_read_data(&job->options, job->options.valid,
+                               strcmp(method->format, "rows") == 0 ? NULL : method->format, &log, &valid, NULL, error);
+    if (err == RBT_OK)
+        err = method->evaluate(&job->fitted, &valid, figures, &n, error);
+    for (size_t i = 0; err == RBT_OK && i < n; i++) {
+        char note[128];
+
+        if (i == 0)
+            event.eval_loss = figures[i].value;
+        if (strcmp(figures[i].name, "rmse") == 0)
+            event.eval_rmse = figures[i].value;
+        snprintf(note, sizeof note, "on the validation data: %s %.6g", figures[i].name, figures[i].value);
+        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = note});
+    }
+    if (err == RBT_OK)
+        rbt_job_emit(job, &event);
+    rbt_data_deinit(&valid);
+    return err;
+}
+
+static rbt_err keep(method_run *r, double load_seconds, rbt_error *error)
+{
+    rbt_job *job = r->job;
+    rbt_err err;
+
+    rbt_job_count(job, &r->setup);
+    rbt_job_fill(job, &r->evaluation, load_seconds);
+    rbt_job_keep_layouts(job, &r->setup);
+    r->planned.layouts = job->layouts.at;
+    r->planned.contents = job->contents.at;
+    for (size_t m = 0; m < job->result.workers && r->planned.shards.workers > 0; m++) {
+        job->reports[m].rows = r->planned.shards.shard[m].n;
+        job->reports[m].nonzeros = r->planned.shards.shard[m].nnz;
+    }
+    err = count_tables(r, error);
+    job->fitted.method = r->plan.method;
+    if (err == RBT_OK)
+        err = r->plan.method->keep(&r->plan, &job->fitted, error);
+    if (err == RBT_OK) {
+        job->has_result = true;
+        err = evaluate_valid(r, error);
+    }
+    return err;
+}
+
+/* -------------------------------------------------------------------------------------------------------- running */
+
+/* A method's workers tell the objective through a table: nobody is asked. */
+static double no_losses(void *context, const float *w, uint64_t *rows)
+{
+    (void)context;
+    (void)w;
+    *rows = 0;
+    return 0;
+}
+
+static rbt_err run_on_cluster(method_run *r, rbt_error *error)
+{
+    rbt_cluster_work work = {.losses = no_losses, .context = r};
+    rbt_cluster *cluster = rbt_cluster_create(&r->setup.run, r->session, r->job->options.on_worker_loss, &work);
+    rbt_err err = rbt_cluster_run(cluster, error);
+
+    rbt_cluster_destroy(cluster);
+    return err;
+}
+
+rbt_err rbt_method_job_take_part(rbt_job *job, rbt_session *session, rbt_error *error)
+{
+    method_run r = {.job = job, .session = session, .plan = {.method = rbt_trainee_method(job->options.model)}};
+    rbt_err err = rbt_setup_init(&r.setup, &job->options, error);
+
+    if (err == RBT_OK)
+        err = set_up(&r, error);
+    if (err == RBT_OK)
+        err = run_on_cluster(&r, error);
+    tear_down(&r);
+    return err;
+}
+
+rbt_err rbt_method_job_run(rbt_job *job, rbt_error *error)
+{
+    method_run r = {.job = job, .plan = {.method = rbt_trainee_method(job->options.model)}};
+    bool simulated = job->options.runtime == RBT_RUNTIME_SIM;
+    double started = rbt_now_seconds(), load_seconds = 0;
+    rbt_err err = rbt_setup_init(&r.setup, &job->options, error);
+
+    if (err == RBT_OK && job->options.runtime == RBT_RUNTIME_CLUSTER) {
+        err = rbt_cluster_job_open(job, &r.session, error);
+        started = rbt_now_seconds(); /* waiting is not loading */
+    }
+    if (err == RBT_OK)
+        err = set_up(&r, error);
+    if (err == RBT_OK) {
+        load_seconds = simulated ? 0 : rbt_now_seconds() - started;
+        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
+        rbt_job_tell_of_reading(job, &r.report);
+        err = r.session != NULL ? run_on_cluster(&r, error) : rbt_setup_run(&r.setup, &job->options, error);
+    }
+    if (err == RBT_OK)
+        err = keep(&r, load_seconds, error);
+    if (err == RBT_OK)
+        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_DONE, .job = job, .result = &job->result});
+    if (r.session != NULL) {
+        rbt_session_end(r.session, err == RBT_OK ? &(rbt_error){.code = RBT_OK} : error);
+        rbt_session_destroy(r.session);
+    }
+    tear_down(&r);
+    return err;
+}

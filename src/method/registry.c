@@ -1,0 +1,27 @@
+/* The list of built-in methods. A new one is one file and one line here. Proved by tests/unit/test_fitted.c. */
+#include "method/method.h"
+
+#include <string.h>
+
+static const rbt_method *const built_in[] = {&rbt_method_kmeans};
+
+const rbt_method *rbt_method_at(size_t i)
+{
+    return i < sizeof built_in / sizeof built_in[0] ? built_in[i] : NULL;
+}
+
+const rbt_method *rbt_method_find(const char *name)
+{
+    for (size_t i = 0; rbt_method_at(i) != NULL; i++)
+        if (strcmp(rbt_method_at(i)->name, name) == 0)
+            return rbt_method_at(i);
+    return NULL;
+}
+
+const rbt_method_option *rbt_method_option_find(const rbt_method *method, const char *name)
+{
+    for (const rbt_method_option *o = method->options; o != NULL && o->name != NULL; o++)
+        if (strcmp(o->name, name) == 0)
+            return o;
+    return NULL;
+}
