@@ -393,7 +393,6 @@ static bool is_from_the_past(rbt_server *server, const rbt_message *message, rbt
 /* A slice of the worker's next clock has been taken: applies it, or under BSP holds it until all have pushed. */
 static void use_slice(rbt_server *server, rbt_message *slice, rbt_env *env)
 {
-    uint32_t worker = slice->worker;
     bool is_last = slice->more == 0;
 
     if (!is_bsp(server)) {
@@ -403,9 +402,9 @@ static void use_slice(rbt_server *server, rbt_message *slice, rbt_env *env)
             clock_advanced(server, rose, env);
         return;
     }
-    rbt_outbox_put(&server->early[worker], slice);
+    rbt_outbox_put(&server->early[slice->worker], slice);
     if (is_last) {
-        server->early_count[worker]++;
+        server->early_count[slice->worker]++;
         finish_rounds(server, env);
     }
 }
