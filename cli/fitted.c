@@ -13,6 +13,7 @@
 #include "job/trainee.h"
 #include "method/method.h"
 #include "model/export.h"
+#include "model/vocab.h"
 
 #define TOP_DEFAULT 10
 
@@ -231,7 +232,21 @@ rbt_err cli_fitted_eval(const char *model, const rbt_method *own, const char *pa
 
 /* -------------------------------------------------------------------------------------------------------------- info */
 
-rbt_err cli_fitted_info(const char *path, const rbt_method *own, rbt_error *error)
+/* Names that are given with the command, for a model that has none of its own. */
+static void add_vocabulary(rbt_fitted *fitted, const rbt_vocab *vocab)
+{
+    const char **names;
+
+    if (vocab->count == 0 || rbt_fitted_names(fitted, "vocabulary") != NULL)
+        return;
+    names = rbt_alloc(vocab->count, sizeof *names);
+    for (size_t i = 0; i < vocab->count; i++)
+        names[i] = rbt_vocab_name(vocab, i) != NULL ? rbt_vocab_name(vocab, i) : "";
+    rbt_fitted_add_names(fitted, "vocabulary", vocab->count, names);
+    rbt_free(names);
+}
+
+rbt_err cli_fitted_info(const char *path, const rbt_method *own, const rbt_vocab *vocab, rbt_error *error)
 {
     static const char *const TYPES[] = {[RBT_F32] = "f32", [RBT_I32] = "i32", [RBT_I64] = "i64"};
     rbt_fitted fitted = {0};
@@ -248,6 +263,7 @@ rbt_err cli_fitted_info(const char *path, const rbt_method *own, rbt_error *erro
         printf("%-11s %s: %zu\n", i == 0 ? "names" : "", fitted.list[i].name, fitted.list[i].n);
     for (size_t i = 0; i < fitted.numbers; i++)
         printf("%-11s %s: %.10g\n", i == 0 ? "numbers" : "", fitted.number[i].name, fitted.number[i].value);
+    add_vocabulary(&fitted, vocab);
     if (fitted.method->describe != NULL)
         fitted.method->describe(&fitted, stdout);
     rbt_fitted_deinit(&fitted);

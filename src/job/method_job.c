@@ -282,8 +282,8 @@ static double no_losses(void *context, const float *w, uint64_t *rows)
 
 static rbt_err run_on_cluster(method_run *r, rbt_error *error)
 {
-    rbt_cluster_work work = {.losses = no_losses, .context = r};
-    rbt_cluster *cluster = rbt_cluster_create(&r->setup.run, r->session, r->job->options.on_worker_loss, &work);
+    rbt_cluster_work work = {.losses = no_losses, .context = r, .on_loss = r->job->options.on_worker_loss};
+    rbt_cluster *cluster = rbt_cluster_create(&r->setup.run, r->session, &work);
     rbt_err err = rbt_cluster_run(cluster, error);
 
     rbt_cluster_destroy(cluster);

@@ -10,6 +10,7 @@
 #include "rubato.h"
 
 extern const rbt_method rbt_method_kmeans;
+extern const rbt_method rbt_method_lda;
 extern const rbt_method rbt_method_mf;
 
 /* The method's option of this name, or NULL. */
