@@ -322,7 +322,8 @@ static inline float weigh(const rbt_lda *lda, const rbt_lda_line *line, uint32_t
 
         for (uint32_t i = 0; i < LANES; i++)
             weight[i] = at->count[i] * q[at->topic[i]];
-        sum += ((weight[0] + weight[1]) + (weight[2] + weight[3])) + ((weight[4] + weight[5]) + (weight[6] + weight[7]));
+        sum +=
+            ((weight[0] + weight[1]) + (weight[2] + weight[3])) + ((weight[4] + weight[5]) + (weight[6] + weight[7]));
         lda->upto[l] = sum;
     }
     return sum;
