@@ -242,10 +242,11 @@ static rbt_err lda_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *err
     size_t k = s->shape.topics, words = s->shape.words;
     int32_t *counts = rbt_fitted_add(fitted, "word_topic", RBT_I32, words, k);
     int64_t *totals = rbt_fitted_add(fitted, "totals", RBT_I64, 1, k), ln_topics = 0, tokens = 0;
-    rbt_err err = counts != NULL && totals != NULL
-                      ? rbt_plan_read(plan, s->totals, 0, k + LIKELIHOOD, 1, &ln_topics, error)
-                      : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu words in %zu topics", words, k);
+    rbt_err err;
 
+    if (counts == NULL || totals == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu words in %zu topics", words, k);
+    err = rbt_plan_read(plan, s->totals, 0, k + LIKELIHOOD, 1, &ln_topics, error);
     for (size_t i = 0; err == RBT_OK && i < words; i++)
         err = rbt_plan_read(plan, s->counts, i, 0, k, counts + i * k, error);
     if (err != RBT_OK)
