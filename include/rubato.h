@@ -635,6 +635,7 @@ struct rbt_method {
     bool reads_itself;     /* from plan->path; the plan's data has no rows */
     const rbt_method_option *options;
     uint32_t opening, closing; /* clocks that `work` makes before its first batch, and after the last */
+    uint32_t parts;            /* clocks that a pass is cut into unless --batch says otherwise; 0: one */
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
 
     rbt_err (*plan)(rbt_plan *plan, rbt_error *error);
