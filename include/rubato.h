@@ -538,11 +538,11 @@ typedef struct rbt_plan {
     const char *path; /* --data, for methods that read it themselves; `data` then has no rows */
     uint32_t workers;
     uint64_t seed;
-    double lr;               /* --lr; 0: not given */
-    double l1, l2;           /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
-    bool shared;             /* in shared memory: `pass` is called, and there are no tables */
-    bool takes_gradients;    /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
-    void *state;             /* the method's own, from `plan` to `end` */
+    double lr;            /* --lr; 0: not given */
+    double l1, l2;        /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
+    bool shared;          /* in shared memory: `pass` is called, and there are no tables */
+    bool takes_gradients; /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
+    void *state;          /* the method's own, from `plan` to `end` */
     struct rbt_planned *job; /* ours */
 } rbt_plan;
 
