@@ -222,16 +222,19 @@ static void take_update(rbt_peer *peer, rbt_neighbour *n, const rbt_message *mes
 
 static void handle_update(rbt_peer *peer, const rbt_message *message, rbt_env *env)
 {
-    rbt_neighbour *n = rbt_peer_find(peer, message->worker);
     const rbt_snap *x = message->parts.count == 1 ? message->parts.at[0].snap : NULL;
 
-    if (n == NULL || is_self(peer, n) || x == NULL || x->type != RBT_F32 || x->form != RBT_DENSE ||
-        x->length != peer->x->length)
+    if (message->worker >= peer->topology->workers || message->worker == peer->worker || x == NULL ||
+        x->type != RBT_F32 || x->form != RBT_DENSE || x->length != peer->x->length)
         return;
-    if (hop_of(peer)->side != NULL)
-        rbt_gossip_handle(peer, message, env);
-    else
-        take_update(peer, n, message);
+    if (hop_of(peer)->side != NULL) {
+        if (rbt_peer_find(peer, message->worker) != NULL)
+            rbt_gossip_handle(peer, message, env);
+    } else if (!peer->is_lost[message->worker]) {
+        /* One that we do not know yet has heard of a loss before us. Its updates are kept: were they dropped, a repeated
+         * one, coming late, would tell that it sends from then on, and those between be waited for in vain. */
+        take_update(peer, rbt_peer_meet(peer, message->worker), message);
+    }
 }
 
 /* What of a neighbour would be taken now, or NULL. */
