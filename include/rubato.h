@@ -538,11 +538,11 @@ typedef struct rbt_plan {
     const char *path; /* --data, for methods that read it themselves; `data` then has no rows */
     uint32_t workers;
     uint64_t seed;
-    double lr;               /* --lr; 0: not given */
-    double l1, l2;           /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
-    bool shared;             /* in shared memory: `pass` is called, and there are no tables */
-    bool takes_gradients;    /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
-    void *state;             /* the method's own, from `plan` to `end` */
+    double lr;            /* --lr; 0: not given */
+    double l1, l2;        /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
+    bool shared;          /* in shared memory: `pass` is called, and there are no tables */
+    bool takes_gradients; /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
+    void *state;          /* the method's own, from `plan` to `end` */
     struct rbt_planned *job; /* ours */
 } rbt_plan;
 
@@ -635,6 +635,7 @@ struct rbt_method {
     bool reads_itself;     /* from plan->path; the plan's data has no rows */
     const rbt_method_option *options;
     uint32_t opening, closing; /* clocks that `work` makes before its first batch, and after the last */
+    uint32_t parts;            /* clocks that a pass is cut into unless --batch says otherwise; 0: one */
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
 
     rbt_err (*plan)(rbt_plan *plan, rbt_error *error);
