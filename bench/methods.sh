@@ -31,15 +31,21 @@ quality() {
     esac
 }
 
+# A run that fails may have diverged, which is a finding; all else ends this.
+only_diverged() {
+    grep -q 'training diverged' "$work/messages" || { cat "$work/messages" >&2; exit 1; }
+}
+
 # run CLOCKS: sets `seconds`, `waited` (shares of the workers' time: at the bound and for the network together, then each)
 # and whether the target is `reached`; `lost` if training diverged.
 run() {
     code=0
     # shellcheck disable=SC2086 # options
     "$RUBATO" train "$method" --data "$data" $options --runtime sim --workers 32 --servers 4 $sync --eager "$eager" --net "$net" \
-        ${straggler:+--straggler $straggler} --clocks "$1" --out "$work/model" --json "$work/json" --quiet >/dev/null 2>&1 || code=$?
+        ${straggler:+--straggler $straggler} --clocks "$1" --out "$work/model" --json "$work/json" --quiet >/dev/null 2>"$work/messages" || code=$?
     reached=0
     if [ "$code" -ne 0 ]; then
+        only_diverged
         reached=lost
         return 0
     fi
@@ -114,10 +120,11 @@ sweep() {
 final() {
     code=0
     "$RUBATO" train mf --data "$data" --rank 8 --runtime sim --workers 8 --servers 8 --sync bsp --net bw=1Gbit,lat=100us --epochs 100 \
-        --json "$work/json" --quiet "$@" >/dev/null 2>&1 || code=$?
+        --json "$work/json" --quiet "$@" >/dev/null 2>"$work/messages" || code=$?
     if [ "$code" -eq 0 ]; then
         awk -v l="$(figure loss)" -v t="$(figure seconds)" -v n="$(figure clocks)" 'BEGIN { printf "%.4f (%.2f ms)", l, 1000 * t / n }'
     else
+        only_diverged
         printf diverged
     fi
 }
