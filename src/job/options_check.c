@@ -17,6 +17,7 @@
 #include "data/part.h"
 #include "job/trainee.h"
 #include "job/plan.h"
+#include "runtime/spec.h"
 
 #define EPOCHS_DEFAULT    10
 #define EPOCHS_SHARED     100 /* at most: the tolerance ends it before */
@@ -102,6 +103,34 @@ static const char *rule_name(rbt_rule_kind rule)
     return NAMES[rule];
 }
 
+/* Managed communication sends parts of updates, which must add up, before a clock ends, which BSP forbids. */
+static rbt_err check_budget(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
+{
+    uint64_t bytes, burst;
+
+    if (o->budget == NULL && o->priority != RBT_PRIORITY_RELATIVE)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--priority makes no sense without --budget: it says what is sent first within a budget; "
+                        "give --budget, say 200Mbit");
+    if (o->budget == NULL)
+        return RBT_OK;
+    if (sync != RBT_SYNC_SSP && sync != RBT_SYNC_ASP)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--budget makes no sense with --sync %s, where nobody may see a clock's updates before it "
+                        "ends or there are no servers; use --sync ssp",
+                        sync_name(sync));
+    if (sync == RBT_SYNC_SSP && o->staleness_given && o->staleness == 0)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--budget makes no sense with --staleness 0, where nobody may see a clock's updates before it "
+                        "ends; use --staleness 1 or more");
+    if (rule != RBT_RULE_SUM && rule != RBT_RULE_CON)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--budget makes no sense with --rule %s: only updates that add up can be sent in parts; use "
+                        "--rule sum or con",
+                        rule_name(rule));
+    return rbt_budget_parse(o->budget, &bytes, &burst, error);
+}
+
 /* The option that is about servers and was given, or NULL. */
 static const char *server_option(const rbt_options *o)
 {
@@ -111,6 +140,7 @@ static const char *server_option(const rbt_options *o)
            : o->partition_sync == RBT_ON ? "partition-sync"
            : o->eager == RBT_ON          ? "eager"
            : o->filter_given             ? "filter"
+           : o->budget != NULL           ? "budget"
            : o->verify                   ? "verify"
                                          : NULL;
 }
@@ -368,6 +398,8 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
                         "--%s makes no sense with --rule adagrad, where workers send gradients and servers make the "
                         "steps; use --rule con or dyn",
                         o->l1 > 0 ? "l1" : "optimizer");
+    if (check_budget(o, sync, rule, error) != RBT_OK)
+        return RBT_E_USAGE;
     return check_runtime(o, error);
 }
 
@@ -595,6 +627,9 @@ static void drop_senseless(rbt_options *o)
         o->batches_per_clock = 0;
         o->filter_given = false;
         o->filter = 0;
+        rbt_free(o->budget);
+        o->budget = NULL;
+        o->priority = RBT_PRIORITY_RELATIVE;
         o->verify = o->encode = false;
         if (o->sync == RBT_SYNC_SEQUENTIAL)
             o->workers = 1;

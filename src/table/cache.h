@@ -12,17 +12,27 @@
 #include "base/mem.h"
 #include "table/layout.h"
 #include "table/snap.h"
+#include "table/strips.h"
+
+/* An update of the worker's own that was sent. */
+typedef struct rbt_own {
+    rbt_snap *update;
+    uint64_t early; /* the early send of the clock under way that it went with, from 1; 0: the push of a clock */
+    bool merged;    /* it has been added to the copy */
+} rbt_own;
 
 /* What is known of one block. */
 typedef struct rbt_copy {
     rbt_snap *base;            /* NULL: never read */
     uint64_t slowest;          /* clocks the slowest worker had finished in it */
     uint64_t included;         /* clocks of mine that are in it */
+    uint64_t early;    /* early sends of the clock under way that were in it when it came */
     uint64_t version;          /* of dyn: what an update computed from it in clock `included` belongs to */
     uint64_t next;             /* of dyn: the lowest this worker can name next, as the server works it out */
-    RBT_ARRAY(rbt_snap *) own; /* my updates since, oldest first */
-    rbt_snap *buffer;          /* increments of this clock, dense: NULL when untouched */
-    rbt_map scattered;         /* the same for blocks of sparse tables: place -> bits of the value */
+    RBT_ARRAY(rbt_own) own; /* my updates since, oldest first */
+    rbt_snap *buffer;       /* increments of this clock, dense: NULL when untouched */
+    rbt_map scattered;      /* the same for blocks of sparse tables: place -> bits of the value */
+    rbt_strips strips;      /* managed communication: where increments have not been sent */
     bool touched;
     uint64_t request; /* the pull under way, 0 when none, and what it will satisfy */
     uint64_t request_need;
@@ -32,15 +42,28 @@ typedef struct rbt_copy {
 typedef struct rbt_cache {
     const rbt_layout *layout;
     rbt_copy *copies; /* one per block */
+    bool is_managed;  /* increments may be sent before the clock ends */
 } rbt_cache;
 
 void rbt_cache_init(rbt_cache *cache, const rbt_layout *layout);
 void rbt_cache_deinit(rbt_cache *cache);
 
 /* A copy from the server replaces what was there; takes a reference. Own updates are dropped: the caller has seen to it
- * that the copy includes them. */
+ * that the copy includes them, except early sends of the clock under way after the first `early` ones, which stay. */
 void rbt_cache_adopt(rbt_cache *cache, uint32_t block, rbt_snap *base, uint64_t slowest, uint64_t included,
-                     uint64_t version);
+                     uint64_t early, uint64_t version);
+
+/* Elements of the copy, which must be there, get new values: those that `values` stores. They include own updates as for
+ * rbt_cache_adopt. */
+void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, uint64_t early);
+
+/* Takes the increments of a strip out of the buffer, without those below `threshold`, which stay: adds their places and
+ * values to the arrays, which have room for it; how many. */
+uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, float threshold, uint32_t *index,
+                        void *values);
+
+/* Keeps an update that was sent early, as one of the worker's own; takes a reference. */
+void rbt_cache_keep(rbt_cache *cache, uint32_t block, rbt_snap *update, uint64_t early);
 
 /* Reads n elements of one block; a block that was never read counts as zero. */
 void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n, void *out);
