@@ -97,7 +97,7 @@ typedef struct cli_reading {
 
 /* Their entries in a command's list of own options. */
 #define CLI_READING_OPTIONS(given)                                                                                     \
-    {"format", "FORMAT", "auto, libsvm, vw, csv, idx or cache. [auto]", &(given)->format},                             \
+    {"format", "FORMAT", "auto, libsvm, vw, csv, idx, ratings, docword, ldac or cache. [auto]", &(given)->format},     \
         {"label", "COLUMN|FILE", "csv: the label's column, by name or number (first = 1), or none; idx: the labels.",  \
          &(given)->label},                                                                                             \
         {"weight", "COLUMN", "csv: the column of the rows' weights.", &(given)->weight},                               \

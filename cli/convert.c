@@ -14,7 +14,8 @@ int cli_convert(const cli_command *command, int argc, char **argv)
         {"data", "PATH", "The data: a file, a quoted pattern, or - = standard input.", &path},
         {"out", "FILE", "Where it goes; - = standard output.", &out},
         CLI_READING_OPTIONS(&given),
-        {"to", "FORMAT", "cache, which every command loads faster than text, or libsvm, csv, vw. [cache]", &to},
+        {"to", "FORMAT",
+         "cache, which every command loads faster than text, or libsvm, csv, vw, ratings, docword. [cache]", &to},
     };
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
     rbt_data data = {0};
@@ -32,7 +33,7 @@ int cli_convert(const cli_command *command, int argc, char **argv)
         err = cli_keep_apart(path, out, &error);
     rbt_format format = RBT_FORMAT_CACHE;
     if (err == RBT_OK && to != NULL)
-        err = rbt_format_find(to, &format, &error);
+        err = rbt_format_find(to, true, &format, &error);
     if (err == RBT_OK)
         err = cli_reading_settle(&given, &report, &reading, &error);
     if (err == RBT_OK)

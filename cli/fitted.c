@@ -44,8 +44,7 @@ static rbt_err lacks(const rbt_fitted *fitted, const char *path, const char *wha
 
 static void fit_reading(const rbt_fitted *fitted, rbt_reading *reading)
 {
-    if (reading->format == NULL && strcmp(fitted->method->format, "rows") != 0)
-        reading->format = fitted->method->format;
+    reading->expect = fitted->method->content;
     reading->unlabelled = true;
 }
 
@@ -105,7 +104,7 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
                                          : lacks(&fitted, model, "predict", error);
     if (err != RBT_OK)
         goto deinit;
-    if (strcmp(fitted.method->format, "rows") == 0) {
+    if (fitted.method->content == RBT_CONTENT_ROWS) {
         err = answer_stream(&fitted, path, &as, &output, error);
     } else {
         err = rbt_data_read_as(path, &as, &data, error);

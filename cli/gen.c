@@ -141,7 +141,7 @@ static rbt_err write_rows(kind k, const numbers *n, const char *to, const rbt_wr
         .rate = n->real[RATE],
     };
     rbt_format format = RBT_FORMAT_LIBSVM;
-    rbt_err err = to != NULL ? rbt_format_find(to, &format, error) : RBT_OK;
+    rbt_err err = to != NULL ? rbt_format_find(to, false, &format, error) : RBT_OK;
 
     return err == RBT_OK ? rbt_generate_write(&options, format, how, error) : err;
 }
@@ -149,7 +149,8 @@ static rbt_err write_rows(kind k, const numbers *n, const char *to, const rbt_wr
 /* Kinds that are no rows of features have a format of their own. */
 static rbt_err check_format(kind k, const char *to, rbt_error *error)
 {
-    if (to == NULL || strcmp(to, kinds[k].format) == 0 || (k == RATINGS && strcmp(to, "csv") == 0))
+    if (to == NULL || strcmp(to, kinds[k].format) == 0 || (k == RATINGS && strcmp(to, "csv") == 0) ||
+        (k == DOCUMENTS && strcmp(to, "docword") == 0))
         return RBT_OK;
     return rbt_fail(error, RBT_E_USAGE, "--to '%s' makes no sense for %s, which are no rows of features; choose %s%s",
                     to, kinds[k].name, kinds[k].format, k == RATINGS ? " (user::item::rating::time) or csv" : "");

@@ -179,14 +179,56 @@ static void print_labels(const rbt_data *data)
     rbt_free(found);
 }
 
+static double sum_of_values(const rbt_data *data)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < data->nnz; i++)
+        sum += (double)data->value[i];
+    return sum;
+}
+
+static void print_ratings(const rbt_data *data, const rbt_stats *s)
+{
+    double cells = (double)data->rows * (double)data->cols, n = (double)data->nnz;
+
+    printf("kind        ratings\nusers       %zu\nitems       %zu\n", data->rows, data->cols);
+    printf("ratings     %zu; %zu to %zu per user, %.4g on average\n", data->nnz, s->shortest, s->longest,
+           n / (double)data->rows);
+    printf("density     %.4g %%\nvalues      %g to %g, %.6g on average\n", cells > 0 ? 100 * n / cells : 0,
+           (double)s->least, (double)s->most, data->nnz > 0 ? sum_of_values(data) / n : 0);
+    if (data->nnz > 0 && data->col_names != NULL)
+        printf("most rated  item %s, by %.4g %% of the users\n", rbt_ids_name(data->col_names, s->delta_feature),
+               100 * s->delta);
+}
+
+static void print_docs(const rbt_data *data, const rbt_stats *s)
+{
+    double tokens = sum_of_values(data);
+
+    printf("kind        documents\ndocuments   %zu\nwords       %zu, of which %zu occur\n", data->rows, data->cols,
+           s->used);
+    printf("tokens      %.0f; %.4g per document on average\n", tokens, tokens / (double)data->rows);
+    printf("pairs       %zu of a document and a word; %zu to %zu different words per document, %.4g on average\n",
+           data->nnz, s->shortest, s->longest, (double)data->nnz / (double)data->rows);
+    printf("counts      %g to %g\n", (double)s->least, (double)s->most);
+    if (data->nnz > 0)
+        printf("most used   word %zu, in %.4g %% of the documents\n", s->delta_feature + 1, 100 * s->delta);
+}
+
 static rbt_err print_data(const rbt_data *data, rbt_error *error)
 {
     double cells = (double)data->rows * (double)data->cols;
+    bool rows = data->content == RBT_CONTENT_ROWS;
     rbt_stats s;
-    rbt_err err = rbt_stats_compute(data, RBT_STATS_RHO_BUDGET, &s, error);
+    rbt_err err = rbt_stats_compute(data, rows ? RBT_STATS_RHO_BUDGET : 0, &s, error);
 
     if (err != RBT_OK)
         return err;
+    if (!rows) {
+        (data->content == RBT_CONTENT_RATINGS ? print_ratings : print_docs)(data, &s);
+        return RBT_OK;
+    }
     printf("kind        data\nrows        %zu\nfeatures    %zu", data->rows, data->cols);
     if (s.used < data->cols)
         printf(", of which %zu occur", s.used);

@@ -70,6 +70,19 @@ RBT_API int rbt_err_exit_code(rbt_err code);
 
 /* -------------------------------------------------------------------------------------------------- 2. Data */
 
+/* What rows are. */
+typedef enum rbt_content {
+    RBT_CONTENT_ROWS,    /* of features, with labels */
+    RBT_CONTENT_RATINGS, /* users; columns are items, values ratings, of which alone some may be 0 */
+    RBT_CONTENT_DOCS,    /* documents; columns are words, values how often each occurs */
+} rbt_content;
+
+/* A list of names that does not change: what users and items are called in the file. Each is there once. */
+typedef struct rbt_ids rbt_ids;
+RBT_API size_t rbt_ids_count(const rbt_ids *ids);
+RBT_API const char *rbt_ids_name(const rbt_ids *ids, size_t i);
+RBT_API size_t rbt_ids_find(const rbt_ids *ids, const char *name); /* rbt_ids_count when it is not there */
+
 /* Rows of sparse features, stored row after row. Row r has its features at start[r] .. start[r + 1] - 1 of `index` and
  * `value`, indices ascending, 0-based, below `cols`. */
 typedef struct rbt_data {
@@ -86,6 +99,10 @@ typedef struct rbt_data {
         *label_names; /* labels that are words: label_count of them in ascending order; NULL when labels are numbers */
     size_t label_count;
 
+    rbt_content content;
+    rbt_ids *row_names; /* ratings: the users, as many as there are rows; else NULL */
+    rbt_ids *col_names; /* ratings: the items, as many as there are columns; else NULL */
+
     /* Not NULL: start, index and value lie in this mapped cache file, which rbt_data_deinit unmaps. They must not be
      * written to, and the file not be cut short. Data that you make yourself has NULL and 0 here. */
     void *mapping;
@@ -98,18 +115,25 @@ typedef struct rbt_read_report {
     uint64_t skipped;    /* bad rows left out */
     uint64_t unlabelled; /* rows without a label, which got 0 */
     rbt_error first;     /* what is wrong with the first bad row, with file:line */
+    uint64_t repeated;   /* ratings: of a user and an item that have a later one, which counts */
+    uint64_t unknown;    /* ratings left out: of a user or an item that the reading's rows or cols do not have */
 } rbt_read_report;
 
 /* How to read a file. All zero: find out what it is, and take what is usual. */
 typedef struct rbt_reading {
     const char
-        *format; /* "libsvm", "vw", "csv", "idx" or "cache"; NULL or "auto" = by the file's first bytes and name */
+        *format; /* "libsvm", "vw", "csv", "idx", "ratings", "docword", "ldac" or "cache"; NULL or "auto" = by the
+                           file's first bytes, its name and its first lines */
+    rbt_content expect; /* which of the formats that a text may have is meant, when its lines do not tell: RATINGS takes
+                           any text for ratings, DOCS takes index:count for lda-c */
     const char *label;  /* csv: the label's column, by name or by number from 1, or "none"; NULL = 1. idx: the file of
                            labels, or "none"; NULL = the one whose name fits */
     const char *weight; /* csv: the column of the rows' weights; NULL = none */
     uint32_t bits;      /* vw, and words in csv: hashed to 2^bits columns; 0 = 18 */
     uint64_t skip_bad;  /* rows that may be wrong; they are left out */
     bool unlabelled;    /* rows need no label (for prediction): 0 stands in its place */
+    const rbt_ids *rows; /* ratings: the users and the items there are, in this order (those that a model was trained */
+    const rbt_ids *cols; /* with); ratings of others are left out. NULL: those in the file, as they first occur */
     rbt_read_report *report; /* written on success; NULL = not wanted */
 } rbt_reading;
 
@@ -117,8 +141,8 @@ typedef struct rbt_reading {
 #define RBT_BITS_LIMIT   31
 
 /* Reads data from a file, from the standard input ("-"), or from all files that match a pattern such as "part-*.svm", in
- * the order of their names, as one data set: LIBSVM text, Vowpal Wabbit text, CSV or IDX images (docs/formats.md has
- * them). Files compressed with gzip or Zstandard are unpacked. A cache that `rubato convert` wrote is checked and mapped
+ * the order of their names, as one data set: LIBSVM text, Vowpal Wabbit text, CSV, IDX images, ratings, or documents
+ * as UCI bags of words or lda-c (docs/formats.md has them). Files compressed with gzip or Zstandard are unpacked. A cache that `rubato convert` wrote is checked and mapped
  * instead. Uses all cores. rbt_data_read takes the defaults. */
 RBT_API rbt_err rbt_data_read_as(const char *path, const rbt_reading *reading, rbt_data *data, rbt_error *error);
 RBT_API rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error);
@@ -191,12 +215,74 @@ typedef enum rbt_type { RBT_F32, RBT_I32, RBT_I64 } rbt_type;
 #define RBT_UNBOUNDED        UINT64_MAX       /* a staleness: never wait */
 #define RBT_STALENESS_OF_JOB (UINT64_MAX - 1) /* a staleness: the job's own bound */
 
+/* A procedure: what servers do with the updates of a table when adding them up is not it.
+ *
+ * A table is cut into blocks, each on one server. Beside a block's values the server keeps `memory` numbers per element
+ * for the procedure, and `kept` numbers per element for each version of the block that some worker can still have
+ * computed an update from. Four functions are called, for one block at a time; those that are not needed may be NULL,
+ * except apply:
+ *
+ *   init      when the block is made; values and memory are 0
+ *   on_read   before a version goes to a worker for the first time: writes down what must be known of it later
+ *   apply     with an update, and what on_read wrote down of the version that the update was computed from
+ *   expire    when no worker can name that version any more
+ *
+ * Different blocks may be worked on by different threads at the same time, one block never is. The same calls must have
+ * the same result, element by element, wherever a block begins: then BSP gives the same bits on every runtime with any
+ * number of servers. A table with a procedure is dense and of f32. src/rule/adarev.c is one to start from. */
+typedef struct rbt_procedure rbt_procedure;
+
+/* What the job's options say. */
+typedef struct rbt_procedure_job {
+    uint32_t workers;
+    float rate;     /* --lr; 0.5 if not given */
+    float momentum; /* --momentum */
+    float factor;   /* --global-rate, or 1 / workers */
+} rbt_procedure_job;
+
+typedef struct rbt_procedure_block {
+    uint32_t n;       /* elements */
+    uint64_t version; /* updates it has taken */
+    uint64_t clock;   /* clocks that the fastest worker has finished in it, before the update being applied */
+    float *value;     /* n */
+    float *memory;    /* number k of element i is at k * n + i */
+} rbt_procedure_block;
+
+typedef struct rbt_procedure_update {
+    uint32_t worker;
+    uint64_t clock; /* the clock it was computed in */
+    uint32_t count;
+    const uint32_t *index; /* which elements, ascending; NULL: 0 .. count - 1 */
+    const float *value;    /* count */
+    const float *kept;     /* of the version it was computed from; NULL: of none (never read), or it keeps nothing */
+} rbt_procedure_update;
+
+struct rbt_procedure {
+    const char *name;
+    const void *argument; /* yours */
+    uint32_t memory;
+    uint32_t kept;        /* 0: an update's version does not matter */
+    bool takes_gradients; /* workers send gradients: they see their own effect only through the server */
+    bool counts_empty;    /* apply is called in every clock of every worker, also when nothing changed */
+    void (*init)(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block);
+    void (*on_read)(const rbt_procedure *procedure, const rbt_procedure_job *job, const rbt_procedure_block *block,
+                    float *kept);
+    void (*apply)(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block,
+                  const rbt_procedure_update *update);
+    void (*expire)(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block,
+                   const float *kept);
+};
+
+/* The servers' own procedures by name (adagrad, adarev, momentum), or NULL. */
+RBT_API const rbt_procedure *rbt_procedure_find(const char *name);
+
 typedef struct rbt_table_spec {
     const char *name;
     uint64_t rows;
     uint64_t cols;
     rbt_type type;
-    bool sparse; /* store only what is not zero */
+    bool sparse;               /* store only what is not zero */
+    const rbt_procedure *rule; /* what servers do with updates; NULL: what --rule says. Integers are always added up */
 } rbt_table_spec;
 
 typedef uint32_t rbt_table; /* a table's number: 0, 1, ... in order of creation */
@@ -221,7 +307,9 @@ RBT_API uint64_t rbt_worker_clock(const rbt_worker *worker);
 RBT_API bool rbt_worker_should_stop(const rbt_worker *worker); /* the job asks everybody to end after this clock */
 
 /* Reads. The values contain every update of every worker from clocks before (my clock - staleness), all of my own
- * updates, and perhaps more. A call waits when the staleness bound demands it. `out` has the table's type. */
+ * updates, and perhaps more. A call waits when the staleness bound demands it. `out` has the table's type. Under a rule
+ * that takes gradients (adagrad, adarev) my own updates are in it once my clock has ended and the server has made
+ * something of them. */
 RBT_API rbt_err rbt_get_row(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t staleness, void *out,
                             rbt_error *error);
 RBT_API rbt_err rbt_get_range(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n,
@@ -306,8 +394,8 @@ typedef struct rbt_result {
     double wait_fraction;
     uint64_t max_gap; /* the largest difference between clocks being computed */
     uint64_t staleness_histogram[RBT_STALENESS_BINS];
-    uint64_t peak_versions; /* dyn: most versions alive at once in a block */
-    uint64_t version_bytes; /* dyn: most memory of versions on any one server */
+    uint64_t peak_versions; /* dyn, adarev: most versions alive at once in a block */
+    uint64_t version_bytes; /* dyn, adarev: most memory of versions on any one server */
     uint64_t parameter_bytes;
     double samples_per_second;
     double minobj; /* mean and variance of the last five clocks' objectives */
@@ -533,7 +621,8 @@ struct rbt_method {
     const char *name;
     const char *about;
     const char *objective; /* what workers tell, in words: "squared distance" */
-    const char *format;    /* the only --format it reads; "rows": those of models; "none": it reads `path` itself */
+    rbt_content content;   /* what its rows are: helps to tell the format of a file whose lines do not */
+    bool reads_itself;     /* from plan->path; the plan's data has no rows */
     const rbt_method_option *options;
     uint32_t opening, closing; /* clocks that `work` makes before its first batch, and after the last */
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */

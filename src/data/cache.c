@@ -15,7 +15,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "data/data.h"
-#include "data/names.h"
 #include "data/parallel.h"
 
 #define FLAGS_AT       40
@@ -26,6 +25,8 @@
 #define SECTIONS       7
 #define FLAG_WEIGHTS   1U
 #define FLAG_SOURCE    2U /* the last array is the source's number */
+#define FLAG_RATINGS   4U /* the names are those of users and items */
+#define FLAG_DOCS      8U
 
 /* Not text, and broken by whatever changes line ends or cuts the eighth bit. */
 static const unsigned char magic[8] = {0x89, 'R', 'B', 'D', '\r', '\n', 0x1a, '\n'};
@@ -95,12 +96,12 @@ typedef struct hashing {
     atomic_bool wrong;    /* a value is zero or not finite */
 } hashing;
 
-/* Not zero and finite, without a branch: a magnitude above 0 and below infinity's. */
-static inline uint32_t is_bad_value(float value)
+/* Finite and, unless `least` is 0, not zero, without a branch: a magnitude from `least` to below infinity's. */
+static inline uint32_t is_bad_value(float value, uint32_t least)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    return (bits & 0x7fffffff) - 1 >= 0x7f800000 - 1;
+    return (bits & 0x7fffffff) - least >= 0x7f800000 - least;
 }
 
 /* While a block is at hand: what can be said about its features without knowing rows. */
@@ -108,11 +109,11 @@ static void look_at_block(hashing *h, size_t s, size_t from, size_t bytes)
 {
     const rbt_data *d = h->data;
     size_t first = from / sizeof(uint32_t), end = first + bytes / sizeof(uint32_t), falls = 0;
-    uint32_t bad = 0;
+    uint32_t bad = 0, least = d->content != RBT_CONTENT_RATINGS;
     for (size_t i = first; s == INDEX_SECTION && i < end && i + 1 < d->nnz; i++)
         falls += d->index[i] >= d->index[i + 1];
     for (size_t i = first; s == VALUE_SECTION && i < end; i++)
-        bad |= is_bad_value(d->value[i]);
+        bad |= is_bad_value(d->value[i], least);
     atomic_fetch_add_explicit(&h->falls, falls, memory_order_relaxed);
     if (bad != 0)
         atomic_store_explicit(&h->wrong, true, memory_order_relaxed);
@@ -230,17 +231,20 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
                         "%s: the cache has format version %llu, this program reads version %d; make it again from its "
                         "text with rubato convert",
                         name, (unsigned long long)version, RBT_CACHE_VERSION);
-    if ((flags & ~(uint64_t)(FLAG_WEIGHTS | FLAG_SOURCE)) != 0)
+    bool ratings = (flags & FLAG_RATINGS) != 0, docs = (flags & FLAG_DOCS) != 0;
+    if ((flags & ~(uint64_t)(FLAG_WEIGHTS | FLAG_SOURCE | FLAG_RATINGS | FLAG_DOCS)) != 0 || (ratings && docs))
         return refuse(name, "byte 40 has flags that do not exist", error);
     if (cols >= RBT_DATA_INDEX_LIMIT)
         return refuse(name, "byte 24 has more columns than there can be", error);
     /* None can be more than the file has bytes; after this no sum below overflows. */
-    if (rows == 0 || rows > n / 12 || nnz > n / 8 || names > n || labels > names || (labels == 0) != (names == 0))
+    if (rows == 0 || rows > n / 12 || nnz > n / 8 || names > n || labels > names ||
+        (ratings ? labels > 0 || names < rows + cols : (labels == 0) != (names == 0)))
         return refuse(name, "its length does not fit the rows, features and labels it promises", error);
     r->data.rows = (size_t)rows;
     r->data.cols = (size_t)cols;
     r->data.nnz = (size_t)nnz;
     r->data.label_count = (size_t)labels;
+    r->data.content = ratings ? RBT_CONTENT_RATINGS : docs ? RBT_CONTENT_DOCS : RBT_CONTENT_ROWS;
     r->names.bytes = (size_t)names;
     r->weighted = (flags & FLAG_WEIGHTS) != 0;
     r->has_source = (flags & FLAG_SOURCE) != 0;
@@ -278,22 +282,6 @@ static bool lay_out(const unsigned char *at, reading *r)
     r->names.at = (const char *)begin[5];
     r->source = r->has_source ? (const uint64_t *)(const void *)begin[6] : NULL;
     return zero;
-}
-
-/* As many names as there are labels, each ended by a zero, ascending? */
-static bool names_fit(rbt_cache_names names, size_t count)
-{
-    const char *at = names.at, *end = names.at + names.bytes, *before = NULL;
-    if (names.bytes == 0)
-        return count == 0;
-    if (end[-1] != '\0')
-        return false;
-    for (; at < end; at += strlen(at) + 1, count--) {
-        if (count == 0 || (before != NULL && strcmp(before, at) >= 0))
-            return false;
-        before = at;
-    }
-    return count == 0;
 }
 
 typedef struct checking {
@@ -376,7 +364,7 @@ static rbt_err look_at(const void *bytes, size_t n, const char *name, reading *r
     look->rows = look->rows < r->data.rows - look->first ? look->rows : r->data.rows - look->first;
     look->falls = atomic_load_explicit(&scanned.falls, memory_order_relaxed);
     look->wrong = atomic_load_explicit(&scanned.wrong, memory_order_relaxed) ||
-                  !names_fit(r->names, r->data.label_count) ||
+                  !rbt_cache_names_fit(r->names, &r->data) ||
                   !check_some(&r->data, look->first, look->rows, &look->ends);
     return RBT_OK;
 }
@@ -398,9 +386,8 @@ rbt_err rbt_cache_judge(const void *bytes, const char *name, const rbt_cache_loo
     const unsigned char *at = bytes;
     if (get_u64(at + CHECKSUM_AT) != rbt_cache_checksum_of(at, look->hashes, look->blocks))
         return refuse(name, "its checksum does not match", error);
-    return look->wrong || look->falls != look->ends
-               ? refuse(name, "a row or a name of a label in it breaks the rules", error)
-               : RBT_OK;
+    return look->wrong || look->falls != look->ends ? refuse(name, "a row or a name in it breaks the rules", error)
+                                                    : RBT_OK;
 }
 
 /* Checks everything; the bytes of streamed data leave memory again as they have been looked at. */
@@ -445,14 +432,17 @@ static rbt_err take_mapped(rbt_input *input, bool streamed, rbt_data *data, rbt_
     if (err != RBT_OK)
         return err;
     float *label = copy_of(d->label, d->rows), *weight = copy_of(d->weight, d->rows);
-    if (label == NULL || (d->weight != NULL && weight == NULL)) {
+    if (label == NULL || (d->weight != NULL && weight == NULL))
+        err = rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the labels of %zu rows", input->name, d->rows);
+    if (err == RBT_OK)
+        err = rbt_cache_names_take(r.names, input->name, d, error);
+    if (err != RBT_OK) {
         rbt_free(label);
         rbt_free(weight);
-        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for the labels of %zu rows", input->name, d->rows);
+        return err;
     }
     if (streamed)
         rbt_mapping_release(mapping, input->n, d->label, (size_t)((char *)mapping + input->n - (char *)d->label));
-    d->label_names = rbt_names_read(r.names.at, r.names.bytes).at;
     d->label = label;
     d->weight = weight;
     (void)madvise(mapping, input->n, MADV_NORMAL); /* training goes to and fro */
@@ -469,11 +459,11 @@ rbt_err rbt_cache_take(rbt_input *input, rbt_data *data, rbt_error *error)
     rbt_err err = decode(input->bytes, input->n, input->name, &r, error);
     if (err != RBT_OK)
         return err;
-    r.data.label_names = rbt_names_read(r.names.at, r.names.bytes).at;
+    err = rbt_cache_names_take(r.names, input->name, &r.data, error);
+    if (err != RBT_OK)
+        return err;
     err = rbt_data_join(&r.data, 1, data, error);
-    for (size_t i = 0; i < r.data.label_count; i++)
-        rbt_free(r.data.label_names[i]);
-    rbt_free(r.data.label_names);
+    rbt_cache_names_drop(&r.data);
     return err;
 }
 
@@ -508,7 +498,7 @@ static rbt_err put_sections(const rbt_data *data, rbt_cache_names names, const u
 static rbt_err check_data(const rbt_data *data, rbt_cache_names names, const hashing *scanned, const char *path,
                           rbt_error *error)
 {
-    if (!names_fit(names, data->label_count) || !rows_are_right(data, scanned))
+    if (!rbt_cache_names_fit(names, data) || !rows_are_right(data, scanned))
         return rbt_fail(
             error, RBT_E_DATA,
             "%s: not written: a row's indices do not ascend below %zu, or a value is zero or not finite, or a "
@@ -520,7 +510,9 @@ static rbt_err check_data(const rbt_data *data, rbt_cache_names names, const has
 rbt_err rbt_cache_header(const rbt_data *data, size_t names_bytes, uint64_t source, const char *name,
                          unsigned char header[RBT_CACHE_HEADER_BYTES], rbt_error *error)
 {
-    uint64_t flags = (data->weight != NULL ? FLAG_WEIGHTS : 0) | (source != 0 ? FLAG_SOURCE : 0);
+    uint64_t flags = (data->weight != NULL ? FLAG_WEIGHTS : 0) | (source != 0 ? FLAG_SOURCE : 0) |
+                     (data->content == RBT_CONTENT_RATINGS ? FLAG_RATINGS : 0) |
+                     (data->content == RBT_CONTENT_DOCS ? FLAG_DOCS : 0);
     if (!machine_fits())
         return refuse_machine(name, error);
     if (data->rows == 0)
@@ -571,7 +563,7 @@ rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *pa
     rbt_bytes names = {0};
     if (data->rows == 0)
         return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
-    rbt_err err = rbt_names_write(&(rbt_names){data->label_names, data->label_count}, path, &names, error);
+    rbt_err err = rbt_cache_names_write(data, path, &names, error);
     if (err == RBT_OK)
         err = write_file(data, (rbt_cache_names){(const char *)names.at, names.n}, source, path, error);
     rbt_free(names.at);

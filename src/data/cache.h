@@ -8,6 +8,7 @@
 #ifndef RBT_DATA_CACHE_H
 #define RBT_DATA_CACHE_H
 
+#include "base/crew.h"
 #include "data/file.h"
 
 #define RBT_CACHE_VERSION      2
@@ -21,16 +22,26 @@ bool rbt_cache_recognise(const void *bytes, size_t n);
 /* How many rows the cache that begins with these bytes says it has; 0 when it does not, or in another version. */
 uint64_t rbt_cache_rows(const void *bytes, size_t n);
 
-/* The names of labels in a cache: one after the other, each ended by a zero. */
+/* The names in a cache: of labels or, in one of ratings, of all users and then of all items; one after the other, each ended
+ * by a zero. */
 typedef struct rbt_cache_names {
     const char *at;
     size_t bytes;
 } rbt_cache_names;
 
 /* Checks everything, and makes `view` and `names` point into the bytes, which must be aligned to 8 and outlive them. A view
- * owns nothing and is not for rbt_data_deinit; its label_count tells how many names there are, its label_names is NULL. */
+ * owns nothing and is not for rbt_data_deinit; its label_count tells how many names of labels there are, and it has no names. */
 rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_cache_names *names,
                          rbt_error *error);
+
+/* Makes data of a view own copies of the names; those of ratings are found to be there once each. On failure the view is as
+ * it was. */
+rbt_err rbt_cache_names_take(rbt_cache_names names, const char *name, rbt_data *view, rbt_error *error);
+void rbt_cache_names_drop(rbt_data *view);
+
+/* For cache.c: are they as many as the view says, in the right order? And those of data, in new memory. */
+bool rbt_cache_names_fit(rbt_cache_names names, const rbt_data *view);
+rbt_err rbt_cache_names_write(const rbt_data *data, const char *path, rbt_bytes *out, rbt_error *error);
 
 /* The same by several readers together, each of whom looks at a share of the bytes and at some rows, and all of whom hear
  * what the others have found. */

@@ -149,6 +149,15 @@ rbt_err rbt_cache_builder_add(rbt_cache_builder *builder, const rbt_data *block,
 {
     rbt_cache_builder *b = builder;
     rbt_err err = make_room(b, block->rows, error);
+    if (block->content == RBT_CONTENT_RATINGS)
+        err = rbt_fail(error, RBT_E_UNSUPPORTED,
+                       "%s: ratings are not made a cache block by block, as --store disk demands; use --store memory, "
+                       "or make a cache of them with rubato convert",
+                       b->path);
+    if (b->sizes.rows == 0)
+        b->sizes.content = block->content;
+    else if (b->sizes.content != block->content)
+        b->sizes.content = RBT_CONTENT_ROWS;
     if (err == RBT_OK)
         err = check_names(b, block, error);
     for (size_t r = 0; err == RBT_OK && r < block->rows; r++)

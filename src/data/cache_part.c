@@ -81,10 +81,11 @@ static rbt_err copy_rows(const rbt_cache_piece *piece, seen *s, rbt_data *data, 
     if (s->look.first != piece->first || s->look.rows != piece->rows)
         return rbt_fail(error, RBT_E_DATA, "%s: the cache has changed while it was read; start again",
                         piece->input->name);
-    rbt_names names = rbt_names_read(s->names.at, s->names.bytes);
-    s->view.label_names = names.at;
+    err = rbt_cache_names_take(s->names, piece->input->name, &s->view, error);
+    if (err != RBT_OK)
+        return err;
     err = rbt_data_slice(&s->view, piece->first, piece->rows, data, error);
-    rbt_names_free(&names);
+    rbt_cache_names_drop(&s->view);
     return err;
 }
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "data/data.h"
+#include "data/merge.h"
 #include "data/parallel.h"
 
 #define CHUNK_BYTES (size_t)(1024 * 1024) /* large beside what taking a chunk costs, small beside a core's share */
@@ -29,6 +30,7 @@ typedef struct chunk {
     rbt_seen seen;
     uint64_t bad;
     rbt_err err;
+    void *own; /* what the format gathers of it */
 } chunk;
 
 struct rbt_chunks {
@@ -140,6 +142,17 @@ static void cut_text(rbt_chunks *all, const rbt_text *text, size_t first_line, s
 
 /* ----------------------------------------------------------------------------------------------------- parsing */
 
+/* A chunk's own memory, empty. */
+static bool open_own(chunk *c, const rbt_row_format *format)
+{
+    if (format->open == NULL)
+        return true;
+    if (c->own != NULL)
+        format->close(c->own);
+    c->own = format->open(format->context, c->lines);
+    return c->own != NULL;
+}
+
 /* The chunk's rows to their place. More than `skip_bad` bad ones end it, with the last one's message. */
 static void parse_chunk(chunk *c, rbt_chunks *all, uint64_t skip_bad, rbt_error *error)
 {
@@ -147,6 +160,7 @@ static void parse_chunk(chunk *c, rbt_chunks *all, uint64_t skip_bad, rbt_error 
     rbt_reader r = {.at = c->at,
                     .end = c->end,
                     .name = c->text->name,
+                    .text = (size_t)(c->text - all->source.texts),
                     .line = c->line,
                     .context = format->context,
                     .data = &all->data,
@@ -154,8 +168,9 @@ static void parse_chunk(chunk *c, rbt_chunks *all, uint64_t skip_bad, rbt_error 
                     .nnz = c->first_at,
                     .error = error};
     c->bad = 0;
-    c->err = RBT_OK;
-    while (r.at < r.end) {
+    c->err = open_own(c, format) ? RBT_OK : RBT_E_MEMORY;
+    r.own = c->own;
+    while (c->err == RBT_OK && r.at < r.end) {
         const char *row = r.at;
         size_t line = r.line, rows = r.rows, nnz = r.nnz;
         rbt_seen seen = r.seen;
@@ -277,9 +292,9 @@ static void add_verdict(verdict *sum, const verdict *v)
 /* How many rows are bad, and the message of the first: its chunk is parsed once more, up to there. */
 static rbt_err judge(rbt_chunks *all, verdict *v, rbt_error *error)
 {
-    const chunk *first = NULL;
+    chunk *first = NULL;
     for (size_t i = 0; i < all->list.count; i++) {
-        const chunk *c = &all->list.at[i];
+        chunk *c = &all->list.at[i];
         if (c->err == RBT_E_MEMORY)
             return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for one of its rows; use a larger machine",
                             all->source.name);
@@ -298,6 +313,10 @@ static rbt_err judge(rbt_chunks *all, verdict *v, rbt_error *error)
     parse_chunk(&again, all, 0, &v->first);
     if (v->skipped <= all->skip_bad)
         parse_chunk(&again, all, all->skip_bad, NULL); /* the bad row stands where the next good one belongs */
+    first->own = again.own;
+    if (again.err == RBT_E_MEMORY)
+        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory to read it; use a larger machine",
+                        all->source.name);
     return RBT_OK;
 }
 
@@ -400,8 +419,21 @@ rbt_chunks *rbt_chunks_create(const rbt_source *source, const rbt_row_format *fo
 void rbt_chunks_destroy(rbt_chunks *all)
 {
     rbt_data_deinit(&all->data);
+    for (size_t i = 0; i < all->list.count; i++)
+        if (all->list.at[i].own != NULL)
+            all->format.close(all->list.at[i].own);
     rbt_array_free(&all->list);
     rbt_free(all);
+}
+
+size_t rbt_chunks_count(const rbt_chunks *all)
+{
+    return all->list.count;
+}
+
+void *rbt_chunks_own(const rbt_chunks *all, size_t i)
+{
+    return all->list.at[i].own;
 }
 
 void rbt_chunks_survey(rbt_chunks *all, void (*look)(void *context, const char *at, const char *end), void *context)
@@ -413,6 +445,8 @@ void rbt_chunks_survey(rbt_chunks *all, void (*look)(void *context, const char *
 
 static rbt_err allocate(rbt_chunks *all, size_t rows, size_t features, rbt_error *error)
 {
+    if (all->format.open != NULL)
+        return RBT_OK;
     rbt_err err = rbt_data_alloc(rows, features, &all->data, error);
     if (err != RBT_OK || !all->format.weighted)
         return err;
@@ -448,7 +482,8 @@ rbt_err rbt_chunks_parse(rbt_chunks *all, const rbt_reading *reading, rbt_data *
         err = refuse_bad(all, &v, error);
     if (err != RBT_OK)
         return err;
-    close_up(all);
+    if (all->format.open == NULL)
+        close_up(all);
     if (portion != NULL && portion->rows != NULL)
         count_rows(all, portion->rows);
     *seen = (rbt_seen){
@@ -481,55 +516,14 @@ rbt_err rbt_source_parse_piece(const rbt_source *source, size_t line, const rbt_
 
 /* ----------------------------------------------------------------------------------------------------- merging */
 
-typedef struct feature {
-    uint32_t index;
-    float value;
-} feature;
-
-#define RUN 16 /* features that are put in order by insertion */
-
-/* A stable merge sort by index. `other` has room for n; the result is in the array returned. */
-static feature *sort_features(feature *from, feature *other, size_t n)
-{
-    for (size_t run = 0; run < n; run += RUN) {
-        size_t end = n - run < RUN ? n : run + RUN;
-        for (size_t i = run + 1; i < end; i++) {
-            feature f = from[i];
-            size_t k = i;
-            for (; k > run && from[k - 1].index > f.index; k--)
-                from[k] = from[k - 1];
-            from[k] = f;
-        }
-    }
-    for (size_t width = RUN; width < n; width *= 2) {
-        for (size_t a = 0; a < n; a += 2 * width) {
-            size_t b = n - a < width ? n : a + width, b_end = n - b < width ? n : b + width, a_end = b, to = a;
-            for (size_t i = a; i < a_end || b < b_end;)
-                other[to++] = b == b_end || (i < a_end && from[i].index <= from[b].index) ? from[i++] : from[b++];
-        }
-        feature *swap = from;
-        from = other;
-        other = swap;
-    }
-    return from;
-}
-
-static bool ascends(const uint32_t *index, size_t n)
-{
-    for (size_t i = 1; i < n; i++)
-        if (index[i - 1] >= index[i])
-            return false;
-    return true;
-}
-
 rbt_err rbt_reader_merge(rbt_reader *reader, size_t first)
 {
     uint32_t *index = reader->data->index + first;
     float *value = reader->data->value + first;
-    size_t n = reader->nnz - first, to = 0;
-    if (ascends(index, n))
+    size_t n = reader->nnz - first;
+    if (rbt_features_ascend(index, n))
         return RBT_OK;
-    size_t need = 2 * n * sizeof(feature);
+    size_t need = RBT_MERGE_SCRATCH_BYTES * n;
     if (need > reader->scratch_bytes) {
         rbt_free(reader->scratch);
         reader->scratch_bytes = need + need / 2;
@@ -540,25 +534,13 @@ rbt_err rbt_reader_merge(rbt_reader *reader, size_t first)
                             reader->name, reader->line, n);
         }
     }
-    feature *features = reader->scratch;
+    n = rbt_features_merge(index, value, n, RBT_MERGE_SUM, reader->scratch);
     for (size_t i = 0; i < n; i++)
-        features[i] = (feature){index[i], value[i]};
-    features = sort_features(features, features + n, n);
-    for (size_t i = 0; i < n;) {
-        uint32_t same = features[i].index;
-        float sum = 0;
-        for (; i < n && features[i].index == same; i++)
-            sum += features[i].value;
-        if (!isfinite(sum))
+        if (!isfinite(value[i]))
             return rbt_fail(
                 reader->error, RBT_E_DATA,
                 "%s:%zu: features that share column %u add up to more than a number can hold; scale the values",
-                reader->name, reader->line, same);
-        if (sum != 0) {
-            index[to] = same;
-            value[to++] = sum;
-        }
-    }
-    reader->nnz = first + to;
+                reader->name, reader->line, index[i]);
+    reader->nnz = first + n;
     return RBT_OK;
 }

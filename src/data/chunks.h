@@ -6,7 +6,7 @@
  * take the chunks in parallel. Pages of a mapped text are given back as soon as a pass is done with them, so that the
  * text never stands in memory beside the data.
  *
- * Called by libsvm.c, vw.c and csv.c; the tests choose their own cuts. Always holds: the result, or the refusal with its
+ * Called by libsvm.c, vw.c, csv.c, ratings.c and docs.c; the tests choose their own cuts. Always holds: the result, or the refusal with its
  * file:line, is the same whatever the cut, the number of threads and the number of processes that have portions of it; a
  * bad row that is left out leaves no trace. Proved by tests/unit/test_libsvm_parallel.c, test_vw.c, test_csv.c,
  * test_reading.c and test_part_parallel.c.
@@ -69,8 +69,10 @@ typedef struct rbt_reader {
     const char *at;
     const char *end;
     const char *name;
+    size_t text; /* which of the source's, from 0 */
     size_t line;
     const void *context; /* the format's */
+    void *own;           /* the chunk's, by the format's open */
     rbt_data *data;      /* whose rows and nnz are those of all chunks; not touched while chunks are parsed */
     size_t rows;         /* where the next row and the next feature go */
     size_t nnz;
@@ -94,6 +96,13 @@ typedef struct rbt_row_format {
     /* One row, or a line without one, and the newline that ends it. Called with at < end. After a failure it does not
      * matter what was changed in the reader. */
     rbt_err (*parse)(rbt_reader *reader);
+
+    /* For lines that are not rows of data: what they hold is gathered in a memory of each chunk's own, which open makes,
+     * empty, for that many lines at most (NULL: no memory; also for a chunk that is parsed once more) and close ends. There
+     * are no arrays then, and the data stays empty; parse counts reader->rows for each line that it takes. A line that is
+     * refused must not have been gathered. Both NULL: rows are rows. */
+    void *(*open)(const void *context, size_t lines);
+    void (*close)(void *own);
 } rbt_row_format;
 
 /* The texts, cut. They must outlive it. */
@@ -103,6 +112,10 @@ void rbt_chunks_destroy(rbt_chunks *chunks);
 
 /* Looks at all chunks without making data, in parallel; for formats that must know all rows before the first is parsed. */
 void rbt_chunks_survey(rbt_chunks *chunks, void (*look)(void *context, const char *at, const char *end), void *context);
+
+/* What was gathered of each chunk, in the order of the texts; it stays the chunks'. */
+size_t rbt_chunks_count(const rbt_chunks *chunks);
+void *rbt_chunks_own(const rbt_chunks *chunks, size_t i);
 
 /* The rows of all texts, in order, by the format the chunks were created with. A text without rows is refused only when
  * none has any. When more than reading->skip_bad rows are bad, the first refusal in the order of the texts and rows is the

@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "data/file.h"
+#include "data/ids.h"
 #include "data/names.h"
+#include "data/triples.h"
 
 rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error)
 {
@@ -47,6 +49,8 @@ void rbt_data_deinit(rbt_data *data)
     for (size_t i = 0; i < data->label_count; i++)
         rbt_free(data->label_names[i]);
     rbt_free(data->label_names);
+    rbt_ids_unref(data->row_names);
+    rbt_ids_unref(data->col_names);
     *data = (rbt_data){0};
 }
 
@@ -120,17 +124,38 @@ static void renumber(rbt_data *d, const rbt_data *part)
         d->label[d->rows + r] = (float)rbt_names_find(&names, part->label_names[(size_t)part->label[r]]);
 }
 
+/* What all parts are; ratings are not put together with anything else. */
+static rbt_err join_content(const rbt_data *parts, size_t count, rbt_data *d, rbt_error *error)
+{
+    d->content = parts[0].content;
+    for (size_t i = 1; i < count; i++) {
+        if ((parts[i].content == RBT_CONTENT_RATINGS) != (parts[0].content == RBT_CONTENT_RATINGS))
+            return rbt_fail(error, RBT_E_DATA, "some files have ratings and some have other data; use files of a kind");
+        if (parts[i].content != d->content)
+            d->content = RBT_CONTENT_ROWS;
+    }
+    if (count == 1) {
+        d->row_names = rbt_ids_ref(parts[0].row_names);
+        d->col_names = rbt_ids_ref(parts[0].col_names);
+    }
+    return RBT_OK;
+}
+
 rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error)
 {
     size_t rows = 0, nnz = 0;
     bool weighted = false;
     rbt_data d = {0};
+    if (count > 1 && parts[0].row_names != NULL)
+        return rbt_ratings_join(parts, count, data, error);
     for (size_t i = 0; i < count; i++) {
         rows += parts[i].rows;
         nnz += parts[i].nnz;
         weighted |= parts[i].weight != NULL;
     }
     rbt_err err = rbt_data_alloc(rows, nnz, &d, error);
+    if (err == RBT_OK)
+        err = join_content(parts, count, &d, error);
     if (err == RBT_OK)
         err = join_names(parts, count, &d, error);
     if (err == RBT_OK && weighted && (d.weight = rbt_try_alloc_raw(rows, sizeof *d.weight)) == NULL)
@@ -155,6 +180,25 @@ rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_e
         d.cols = p->cols > d.cols ? p->cols : d.cols;
     }
     *data = d;
+    return RBT_OK;
+}
+
+/* The names of the columns, and of n rows: those listed, or those from `first` on. */
+static rbt_err select_names(const rbt_data *data, const uint32_t *rows, size_t first, size_t n, rbt_data *d,
+                            rbt_error *error)
+{
+    d->content = data->content;
+    d->col_names = rbt_ids_ref(data->col_names);
+    if (data->row_names == NULL)
+        return RBT_OK;
+    uint32_t *list = rows == NULL ? rbt_try_alloc_raw(n + 1, sizeof *list) : NULL;
+    for (size_t i = 0; list != NULL && i < n; i++)
+        list[i] = (uint32_t)(first + i);
+    if (list != NULL || rows != NULL)
+        d->row_names = rbt_ids_select(data->row_names, rows != NULL ? rows : list, n);
+    rbt_free(list);
+    if (d->row_names == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the names of %zu users, each of them once", n);
     return RBT_OK;
 }
 
@@ -185,8 +229,12 @@ rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rb
         d.label_names = copy_names(data->label_names, data->label_count);
         d.label_count = data->label_count;
     }
-    *out = d;
-    return RBT_OK;
+    err = select_names(data, rows, 0, n, &d, error);
+    if (err == RBT_OK)
+        *out = d;
+    else
+        rbt_data_deinit(&d);
+    return err;
 }
 
 rbt_err rbt_data_slice(const rbt_data *data, size_t first, size_t n, rbt_data *out, rbt_error *error)
@@ -214,8 +262,12 @@ rbt_err rbt_data_slice(const rbt_data *data, size_t first, size_t n, rbt_data *o
         d.label_names = copy_names(data->label_names, data->label_count);
         d.label_count = data->label_count;
     }
-    *out = d;
-    return RBT_OK;
+    err = select_names(data, NULL, first, n, &d, error);
+    if (err == RBT_OK)
+        *out = d;
+    else
+        rbt_data_deinit(&d);
+    return err;
 }
 
 rbt_err rbt_data_own(rbt_data *data, rbt_error *error)

@@ -2,7 +2,7 @@
  *
  * Called by the readers and the generator (making), the commands (writing) and the models (rbt_data_row_fit). Always
  * holds of every rbt_data that this folder makes: start ascends from 0 to nnz, the indices of a row ascend strictly and
- * stay below cols, no value is zero, values and labels are finite, weights are finite and above 0, label names ascend
+ * stay below cols, no value is zero (but a rating may be), values and labels are finite, weights are finite and above 0, label names ascend
  * strictly and a label is the number of one, there is at least one row.
  * Proved by tests/unit/test_libsvm.c and tests/fuzz/fuzz_libsvm.c.
  */
@@ -22,7 +22,8 @@
  * whatever was there. */
 rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error);
 
-/* The rows of all parts, one part after the other, in memory of their own. */
+/* The rows of all parts, one part after the other, in memory of their own. Ratings are put together by the names of users
+ * and items, in the order in which the parts first have them; a later part's rating of a pair counts. */
 rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error);
 
 /* A copy of the given rows, in that order. */

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "data/data.h"
+#include "data/ids.h"
 
 typedef struct dealing {
     rbt_crew *crew;
@@ -329,11 +330,49 @@ static rbt_err allocate_rows(dealing *d, rbt_error *error)
 static void hand_over(rbt_data_part *part, rbt_data *to)
 {
     to->cols = part->data.cols;
+    to->content = part->data.content;
+    to->col_names = part->data.col_names;
+    part->data.col_names = NULL;
     to->label_names = part->data.label_names;
     to->label_count = part->data.label_count;
     part->data.label_names = NULL;
     part->data.label_count = 0;
     rbt_data_deinit(&part->data);
+}
+
+/* Users go where their ratings do: all tell theirs, which everybody knows the order of. */
+static rbt_err deal_names(dealing *d, const rbt_data_part *part, rbt_err err, rbt_error *error)
+{
+    if (part->data.content != RBT_CONTENT_RATINGS) /* all have the same */
+        return rbt_crew_agree(d->crew, err, error);
+    rbt_bytes *all = rbt_alloc(d->crew->size, sizeof *all), mine = {0};
+    if (err == RBT_OK && part->data.row_names != NULL)
+        mine.at = (uint8_t *)(uintptr_t)rbt_ids_bytes(part->data.row_names, &mine.n);
+    err = rbt_crew_collect(d->crew, err, mine, all, error);
+    if (err != RBT_OK)
+        goto free_all;
+    size_t n = 0;
+    for (uint32_t q = 0; q < d->crew->size; q++)
+        n += all[q].n;
+    char *bytes = rbt_try_alloc_raw(n + 1, 1), *to = bytes;
+    rbt_ids *users = NULL;
+    for (uint32_t q = 0; bytes != NULL && q < d->crew->size; to += all[q].n, q++)
+        if (all[q].n > 0)
+            memcpy(to, all[q].at, all[q].n);
+    if (bytes != NULL && rbt_ids_read(bytes, bytes + n, part->rows, &users) == bytes + n)
+        d->to.row_names = rbt_ids_select(users, d->order + d->first_place[d->crew->rank], d->to.rows);
+    if (d->to.row_names == NULL)
+        err = rbt_fail(error, RBT_E_BROKEN,
+                       "the names of %zu users cannot be dealt out: not each is there once, or "
+                       "there is no memory for them",
+                       part->rows);
+    rbt_ids_unref(users);
+    rbt_free(bytes);
+    rbt_crew_free(d->crew, all);
+    err = rbt_crew_agree(d->crew, err, error);
+free_all:
+    rbt_free(all);
+    return err;
 }
 
 static rbt_err deal(dealing *d, const rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed,
@@ -355,7 +394,7 @@ static rbt_err deal(dealing *d, const rbt_data_part *part, const rbt_hosting *ho
         if (d->to.index[i] >= d->from->cols) /* nobody trains on what another process might have made up */
             err = rbt_fail(error, RBT_E_BROKEN, "a row that arrived has a feature %u, there are %zu", d->to.index[i],
                            d->from->cols);
-    return rbt_crew_agree(d->crew, err, error);
+    return deal_names(d, part, err, error);
 }
 
 static size_t limit_of(size_t round_bytes, uint32_t size)

@@ -3,8 +3,10 @@
 #include <strings.h>
 
 #include "data/cache.h"
+#include "data/docs.h"
 #include "data/idx.h"
 #include "data/number.h"
+#include "data/ratings.h"
 #include "data/read.h"
 
 /* Does the name end so, whatever was packed around it? */
@@ -78,24 +80,20 @@ static rbt_kind kind_of_line(const char *at, const char *end)
         return RBT_KIND_LIBSVM;
     if (looks_like_vw(at, end))
         return RBT_KIND_VW;
+    if (rbt_ratings_recognise(at, end))
+        return RBT_KIND_RATINGS;
     for (; at < end; at++)
         if (*at == ',' || *at == ';' || *at == '\t')
             return RBT_KIND_CSV;
     return RBT_KIND_LIBSVM;
 }
 
-rbt_kind rbt_kind_of(const rbt_input *input)
+static rbt_kind kind_of_text(const char *at, const char *end)
 {
-    const char *at = input->bytes, *end = input->bytes + input->n;
-    if (rbt_cache_recognise(at, input->n))
-        return RBT_KIND_CACHE;
-    if (rbt_idx_recognise(at, input->n))
-        return RBT_KIND_IDX;
-    rbt_kind kind = kind_of_name(input->name);
-    if (kind != RBT_KIND_AUTO)
-        return kind;
-    if (input->n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
-        at += 3;
+    if (rbt_docword_recognise(at, end))
+        return RBT_KIND_DOCWORD;
+    if (rbt_ldac_recognise(at, end, true))
+        return RBT_KIND_LDAC;
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline != NULL ? newline : end;
         const char *text = skip_blanks(at, stop);
@@ -104,4 +102,22 @@ rbt_kind rbt_kind_of(const rbt_input *input)
         at = newline != NULL ? newline + 1 : end;
     }
     return RBT_KIND_LIBSVM;
+}
+
+rbt_kind rbt_kind_of(const rbt_input *input, rbt_content expect)
+{
+    const char *at = input->bytes, *end = input->bytes + input->n;
+    if (rbt_cache_recognise(at, input->n))
+        return RBT_KIND_CACHE;
+    if (rbt_idx_recognise(at, input->n))
+        return RBT_KIND_IDX;
+    if (input->n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
+        at += 3;
+    if (expect == RBT_CONTENT_RATINGS)
+        return RBT_KIND_RATINGS;
+    rbt_kind kind = kind_of_name(input->name);
+    if (kind == RBT_KIND_AUTO)
+        kind = kind_of_text(at, end);
+    return kind == RBT_KIND_LIBSVM && expect == RBT_CONTENT_DOCS && rbt_ldac_recognise(at, end, false) ? RBT_KIND_LDAC
+                                                                                                       : kind;
 }

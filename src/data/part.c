@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "data/cache.h"
 #include "data/cache_part.h"
 #include "data/data.h"
+#include "data/ids.h"
 #include "data/names.h"
 #include "data/slicing.h"
 #include "data/read.h"
@@ -31,6 +33,7 @@ typedef struct reader {
     rbt_slicing plan;
     uint32_t readers; /* processes that read, and which of them this one is */
     uint32_t number;
+    bool reads; /* this one does */
     RBT_ARRAY(piece) pieces;
     size_t *rows; /* of each piece, when they were read */
 } reader;
@@ -107,6 +110,7 @@ static rbt_err open_pieces(reader *r, const rbt_hosting *hosting, rbt_error *err
         mine |= reads && q == crew->rank;
     }
     rbt_err err = RBT_OK;
+    r->reads = mine;
     if (ranked)
         err = rbt_slicing_make_ranked(&r->plan, r->path, hosting->first_worker[crew->rank],
                                       hosting->workers_of[crew->rank], error);
@@ -147,7 +151,7 @@ static vote vote_on_kind(const reader *r)
         if (p->slice.from > 0 || weight <= v.weight)
             continue;
         v.weight = weight;
-        v.kind = rbt_kind_of(&p->input);
+        v.kind = rbt_kind_of(&p->input, r->reading->expect);
     }
     return v;
 }
@@ -220,9 +224,38 @@ static rbt_err undo_cuts(reader *r, rbt_error *error)
     return err;
 }
 
+/* Of texts whose rows stand in many places all are read by the first who reads. */
+static rbt_err collect_pieces(reader *r, rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+    if (rbt_path_is_ranked(r->path))
+        return rbt_fail(
+            error, RBT_E_UNSUPPORTED,
+            "%s: ratings and bags of words are put in order over all files, so that no worker has files of its "
+            "own; leave out " RBT_PATH_RANK,
+            r->path);
+    if (r->readers == 1)
+        return RBT_OK;
+    for (size_t i = 0; i < r->pieces.count; i++)
+        rbt_input_close(&r->pieces.at[i].input);
+    r->pieces.count = 0;
+    for (size_t i = 0; err == RBT_OK && r->reads && r->number == 0 && i < r->plan.count; i++) {
+        struct stat status;
+        if (stat(r->plan.at[i].path, &status) == 0 && !S_ISREG(status.st_mode))
+            err = rbt_fail(error, RBT_E_UNSUPPORTED,
+                           "%s: is no plain file, and has to be read again by another process; save it to a file",
+                           r->plan.at[i].path);
+        else
+            err = open_piece(r, (rbt_slice){i, 0, r->plan.at[i].units}, error);
+    }
+    return name_host(r->crew, err, error);
+}
+
 static rbt_err read_texts(reader *r, rbt_kind kind, rbt_data *data, rbt_error *error)
 {
     rbt_err err = kind == RBT_KIND_CSV ? undo_cuts(r, error) : RBT_OK;
+    if (rbt_kind_is_scattered(kind))
+        err = rbt_crew_agree(r->crew, collect_pieces(r, error), error);
     if (err != RBT_OK)
         return err;
     size_t count = r->pieces.count;
@@ -306,6 +339,53 @@ static rbt_err read_each(reader *r, rbt_kind kind, rbt_data *data, rbt_error *er
     return err;
 }
 
+/* ----------------------------------------------------------------------------------------------- names of ratings */
+
+/* What the rows of the lowest process that has any are; the columns and, of ratings, the items are told to all. */
+static rbt_err share_content(const reader *r, rbt_kind kind, rbt_data *d, rbt_error *error)
+{
+    uint64_t mine[3] = {d->rows > 0, d->content, d->cols}, *all = rbt_alloc(r->crew->size, sizeof mine), which = 0;
+    rbt_err err = rbt_crew_share(r->crew, RBT_OK, mine, sizeof mine, all, error);
+    while (err == RBT_OK && which + 1 < r->crew->size && all[3 * which] == 0)
+        which++;
+    uint64_t content = err == RBT_OK ? all[3 * which + 1] : 0, cols = err == RBT_OK ? all[3 * which + 2] : 0;
+    for (uint32_t q = 0; err == RBT_OK && content != RBT_CONTENT_RATINGS && q < r->crew->size; q++) {
+        cols = all[3 * (size_t)q + 2] > cols ? all[3 * (size_t)q + 2] : cols;
+        content = all[3 * (size_t)q] > 0 && all[3 * (size_t)q + 1] != content ? RBT_CONTENT_ROWS : content;
+    }
+    rbt_free(all);
+    if (err != RBT_OK || content > RBT_CONTENT_DOCS)
+        return err;
+    d->content = (rbt_content)content;
+    d->cols = (size_t)cols;
+    if (content != RBT_CONTENT_RATINGS)
+        return RBT_OK;
+    rbt_bytes *names = rbt_alloc(r->crew->size, sizeof *names), own = {0};
+    if (r->crew->rank == which && d->col_names != NULL)
+        own.at = (uint8_t *)(uintptr_t)rbt_ids_bytes(d->col_names, &own.n);
+    err = rbt_crew_collect(r->crew, err, own, names, error);
+    if (err == RBT_OK) {
+        const char *at = (const char *)names[which].at, *end = at + names[which].n;
+        if (d->rows == 0) {
+            rbt_ids_unref(d->row_names);
+            rbt_ids_unref(d->col_names);
+            d->row_names = rbt_ids_create();
+            if (rbt_ids_read(at, end, d->cols, &d->col_names) != end || d->row_names == NULL)
+                err = rbt_fail(error, RBT_E_PROTOCOL,
+                               "the names of %zu items, as another process tells them, are damaged", d->cols);
+        } else if (kind == RBT_KIND_CACHE && r->plan.count > 1 && r->crew->size > 1) {
+            err = rbt_fail(error, RBT_E_UNSUPPORTED,
+                           "%s: several caches of ratings cannot be read by several processes; make one of them "
+                           "with rubato convert",
+                           r->path);
+        }
+        rbt_crew_free(r->crew, names);
+        err = rbt_crew_agree(r->crew, err, error);
+    }
+    rbt_free(names);
+    return err;
+}
+
 /* What a part that was read by itself is like. */
 typedef struct likeness {
     uint64_t cols;
@@ -367,14 +447,17 @@ static rbt_err unite(const reader *r, rbt_err err, rbt_data *d, rbt_error *error
 static rbt_err read_kind(reader *r, rbt_kind kind, rbt_data *data, rbt_error *error)
 {
     r->rows = rbt_alloc(r->pieces.count + 1, sizeof *r->rows);
-    if (kind != RBT_KIND_IDX && kind != RBT_KIND_CACHE)
-        return read_texts(r, kind, data, error);
+    if (kind != RBT_KIND_IDX && kind != RBT_KIND_CACHE) {
+        rbt_err err = read_texts(r, kind, data, error);
+        return err == RBT_OK && rbt_kind_is_scattered(kind) ? share_content(r, kind, data, error) : err;
+    }
     if (r->reading->report != NULL)
         *r->reading->report = (rbt_read_report){0};
     rbt_err err = kind == RBT_KIND_IDX && r->plan.count > 1 && !rbt_path_is_ranked(r->path)
                       ? rbt_images_refuse(r->path, r->plan.count, error)
                       : read_each(r, kind, data, error);
-    return unite(r, err, data, error);
+    err = unite(r, err, data, error);
+    return err == RBT_OK ? share_content(r, kind, data, error) : err;
 }
 
 /* With {rank}: whose rows are how many. */

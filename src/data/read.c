@@ -12,9 +12,12 @@
 #include "data/cache.h"
 #include "data/csv.h"
 #include "data/data.h"
+#include "data/docs.h"
 #include "data/idx.h"
 #include "data/libsvm.h"
 #include "data/paths.h"
+#include "data/ratings.h"
+#include "data/triples.h"
 #include "data/unpack.h"
 #include "data/vw.h"
 
@@ -51,8 +54,13 @@ bool rbt_data_is_pattern(const char *path)
 
 rbt_err rbt_reading_fits(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error)
 {
-    if ((kind != RBT_KIND_LIBSVM && kind != RBT_KIND_VW) || (reading->label == NULL && reading->weight == NULL))
+    if (kind == RBT_KIND_CSV || kind == RBT_KIND_IDX || kind == RBT_KIND_CACHE || kind == RBT_KIND_AUTO ||
+        (reading->label == NULL && reading->weight == NULL))
         return RBT_OK;
+    if (kind != RBT_KIND_LIBSVM && kind != RBT_KIND_VW)
+        return rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s, which has %s; leave it out",
+                        reading->label != NULL ? "label" : "weight", name,
+                        kind == RBT_KIND_RATINGS ? "ratings" : "documents");
     return rbt_fail(error, RBT_E_USAGE,
                     "--%s makes no sense for %s, which is %s text and has its %s in its rows; leave it out",
                     reading->label != NULL ? "label" : "weight", name, kind == RBT_KIND_VW ? "Vowpal Wabbit" : "LIBSVM",
@@ -65,9 +73,12 @@ rbt_err rbt_texts_parse(const rbt_source *source, rbt_kind kind, const rbt_readi
     rbt_err err = rbt_reading_fits(reading, kind, source->name, error);
     if (err != RBT_OK)
         return err;
-    return kind == RBT_KIND_CSV  ? rbt_csv_parse(source, reading, data, error)
-           : kind == RBT_KIND_VW ? rbt_vw_parse(source, reading, data, error)
-                                 : rbt_libsvm_parse(source, reading, data, error);
+    return kind == RBT_KIND_CSV       ? rbt_csv_parse(source, reading, data, error)
+           : kind == RBT_KIND_VW      ? rbt_vw_parse(source, reading, data, error)
+           : kind == RBT_KIND_RATINGS ? rbt_ratings_parse(source, reading, data, error)
+           : kind == RBT_KIND_DOCWORD ? rbt_docword_parse(source, reading, data, error)
+           : kind == RBT_KIND_LDAC    ? rbt_ldac_parse(source, reading, data, error)
+                                      : rbt_libsvm_parse(source, reading, data, error);
 }
 
 static rbt_err parse_texts(const files *f, rbt_kind kind, const char *name, const rbt_reading *reading, rbt_data *data,
@@ -147,7 +158,7 @@ rbt_err rbt_images_refuse(const char *name, size_t count, rbt_error *error)
 
 /* ---------------------------------------------------------------------------------------------------- all kinds */
 
-static const char *const kind_names[] = {"auto", "libsvm", "vw", "csv", "idx", "cache"};
+static const char *const kind_names[] = {"auto", "libsvm", "vw", "csv", "idx", "ratings", "docword", "ldac", "cache"};
 
 rbt_err rbt_reading_kind(const rbt_reading *reading, rbt_kind *kind, rbt_error *error)
 {
@@ -163,13 +174,14 @@ rbt_err rbt_reading_kind(const rbt_reading *reading, rbt_kind *kind, rbt_error *
             return RBT_OK;
         }
     }
-    return rbt_fail(error, RBT_E_USAGE, "--format '%s' is unknown; choose auto, libsvm, vw, csv, idx or cache",
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--format '%s' is unknown; choose auto, libsvm, vw, csv, idx, ratings, docword, ldac or cache",
                     reading->format);
 }
 
 /* What the files hold: what the first that is not empty does. All caches or none: whether text counts from 0 is seen in
  * the text alone, a cache cannot tell any more. */
-static rbt_err kind_of_files(const files *f, const char *name, rbt_kind *kind, rbt_error *error)
+static rbt_err kind_of_files(const files *f, const char *name, rbt_content expect, rbt_kind *kind, rbt_error *error)
 {
     const rbt_input *first = &f->inputs.at[0];
     bool caches = rbt_cache_recognise(first->bytes, first->n);
@@ -183,16 +195,16 @@ static rbt_err kind_of_files(const files *f, const char *name, rbt_kind *kind, r
     }
     for (size_t i = 0; i + 1 < f->inputs.count && first->n == 0; i++)
         first = &f->inputs.at[i + 1];
-    *kind = rbt_kind_of(first);
+    *kind = rbt_kind_of(first, expect);
     return RBT_OK;
 }
 
-static rbt_err read_files(files *f, const char *name, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+static rbt_err read_kinds(files *f, const char *name, const rbt_reading *reading, rbt_data *data, rbt_error *error)
 {
     rbt_kind kind;
     rbt_err err = rbt_reading_kind(reading, &kind, error);
     if (err == RBT_OK && kind == RBT_KIND_AUTO)
-        err = kind_of_files(f, name, &kind, error);
+        err = kind_of_files(f, name, reading->expect, &kind, error);
     if (err != RBT_OK)
         return err;
     if (kind == RBT_KIND_IDX)
@@ -203,6 +215,29 @@ static rbt_err read_files(files *f, const char *name, const rbt_reading *reading
     if (reading->report != NULL)
         *reading->report = (rbt_read_report){0};
     return f->inputs.count == 1 ? rbt_cache_take(&f->inputs.at[0], data, error) : join_caches(f, data, error);
+}
+
+/* By the names that the caller has, if any. */
+rbt_err rbt_data_rename(rbt_data *data, const rbt_reading *reading, const char *name, rbt_error *error)
+{
+    uint64_t unknown = 0;
+    rbt_err err = rbt_ratings_rename(data, reading->rows, reading->cols, name, &unknown, error);
+    if (err != RBT_OK)
+        rbt_data_deinit(data);
+    else if (reading->report != NULL)
+        reading->report->unknown = unknown;
+    return err;
+}
+
+static rbt_err read_files(files *f, const char *name, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+{
+    rbt_data d = {0};
+    rbt_err err = read_kinds(f, name, reading, &d, error);
+    if (err == RBT_OK)
+        err = rbt_data_rename(&d, reading, name, error);
+    if (err == RBT_OK)
+        *data = d;
+    return err;
 }
 
 rbt_err rbt_data_take(rbt_input *input, const rbt_reading *reading, rbt_data *data, rbt_error *error)
@@ -236,10 +271,21 @@ rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error)
 
 bool rbt_read_note(const rbt_read_report *report, char note[RBT_READ_NOTE_ROOM])
 {
-    if (report->skipped == 0 && report->unlabelled == 0)
+    int n = 0;
+    if (report->skipped == 0 && report->unlabelled == 0 && report->repeated == 0 && report->unknown == 0)
         return false;
-    if (report->skipped > 0)
-        (void)snprintf(note, RBT_READ_NOTE_ROOM, "%llu bad row%s left out; the first: %s",
+    if (report->unknown > 0)
+        n += snprintf(note, RBT_READ_NOTE_ROOM, "%llu rating%s of an unknown user or item %s left out; ",
+                      (unsigned long long)report->unknown, report->unknown == 1 ? "" : "s",
+                      report->unknown == 1 ? "was" : "were");
+    if (report->repeated > 0)
+        n += snprintf(note + n, RBT_READ_NOTE_ROOM - (size_t)n,
+                      "%llu rating%s a later one of the same user and item, which counts; ",
+                      (unsigned long long)report->repeated, report->repeated == 1 ? " has" : "s have");
+    if (n > 0 && report->skipped == 0)
+        note[n - 2] = '\0';
+    else if (report->skipped > 0)
+        (void)snprintf(note + n, RBT_READ_NOTE_ROOM - (size_t)n, "%llu bad row%s left out; the first: %s",
                        (unsigned long long)report->skipped, report->skipped == 1 ? " was" : "s were",
                        report->first.text);
     else

@@ -16,8 +16,12 @@ bool rbt_data_is_pattern(const char *path);
  * whatever comes of it. */
 rbt_err rbt_data_take(rbt_input *input, const rbt_reading *reading, rbt_data *data, rbt_error *error);
 
+/* Ratings by the reading's names (rubato.h), and its report; for data that was not read with it. On failure the data is
+ * gone. */
+rbt_err rbt_data_rename(rbt_data *data, const rbt_reading *reading, const char *name, rbt_error *error);
+
 /* A sentence about what was left out or filled in; false when nothing was. */
-#define RBT_READ_NOTE_ROOM 1280
+#define RBT_READ_NOTE_ROOM 1536
 bool rbt_read_note(const rbt_read_report *report, char note[RBT_READ_NOTE_ROOM]);
 
 typedef enum rbt_kind {
@@ -26,8 +30,17 @@ typedef enum rbt_kind {
     RBT_KIND_VW,
     RBT_KIND_CSV,
     RBT_KIND_IDX,
+    RBT_KIND_RATINGS,
+    RBT_KIND_DOCWORD,
+    RBT_KIND_LDAC,
     RBT_KIND_CACHE
 } rbt_kind;
+
+/* Does a row's text stand in many places of its files, so that all of them have to be read by one? */
+static inline bool rbt_kind_is_scattered(rbt_kind kind)
+{
+    return kind == RBT_KIND_RATINGS || kind == RBT_KIND_DOCWORD;
+}
 
 /* What was asked for, and whether there is such a thing; RBT_KIND_AUTO: nothing. */
 rbt_err rbt_reading_kind(const rbt_reading *reading, rbt_kind *kind, rbt_error *error);
@@ -41,7 +54,8 @@ rbt_err rbt_texts_parse(const rbt_source *source, rbt_kind kind, const rbt_readi
 rbt_err rbt_images_read(const rbt_input *images, const rbt_reading *reading, rbt_data *data, rbt_error *error);
 rbt_err rbt_images_refuse(const char *name, size_t count, rbt_error *error);
 
-/* What an unpacked file holds: by its first bytes, then by its name, then by its first line. LIBSVM when nothing tells. */
-rbt_kind rbt_kind_of(const rbt_input *input);
+/* What an unpacked file holds: by its first bytes, then by its name, then by its first lines, of which the one that is
+ * expected is taken if they may be several. LIBSVM when nothing tells. */
+rbt_kind rbt_kind_of(const rbt_input *input, rbt_content expect);
 
 #endif

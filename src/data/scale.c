@@ -92,7 +92,11 @@ static rbt_err fill(const rbt_scaling *scaling, rbt_data *data, rbt_error *error
     full.weight = data->weight;
     full.label_names = data->label_names;
     full.label_count = data->label_count;
+    full.content = data->content;
+    full.row_names = data->row_names;
+    full.col_names = data->col_names;
     data->weight = NULL; /* moved */
+    data->row_names = data->col_names = NULL;
     data->label_names = NULL;
     data->label_count = 0;
     rbt_data_deinit(data);

@@ -66,7 +66,7 @@ static uint64_t source_of(const rbt_paths *paths, const rbt_reading *reading)
     }
     if (reading->label != NULL)
         (void)add_file(h, reading->label);
-    uint64_t numbers[] = {reading->bits, reading->skip_bad, reading->unlabelled};
+    uint64_t numbers[] = {reading->bits, reading->skip_bad, reading->unlabelled, reading->expect};
     add_text(h, reading->format);
     add_text(h, reading->label);
     add_text(h, reading->weight);
@@ -268,7 +268,7 @@ static rbt_err read_to_memory(const char *path, const place *p, const rbt_storin
     return RBT_OK;
 }
 
-rbt_err rbt_store_read(const char *path, const rbt_storing *storing, rbt_data *data, rbt_error *error)
+static rbt_err read_stored(const char *path, const rbt_storing *storing, rbt_data *data, rbt_error *error)
 {
     bool keep = storing->keep || storing->level == RBT_STORE_BOTH;
     place p;
@@ -291,5 +291,21 @@ rbt_err rbt_store_read(const char *path, const rbt_storing *storing, rbt_data *d
         err = storing->level == RBT_STORE_DISK ? read_to_disk(path, &p, storing, data, error)
                                                : read_to_memory(path, &p, storing, data, error);
     rbt_free(p.path);
+    return err;
+}
+
+/* What is kept of ratings has the names in the file, whatever names the caller has. */
+rbt_err rbt_store_read(const char *path, const rbt_storing *storing, rbt_data *data, rbt_error *error)
+{
+    rbt_reading reading = *storing->reading;
+    rbt_storing plain = *storing;
+    rbt_data d = {0};
+    reading.rows = reading.cols = NULL;
+    plain.reading = &reading;
+    rbt_err err = read_stored(path, &plain, &d, error);
+    if (err == RBT_OK)
+        err = rbt_data_rename(&d, storing->reading, path, error);
+    if (err == RBT_OK)
+        *data = d;
     return err;
 }

@@ -180,7 +180,8 @@ static const rbt_data *cache_block(rbt_rowstream *s)
                           .label = c->label + first,
                           .weight = c->weight != NULL ? c->weight + first : NULL,
                           .label_names = c->label_names,
-                          .label_count = c->label_count};
+                          .label_count = c->label_count,
+                          .content = c->content};
     s->cache_row += rows;
     return &s->block;
 }
@@ -284,7 +285,8 @@ static rbt_err look_at_file(rbt_rowstream *s, rbt_error *error)
     rbt_err err = RBT_OK;
     s->begun = true;
     if (s->kind == RBT_KIND_AUTO && s->used > 0)
-        s->kind = rbt_kind_of(&(rbt_input){.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = s->used});
+        s->kind = rbt_kind_of(&(rbt_input){.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = s->used},
+                              s->reading.expect);
     err = rbt_reading_fits(&s->reading, s->kind, rbt_feed_name(s->feed), error);
     if (err != RBT_OK || s->used == 0)
         return err;

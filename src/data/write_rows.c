@@ -7,22 +7,24 @@
 #include "base/error.h"
 #include "data/cache.h"
 #include "data/data.h"
+#include "data/docs.h"
 #include "data/number.h"
 
 #define PIECE_ITEMS  8192 /* rows and features in a piece of sparse text: about 150 kB */
 #define PIECE_CELLS  (size_t)65536
 #define FEATURE_ROOM (RBT_NUMBER_ROOM + 16) /* a blank, an index, a colon, a value */
 
-static const char *const names[] = {"libsvm", "csv", "vw", "cache"};
+static const char *const names[] = {"libsvm", "csv", "vw", "cache", "ratings", "docword"};
 
-rbt_err rbt_format_find(const char *name, rbt_format *format, rbt_error *error)
+rbt_err rbt_format_find(const char *name, bool sets, rbt_format *format, rbt_error *error)
 {
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < (sets ? sizeof names / sizeof names[0] : RBT_FORMAT_RATINGS); i++)
         if (strcmp(name, names[i]) == 0) {
             *format = (rbt_format)i;
             return RBT_OK;
         }
-    return rbt_fail(error, RBT_E_USAGE, "--to '%s' is unknown; choose libsvm, csv, vw or cache", name);
+    return rbt_fail(error, RBT_E_USAGE, "--to '%s' is unknown; choose libsvm, csv, vw%s cache%s", name,
+                    sets ? "," : " or", sets ? ", ratings or docword" : "");
 }
 
 rbt_err rbt_format_check_cols(rbt_format format, size_t cols, const char *path, rbt_error *error)
@@ -48,6 +50,11 @@ static rbt_err check(const rbt_data *data, rbt_format format, const char *path, 
         return rbt_fail(error, RBT_E_USAGE,
                         "%s: not written: the labels are words, and %s has numbers only; choose csv", path,
                         format == RBT_FORMAT_VW ? "VW text" : "LIBSVM text");
+    if (format == RBT_FORMAT_RATINGS && (data->row_names == NULL || data->col_names == NULL))
+        return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no users and items; choose another format",
+                        path);
+    if (format == RBT_FORMAT_DOCWORD && data->content != RBT_CONTENT_DOCS)
+        return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no documents; choose another format", path);
     return rbt_format_check_cols(format, data->cols, path, error);
 }
 
@@ -88,6 +95,64 @@ static char *print_sparse(rbt_format format, const rbt_data *data, size_t row, c
         *at++ = '|';
     }
     return print_features(data, row, format == RBT_FORMAT_VW ? 0 : 1, at);
+}
+
+/* A name that "::" sets apart from the next? */
+static bool is_plain(const char *name)
+{
+    size_t n = strlen(name);
+    return strstr(name, "::") == NULL && strpbrk(name, "\r\n") == NULL && strchr(": \t", name[0]) == NULL &&
+           strchr(": \t", name[n - 1]) == NULL;
+}
+
+static rbt_err print_ratings(const rbt_data *data, size_t row, rbt_buffer *out, rbt_error *error)
+{
+    const char *user = rbt_ids_name(data->row_names, row);
+    rbt_err err = RBT_OK;
+    for (size_t i = data->start[row]; err == RBT_OK && i < data->start[row + 1]; i++) {
+        const char *item = rbt_ids_name(data->col_names, data->index[i]);
+        if (user[0] == '\0' || item[0] == '\0' || !is_plain(user) || !is_plain(item))
+            return rbt_fail(error, RBT_E_DATA,
+                            "user '%.60s' or item '%.60s' is no name that stands between two colons; choose cache",
+                            user, item);
+        size_t n = strlen(user), m = strlen(item);
+        err = rbt_buffer_reserve(out, n + m + FEATURE_ROOM, error);
+        if (err != RBT_OK)
+            return err;
+        char *at = out->at + out->n;
+        memcpy(at, user, n);
+        memcpy(at + n, "::", 2);
+        memcpy(at + n + 2, item, m);
+        memcpy(at + n + 2 + m, "::", 2);
+        at += n + m + 4;
+        at += rbt_number_print(data->value[i], at);
+        *at++ = '\n';
+        out->n = (size_t)(at - out->at);
+    }
+    return err;
+}
+
+static rbt_err print_counts(const rbt_data *data, size_t row, rbt_buffer *out, rbt_error *error)
+{
+    size_t n = data->start[row + 1] - data->start[row];
+    rbt_err err = rbt_buffer_reserve(out, n * 2 * FEATURE_ROOM, error);
+    if (err != RBT_OK)
+        return err;
+    char *at = out->at + out->n;
+    for (size_t i = data->start[row]; i < data->start[row + 1]; i++) {
+        float count = data->value[i];
+        if (!(count >= 1 && count <= (float)RBT_DOCS_COUNT_MOST) || count != floorf(count))
+            return rbt_fail(error, RBT_E_DATA, "document %zu has a count that is no whole number from 1 to %u", row + 1,
+                            RBT_DOCS_COUNT_MOST);
+        at += rbt_number_print_count(row + 1, at);
+        *at++ = ' ';
+        at += rbt_number_print_count((uint64_t)data->index[i] + 1, at);
+        *at++ = ' ';
+        at += rbt_number_print_count((uint64_t)count, at);
+        *at++ = '\n';
+    }
+    out->n = (size_t)(at - out->at);
+    return RBT_OK;
 }
 
 static char *print_word(const char *word, char *at)
@@ -141,8 +206,22 @@ static size_t room_of(rbt_format format, const rbt_data *data, size_t row)
     return room;
 }
 
+/* The numbers of documents, words and lines. */
+static rbt_err print_docs_head(const rbt_data *like, rbt_buffer *out, rbt_error *error)
+{
+    const size_t numbers[] = {like->rows, like->cols, like->nnz};
+    rbt_err err = rbt_buffer_reserve(out, 3 * FEATURE_ROOM, error);
+    for (size_t i = 0; err == RBT_OK && i < 3; i++) {
+        out->n += rbt_number_print_count(numbers[i], out->at + out->n);
+        out->at[out->n++] = '\n';
+    }
+    return err;
+}
+
 rbt_err rbt_rows_print_head(rbt_format format, const rbt_data *like, rbt_buffer *out, rbt_error *error)
 {
+    if (format == RBT_FORMAT_DOCWORD)
+        return print_docs_head(like, out, error);
     if (format != RBT_FORMAT_CSV)
         return RBT_OK;
     rbt_err err = rbt_buffer_reserve(out, 32 + like->cols * 16, error);
@@ -166,6 +245,11 @@ rbt_err rbt_rows_print(rbt_format format, const rbt_data *data, size_t first, si
     rbt_err err = RBT_OK;
     for (size_t row = first; err == RBT_OK && row < end; row++) {
         err = check_row(data, row, error);
+        if (format >= RBT_FORMAT_RATINGS) {
+            if (err == RBT_OK)
+                err = (format == RBT_FORMAT_RATINGS ? print_ratings : print_counts)(data, row, out, error);
+            continue;
+        }
         if (err == RBT_OK)
             err = rbt_buffer_reserve(out, room_of(format, data, row), error);
         if (err != RBT_OK)

@@ -8,12 +8,20 @@
 
 #include "data/write.h"
 
-typedef enum rbt_format { RBT_FORMAT_LIBSVM, RBT_FORMAT_CSV, RBT_FORMAT_VW, RBT_FORMAT_CACHE } rbt_format;
+typedef enum rbt_format {
+    RBT_FORMAT_LIBSVM,
+    RBT_FORMAT_CSV,
+    RBT_FORMAT_VW,
+    RBT_FORMAT_CACHE,
+    RBT_FORMAT_RATINGS, /* these two from data of that content only, and rbt_data_write only */
+    RBT_FORMAT_DOCWORD
+} rbt_format;
 
 #define RBT_CSV_COLS_MOST (size_t)100000 /* CSV has all columns in every row */
 
-/* The format of that name ("libsvm", "csv", "vw", "cache"), or a refusal that lists them. */
-rbt_err rbt_format_find(const char *name, rbt_format *format, rbt_error *error);
+/* The format of that name ("libsvm", "csv", "vw", "cache", "ratings", "docword"), or a refusal that lists those for rows
+ * of features or, with `sets`, all. */
+rbt_err rbt_format_find(const char *name, bool sets, rbt_format *format, rbt_error *error);
 
 /* Can the format hold that many columns? */
 rbt_err rbt_format_check_cols(rbt_format format, size_t cols, const char *path, rbt_error *error);

@@ -81,13 +81,12 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
 
 static rbt_err read_data(method_run *r, rbt_error *error)
 {
-    const char *format = r->plan.method->format;
     rbt_log log = rbt_job_log(r->job);
 
-    if (strcmp(format, "none") == 0)
+    if (r->plan.method->reads_itself)
         return RBT_OK;
-    return rbt_loaded_read_data(&r->job->options, r->job->options.data, strcmp(format, "rows") == 0 ? NULL : format,
-                                &log, &r->data, &r->report, error);
+    return rbt_loaded_read_data(&r->job->options, r->job->options.data, r->plan.method->content, &log, &r->data,
+                                &r->report, error);
 }
 
 static rbt_err set_up(method_run *r, rbt_error *error)
@@ -195,8 +194,7 @@ static rbt_err evaluate_valid(method_run *r, rbt_error *error)
         return RBT_OK;
     if (method->evaluate == NULL)
         return rbt_fail(error, RBT_E_USAGE, "%s cannot be evaluated; leave out --valid", method->name);
-    err = rbt_loaded_read_data(&job->options, job->options.valid,
-                               strcmp(method->format, "rows") == 0 ? NULL : method->format, &log, &valid, NULL, error);
+    err = rbt_loaded_read_data(&job->options, job->options.valid, method->content, &log, &valid, NULL, error);
     if (err == RBT_OK)
         err = method->evaluate(&job->fitted, &valid, figures, &n, error);
     for (size_t i = 0; err == RBT_OK && i < n; i++) {

@@ -33,7 +33,15 @@ typedef enum rbt_sync {
     RBT_SYNC_SEQUENTIAL,
 } rbt_sync;
 typedef enum rbt_order { RBT_ORDER_PARALLEL, RBT_ORDER_SERIAL } rbt_order;
-typedef enum rbt_rule_kind { RBT_RULE_AUTO, RBT_RULE_SUM, RBT_RULE_CON, RBT_RULE_DYN, RBT_RULE_ADAGRAD } rbt_rule_kind;
+typedef enum rbt_rule_kind {
+    RBT_RULE_AUTO,
+    RBT_RULE_SUM,
+    RBT_RULE_CON,
+    RBT_RULE_DYN,
+    RBT_RULE_ADAGRAD,
+    RBT_RULE_ADAREV,
+    RBT_RULE_MOMENTUM
+} rbt_rule_kind;
 typedef enum rbt_decay { RBT_DECAY_NONE, RBT_DECAY_SQRT, RBT_DECAY_MULT, RBT_DECAY_AUTO } rbt_decay;
 typedef enum rbt_normalize { RBT_NORMALIZE_NONE, RBT_NORMALIZE_UNIT, RBT_NORMALIZE_STANDARD } rbt_normalize;
 typedef enum rbt_cache_use { RBT_CACHE_OFF, RBT_CACHE_AUTO } rbt_cache_use;
@@ -64,7 +72,7 @@ typedef struct rbt_options {
     rbt_sync sync; /* --sync; auto: hogwild for a model on local unless something of servers is asked for, else ssp */
     uint64_t staleness; /* --staleness S; only with ssp (default 3 there); 0 under bsp, RBT_UNBOUNDED under asp */
     bool staleness_given;
-    rbt_rule_kind rule;        /* --rule auto|sum|con|dyn|adagrad; auto: con under bsp, dyn otherwise */
+    rbt_rule_kind rule;        /* --rule auto|sum|con|dyn|adagrad|adarev|momentum; auto: con under bsp, dyn otherwise */
     double global_rate;        /* --global-rate G: con's factor; 0 = 1/workers; only with con */
     rbt_toggle partition_sync; /* --partition-sync on|off: dyn only; auto = on when servers > 1, unless --eager on */
     rbt_toggle eager; /* --eager on|off: servers push fresh blocks to readers; ssp only; auto = on with 0 < s < inf and
@@ -164,6 +172,12 @@ bool rbt_options_at(const rbt_options *options, size_t i, const char **name, cha
 static inline bool rbt_options_shared(const rbt_options *options)
 {
     return options->sync >= RBT_SYNC_HOGWILD;
+}
+
+/* Do workers send gradients, of which servers make steps that adapt themselves? */
+static inline bool rbt_options_adaptive(const rbt_options *options)
+{
+    return options->rule == RBT_RULE_ADAGRAD || options->rule == RBT_RULE_ADAREV;
 }
 
 /* Does the job run on peers that have no servers? After rbt_options_check. */

@@ -98,7 +98,7 @@ static const char *runtime_name(rbt_runtime_kind runtime)
 
 static const char *rule_name(rbt_rule_kind rule)
 {
-    static const char *const NAMES[] = {"auto", "sum", "con", "dyn", "adagrad"};
+    static const char *const NAMES[] = {"auto", "sum", "con", "dyn", "adagrad", "adarev", "momentum"};
 
     return NAMES[rule];
 }
@@ -306,6 +306,30 @@ static rbt_err check_peers(const rbt_options *o, rbt_sync sync, rbt_error *error
     return RBT_OK;
 }
 
+/* Is every update multiplied by the same factor? */
+static bool has_factor(rbt_rule_kind rule)
+{
+    return rule == RBT_RULE_CON || rule == RBT_RULE_MOMENTUM;
+}
+
+/* What the rules that make the steps themselves do not go with. */
+static rbt_err check_rule(const rbt_options *o, rbt_error *error)
+{
+    if (rbt_options_adaptive(o) && (o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--decay makes no sense with --rule %s, which shrinks its own steps; leave it out",
+                        rule_name(o->rule));
+    if (rbt_options_adaptive(o) && (o->l1 > 0 || o->optimizer > RBT_OPTIMIZER_SGD))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--%s makes no sense with --rule %s, where workers send gradients and servers make the "
+                        "steps; use --rule con or dyn",
+                        o->l1 > 0 ? "l1" : "optimizer", rule_name(o->rule));
+    if (o->rule == RBT_RULE_MOMENTUM && o->optimizer == RBT_OPTIMIZER_MOMENTUM)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--rule momentum and --optimizer momentum would both go on with the same steps; choose one");
+    return RBT_OK;
+}
+
 /* What makes no sense for a method, which has no gradients. */
 static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_sync sync, rbt_error *error)
 {
@@ -357,9 +381,9 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
     if (o->staleness_given && sync != RBT_SYNC_SSP && sync != RBT_SYNC_HOP && sync != RBT_SYNC_ALLREDUCE)
         return rbt_fail(error, RBT_E_USAGE, "--staleness makes no sense with --sync %s, where %s; use --sync ssp",
                         sync_name(sync), sync == RBT_SYNC_BSP ? "it is always 0" : "nobody ever waits");
-    if (o->global_rate > 0 && rule != RBT_RULE_CON)
+    if (o->global_rate > 0 && !has_factor(rule))
         return rbt_fail(error, RBT_E_USAGE,
-                        "--global-rate makes no sense with --rule %s: only con scales every update "
+                        "--global-rate makes no sense with --rule %s: only con and momentum scale every update "
                         "by the same factor; use --rule con",
                         rule_name(rule));
     if (o->partition_sync == RBT_ON && rule != RBT_RULE_DYN)
@@ -390,17 +414,10 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
             o->cache == RBT_CACHE_AUTO ? "--cache auto" : "--store both");
     if (o->clocks > 0 && o->epochs > 0)
         return rbt_fail(error, RBT_E_USAGE, "--clocks and --epochs both say how long to train; give one of them");
-    if (o->rule == RBT_RULE_ADAGRAD && (o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT))
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--decay makes no sense with --rule adagrad, which shrinks its own steps; leave it out");
-    if (o->rule == RBT_RULE_ADAGRAD && (o->l1 > 0 || o->optimizer > RBT_OPTIMIZER_SGD))
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--%s makes no sense with --rule adagrad, where workers send gradients and servers make the "
-                        "steps; use --rule con or dyn",
-                        o->l1 > 0 ? "l1" : "optimizer");
-    if (check_budget(o, sync, rule, error) != RBT_OK)
-        return RBT_E_USAGE;
-    return check_runtime(o, error);
+    err = check_rule(o, error);
+    if (err == RBT_OK)
+        err = check_budget(o, sync, rule, error);
+    return err == RBT_OK ? check_runtime(o, error) : err;
 }
 
 /* A model on one machine is trained in shared memory, unless something is asked for that needs servers. */
@@ -487,7 +504,7 @@ static void settle(rbt_options *o)
         if (o->rule == RBT_RULE_AUTO)
             o->rule = RBT_RULE_SUM;
     } else if (o->batch == 0) { /* a step size found by trying rows is one for rows */
-        bool by_row = o->lr == 0 && o->rule != RBT_RULE_ADAGRAD && o->optimizer == RBT_OPTIMIZER_SGD;
+        bool by_row = o->lr == 0 && !rbt_options_adaptive(o) && o->optimizer == RBT_OPTIMIZER_SGD;
         o->batch = by_row ? 1 : 10;
         o->batch_percent = !by_row;
     }
@@ -499,7 +516,7 @@ static void settle(rbt_options *o)
         o->rule = o->sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
     if (o->sync != RBT_SYNC_SSP)
         o->staleness = o->sync == RBT_SYNC_BSP ? 0 : RBT_UNBOUNDED;
-    if (o->rule == RBT_RULE_CON && o->global_rate == 0)
+    if (has_factor(o->rule) && o->global_rate == 0)
         o->global_rate = 1.0 / o->workers;
     if (o->partition_sync == RBT_AUTO) /* what was asked for by name wins over what is automatic */
         o->partition_sync = o->rule == RBT_RULE_DYN && o->servers > 1 && o->eager != RBT_ON ? RBT_ON : RBT_OFF;
@@ -614,9 +631,9 @@ static void drop_senseless(rbt_options *o)
         o->staleness_given = false;
         o->eager = RBT_AUTO;
     }
-    if (rule != RBT_RULE_CON)
+    if (!has_factor(rule))
         o->global_rate = 0;
-    if (o->rule == RBT_RULE_ADAGRAD)
+    if (rbt_options_adaptive(o))
         o->decay = RBT_DECAY_NONE;
     if (rule != RBT_RULE_DYN)
         o->partition_sync = RBT_AUTO;

@@ -27,7 +27,8 @@ static const rbt_option TABLE[] = {
      .words = "memory|disk|both"},
     {"out", "Data", RBT_OPTION_TEXT, AT(out), NULL, "FILE", .help = "Where the trained model goes."},
     {"format", "Data", RBT_OPTION_TEXT, AT(format), NULL, "FORMAT",
-     .help = "auto, libsvm, vw, csv, idx or cache; auto = by the first bytes, the name and the first line."},
+     .help = "auto, libsvm, vw, csv, idx, ratings, docword, ldac or cache; auto = by the first bytes, the name and the "
+             "first line."},
     {"label", "Data", RBT_OPTION_TEXT, AT(label), NULL, "COLUMN|FILE",
      .help = "csv: the label's column, by name or number (first = 1); idx: the file of labels."},
     {"weight", "Data", RBT_OPTION_TEXT, AT(weight), NULL, "COLUMN", .help = "csv: the column of the rows' weights."},
@@ -53,10 +54,14 @@ static const rbt_option TABLE[] = {
      .words = "auto|bsp|ssp|asp|hop|allreduce|hogwild|aig|round-robin|psgd|sequential"},
     {"staleness", "Job", RBT_OPTION_STALENESS, 0, "3", "S|inf",
      .help = "How many clocks a worker may be ahead of the slowest.", .when = "--sync ssp"},
-    {"rule", "Job", RBT_OPTION_WORD, AT(rule), "auto", "auto|sum|con|dyn|adagrad",
-     .help = "What a server does with an update; auto = con under bsp, else dyn.", .words = "auto|sum|con|dyn|adagrad"},
+    {"rule", "Job", RBT_OPTION_WORD, AT(rule), "auto", "auto|sum|con|dyn|adagrad|adarev|momentum",
+     .help =
+         "What a server does with an update: adds it, a part of it, the mean of those that share a version; adagrad "
+         "and adarev take gradients and make the steps, adarev with regard to delays; momentum goes on with what "
+         "a clock changed. auto = con under bsp, else dyn.",
+     .words = "auto|sum|con|dyn|adagrad|adarev|momentum"},
     {"global-rate", "Job", RBT_OPTION_REAL, AT(global_rate), "auto", "G|auto",
-     .help = "The factor of each update; auto = 1/workers.", .when = "--rule con", .zero = "auto"},
+     .help = "The factor of each update; auto = 1/workers.", .when = "--rule con|momentum", .zero = "auto"},
     {"partition-sync", "Job", RBT_OPTION_WORD, AT(partition_sync), "auto", "on|off|auto",
      .help = "Reads never mix versions of different servers; auto = on with several.", .when = "--rule dyn",
      .words = "auto|off|on"},
@@ -106,7 +111,7 @@ static const rbt_option TABLE[] = {
      .help = "How steps are made; auto = in shared memory newton for few parameters and sdca for many, else sgd.",
      .words = "auto|sgd|momentum|adagrad|adam|asgd|sdca|newton"},
     {"momentum", "Learning", RBT_OPTION_REAL, AT(momentum), "0.9", "MU", .help = "The share of a step that stays.",
-     .when = "--optimizer momentum"},
+     .when = "--optimizer momentum, --rule momentum"},
     {"lr", "Learning", RBT_OPTION_REAL, AT(lr), "auto", "ETA|auto",
      .help = "Step size; auto = the best of several on a sample of the data.", .zero = "auto"},
     {"decay", "Learning", RBT_OPTION_DECAY, 0, "auto", "auto|none|sqrt:A|mult:B",

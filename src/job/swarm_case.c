@@ -240,11 +240,11 @@ static void draw_budget(swarm_case *c)
 
 static rbt_err draw(swarm_case *c, rbt_error *error)
 {
-    static const rbt_rule *const rules[] = {&rbt_rule_sum, &rbt_rule_con, &rbt_rule_dyn, &rbt_rule_dyn,
-                                            &rbt_rule_adagrad};
+    static const rbt_rule *const rules[] = {&rbt_rule_sum,     &rbt_rule_con,    &rbt_rule_dyn,    &rbt_rule_dyn,
+                                            &rbt_rule_adagrad, &rbt_rule_adarev, &rbt_rule_adarev, &rbt_rule_momentum};
     rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_SWARM, 0);
     rbt_topology *topology = &c->topology;
-    rbt_rule_config rule = {.factor = 0.5f, .rate = 0.25f};
+    rbt_rule_config rule = {.factor = 0.5f, .rate = 0.25f, .momentum = 0.75f};
     rbt_table_spec specs[COUNTERS + COUNTERS_MAX] = {[VALUES] = {.name = "values", .rows = 1, .type = RBT_F32}};
     uint64_t kind = rbt_rng_below(&rng, 6),
              clocks = rbt_rng_below(&rng, 4) == 0 ? 1 + rbt_rng_below(&rng, 3) : CLOCKS_MAX;
@@ -258,6 +258,8 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     rule.rule = rules[rbt_rng_below(&rng, sizeof rules / sizeof rules[0])];
     rule.workers = topology->workers;
     rule.staleness = topology->staleness;
+    rule.most_kept =
+        rule.rule == &rbt_rule_adarev && rbt_rng_below(&rng, 4) == 0 ? 1 + (uint32_t)rbt_rng_below(&rng, 4) : 0;
     rule.partition_sync = rule.rule == &rbt_rule_dyn && rbt_rng_below(&rng, 2);
     topology->partition_sync = rule.partition_sync;
     topology->eager = !rule.partition_sync && kind > 1 && rbt_rng_below(&rng, 2);
@@ -269,7 +271,7 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     for (uint32_t m = 0; m < topology->workers; m++)
         c->clocks[m] = rbt_rng_below(&rng, 4) == 0 ? rbt_rng_below(&rng, CLOCKS_MAX) : clocks;
     specs[VALUES].cols = c->cols;
-    specs[VALUES].sparse = !rule.rule->takes_gradients && rbt_rng_below(&rng, 4) == 0;
+    specs[VALUES].sparse = rule.rule->procedure == NULL && rbt_rng_below(&rng, 4) == 0;
     rbt_swarm_draw_sim(&c->sim, c->seed, &rng);
     topology->lost_is_gone = c->sim.faults.crashes > 0 && rbt_rng_below(&rng, 4) == 0;
     c->straggler = rbt_swarm_draw_stragglers(&rng);

@@ -19,7 +19,7 @@ static bool is_worker(const rbt_server *server, uint32_t worker)
 
 static bool has_versions(const rbt_server *server, uint32_t table)
 {
-    return server->topology->rule[table].rule->expire != NULL;
+    return server->topology->rule[table].rule->versions == RBT_VERSIONS_SHARED;
 }
 
 static const rbt_rule_config *rule_of(const rbt_server *server, const rbt_server_cell *cell)
@@ -58,7 +58,7 @@ static void init_cells(rbt_server *server)
             if (rbt_is_managed(topology, t))
                 rbt_strips_init(&cell.strips, rbt_layout_length(layout, b), rbt_strip_width(layout));
             rbt_array_push(&server->cells, cell);
-            server->versioned += has_versions(server, t);
+            server->counted += topology->rule[t].rule->counts_empty;
         }
     }
 }
@@ -143,11 +143,28 @@ static bool pull_is_outdated(const rbt_server *server, const rbt_message *pull)
     return false;
 }
 
+static void count_versions(rbt_server *server, const rbt_server_cell *cell, size_t bytes_before)
+{
+    rbt_server_stats *stats = &server->stats;
+
+    stats->version_bytes += rbt_cell_version_bytes(&cell->cell) - bytes_before;
+    if (rbt_cell_version_count(&cell->cell) > stats->peak_versions)
+        stats->peak_versions = rbt_cell_version_count(&cell->cell);
+    if (stats->version_bytes > stats->peak_version_bytes)
+        stats->peak_version_bytes = stats->version_bytes;
+}
+
 static void add_block(rbt_server *server, rbt_message *answer, uint32_t ordinal, uint64_t version)
 {
     rbt_server_cell *cell = &server->cells.at[ordinal];
     rbt_part part = {.table = cell->table, .block = cell->block};
 
+    if (is_worker(server, answer->worker)) { /* whose updates can name this version from now on */
+        size_t bytes = rbt_cell_version_bytes(&cell->cell);
+
+        rbt_cell_lend(&cell->cell, rule_of(server, cell), answer->worker);
+        count_versions(server, cell, bytes);
+    }
     part.snap = rbt_cell_read(&cell->cell, rule_of(server, cell), version, &part.version);
     rbt_array_push(&answer->parts, part);
 }
@@ -229,7 +246,10 @@ static void push_eagerly(rbt_server *server, rbt_env *env)
         if (server->clocks.gone[m] || server->retiring[m] || has_held_pull(server, m))
             continue;
         for (uint32_t ordinal = 0; ordinal < server->cells.count; ordinal++) {
-            if (!(server->registered[m][ordinal / 64] >> ordinal % 64 & 1))
+            const rbt_server_cell *cell = &server->cells.at[ordinal];
+
+            if (!(server->registered[m][ordinal / 64] >> ordinal % 64 & 1) ||
+                !rbt_cell_may_spread(&cell->cell, rule_of(server, cell)))
                 continue;
             if (blocks == NULL)
                 blocks = begin_blocks(server, env, m);
@@ -267,17 +287,6 @@ static void clock_advanced(rbt_server *server, bool slowest_rose, rbt_env *env)
 }
 
 /* ------------------------------------------------------------------------------------------------ pushes */
-
-static void count_versions(rbt_server *server, const rbt_server_cell *cell, size_t bytes_before)
-{
-    rbt_server_stats *stats = &server->stats;
-
-    stats->version_bytes += rbt_cell_version_bytes(&cell->cell) - bytes_before;
-    if (cell->cell.versions.count > stats->peak_versions)
-        stats->peak_versions = cell->cell.versions.count;
-    if (stats->version_bytes > stats->peak_version_bytes)
-        stats->peak_version_bytes = stats->version_bytes;
-}
 
 /* Tells the worker, in its present life: a push of a former one may have waited here for the others'. */
 static void acknowledge(rbt_server *server, const rbt_message *push, rbt_env *env)

@@ -39,7 +39,7 @@ typedef struct rbt_sliced {
     uint64_t slice;       /* the number of the next slice */
     uint32_t seen;        /* blocks below this ordinal have been passed in this life */
     uint32_t taken;       /* ... and in any: they are applied, under BSP held */
-    uint32_t named;       /* blocks with versions among those */
+    uint32_t named;       /* blocks among those that every push must name */
 } rbt_sliced;
 
 /* Early sends of a worker's next clock that have been applied: kept so that they can be taken back, should it die. */
@@ -54,8 +54,8 @@ typedef struct rbt_server_stats {
     uint64_t repeated;      /* messages of pushes dropped because they had been applied */
     uint64_t refused;       /* messages that broke the protocol or came from the past */
     uint64_t max_gap;       /* largest (clock pushed - slowest clock) */
-    uint64_t peak_versions; /* dyn: most live versions of one block */
-    uint64_t version_bytes; /* dyn: now, and at the worst */
+    uint64_t peak_versions; /* dyn, adarev: most live versions of one block */
+    uint64_t version_bytes; /* dyn, adarev: now, and at the worst */
     uint64_t peak_version_bytes;
 } rbt_server_stats;
 
@@ -65,7 +65,7 @@ typedef struct rbt_server {
     uint32_t id;
     uint32_t view;
     RBT_ARRAY(rbt_server_cell) cells; /* ascending by (table, block) */
-    uint32_t versioned;               /* how many of them have versions */
+    uint32_t counted;                 /* how many of them every push must name: nothing counts there, too */
     uint32_t **ordinal;               /* per table and block: its place in `cells`, UINT32_MAX when elsewhere */
     rbt_floor clocks;                 /* per worker: clocks applied */
     uint32_t *incarnation;            /* per worker */

@@ -19,6 +19,11 @@ static rbt_message *begin_slice(const rbt_message *push, uint64_t number)
     return slice;
 }
 
+static bool is_same_block(const rbt_part *a, const rbt_part *b)
+{
+    return a->table == b->table && a->block == b->block;
+}
+
 void rbt_slices_cut(rbt_message *push, size_t bytes, rbt_outbox *out)
 {
     rbt_message *slice;
@@ -32,7 +37,7 @@ void rbt_slices_cut(rbt_message *push, size_t bytes, rbt_outbox *out)
     for (size_t i = 0; i < push->parts.count; i++) {
         rbt_part part = push->parts.at[i];
 
-        if (filled >= bytes) {
+        if (filled >= bytes && !is_same_block(&part, &push->parts.at[i - 1])) {
             slice->more = 1;
             rbt_outbox_put(out, slice);
             slice = begin_slice(push, slice->slice + 1);
@@ -57,11 +62,6 @@ rbt_push rbt_slices_push(const rbt_message *slice, const rbt_part *part)
                       .update = part->snap};
 }
 
-static bool has_versions(const rbt_server *server, uint32_t table)
-{
-    return server->topology->rule[table].rule->expire != NULL;
-}
-
 /* Where a block stands among the server's; UINT32_MAX when it is not its own. */
 static uint32_t ordinal_of(const rbt_server *server, const rbt_part *part)
 {
@@ -70,9 +70,9 @@ static uint32_t ordinal_of(const rbt_server *server, const rbt_part *part)
     return server->ordinal[part->table][part->block];
 }
 
-/* Does it carry what it must? Blocks are ours and ascend; the rules accept those that are new; with the last slice every
- * block with versions has been named, because an update that changes nothing there still counts. `after` is how far
- * the push has come with it. */
+/* Does it carry what it must? Blocks are ours and ascend (one has several parts if its rule wants to know which version
+ * each was computed from); the rules accept those that are new; with the last slice every block has been named where an
+ * update that changes nothing still counts. `after` is how far the push has come with it. */
 static bool is_sound(const rbt_server *server, const rbt_message *slice, const rbt_sliced *before, rbt_sliced *after)
 {
     *after = *before;
@@ -82,19 +82,24 @@ static bool is_sound(const rbt_server *server, const rbt_message *slice, const r
         const rbt_part *part = &slice->parts.at[i];
         rbt_push push = rbt_slices_push(slice, part);
         uint32_t ordinal = ordinal_of(server, part);
+        bool is_again = i > 0 && is_same_block(part, part - 1);
+        const rbt_rule_config *config;
 
-        if (ordinal == UINT32_MAX || ordinal < after->seen)
+        if (ordinal == UINT32_MAX || (ordinal < after->seen && !is_again))
+            return false;
+        config = &server->topology->rule[part->table];
+        if (is_again && config->rule->versions != RBT_VERSIONS_READ)
             return false;
         after->seen = ordinal + 1;
         if (ordinal < before->taken)
             continue;
-        if (!rbt_cell_accepts(&server->cells.at[ordinal].cell, &server->topology->rule[part->table], &push))
+        if (!rbt_cell_accepts(&server->cells.at[ordinal].cell, config, &push))
             return false;
-        after->named += has_versions(server, part->table);
+        after->named += !is_again && config->rule->counts_empty;
         after->taken = ordinal + 1;
     }
     after->slice++;
-    return slice->more != 0 || after->named == server->versioned;
+    return slice->more != 0 || after->named == server->counted;
 }
 
 /* Leaves out what a former life has brought. */

@@ -6,7 +6,7 @@
  *   - slices are taken in order and each once; one that is missing or unsound ends what can be taken of that clock;
  *   - a block is taken at most once per (worker, clock): of a worker that died in the middle and pushes the clock again,
  *     what its former life had brought stays and is left out of the new slices;
- *   - with the last slice every block with versions has been named once;
+ *   - all parts of a block are in one slice; with the last slice every block that must be has been named;
  *   - a push has at most as many slices as the server has blocks, and one.
  * Proved by tests/unit/test_slices.c and by the swarm (mutants slice and reach).
  */

@@ -49,6 +49,7 @@ typedef struct rbt_topology {
     uint32_t tables;
     rbt_layout *layout;    /* per table */
     rbt_rule_config *rule; /* per table; integer tables always sum */
+    rbt_rule *own_rule;    /* per table: of the procedure it brought, if it did */
     const rbt_hop *hop;    /* peers instead of servers; NULL: servers */
 } rbt_topology;
 
@@ -107,7 +108,7 @@ typedef struct rbt_env {
     rbt_process *process;
 } rbt_env;
 
-/* Lays out the tables. `rule` is the rule of the f32 tables, without its per-table fields. */
+/* Lays out the tables. `rule` is the rule of the f32 tables that bring none, without its per-table fields. */
 rbt_err rbt_topology_init(rbt_topology *topology, const rbt_table_spec *specs, uint32_t tables,
                           const rbt_rule_config *rule, rbt_error *error);
 void rbt_topology_deinit(rbt_topology *topology);

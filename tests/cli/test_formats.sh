@@ -55,7 +55,7 @@ done
 expect 1 info data.svm --format vw
 says "data.svm:1:"
 expect 2 info data.svm --format xml
-says "--format 'xml' is unknown; choose auto, libsvm, vw, csv, idx or cache"
+says "--format 'xml' is unknown; choose auto, libsvm, vw, csv, idx, ratings, docword, ldac or cache"
 expect 2 train lr --data data.svm --label 2
 says '--label makes no sense for data.svm, which is LIBSVM text'
 expect 2 train lr --data data.svm --bits 40

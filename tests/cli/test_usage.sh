@@ -112,7 +112,7 @@ says '--rows 0'
 expect 2 convert --data data.svm
 says '--out is missing'
 expect 2 convert --data data.svm --out x --to svm
-says "--to 'svm' is unknown; choose libsvm, csv, vw or cache"
+says "--to 'svm' is unknown; choose libsvm, csv, vw, cache, ratings or docword"
 expect 2 info
 says 'which file?'
 expect 2 swarm

@@ -19,7 +19,7 @@ static inline void check_data(const rbt_data *d)
         RBT_ASSERT(d->label_names == NULL || (d->label[r] >= 0 && (size_t)d->label[r] < d->label_count));
         for (size_t i = d->start[r]; i < d->start[r + 1]; i++) {
             RBT_ASSERT(d->index[i] < d->cols && (i == d->start[r] || d->index[i - 1] < d->index[i]));
-            RBT_ASSERT(isfinite(d->value[i]) && d->value[i] != 0);
+            RBT_ASSERT(isfinite(d->value[i]) && (d->value[i] != 0 || d->content == RBT_CONTENT_RATINGS));
         }
     }
 }

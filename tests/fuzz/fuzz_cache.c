@@ -17,7 +17,9 @@ static void check_data(const rbt_data *d, rbt_cache_names names)
     size_t count = 0;
     for (const char *at = names.at; at < names.at + names.bytes; at += strlen(at) + 1)
         count++;
-    RBT_ASSERT(count == d->label_count);
+    bool ratings = d->content == RBT_CONTENT_RATINGS;
+    RBT_ASSERT(count == (ratings ? d->rows + d->cols : d->label_count));
+    count = d->label_count;
     RBT_ASSERT(d->rows > 0 && d->start[0] == 0 && d->start[d->rows] == d->nnz && d->cols < RBT_DATA_INDEX_LIMIT);
     for (size_t r = 0; r < d->rows; r++) {
         RBT_ASSERT(d->start[r] <= d->start[r + 1] && isfinite(d->label[r]));
@@ -25,7 +27,7 @@ static void check_data(const rbt_data *d, rbt_cache_names names)
         RBT_ASSERT(count == 0 || (d->label[r] >= 0 && d->label[r] < (float)count));
         for (size_t i = d->start[r]; i < d->start[r + 1]; i++) {
             RBT_ASSERT(d->index[i] < d->cols && (i == d->start[r] || d->index[i - 1] < d->index[i]));
-            RBT_ASSERT(isfinite(d->value[i]) && d->value[i] != 0);
+            RBT_ASSERT(isfinite(d->value[i]) && (ratings || d->value[i] != 0));
         }
     }
 }
@@ -36,9 +38,11 @@ static void try_decode(const uint8_t *bytes, size_t n)
     rbt_error error;
     rbt_cache_names names;
     rbt_err err = rbt_cache_decode(bytes, n, "fuzz", &d, &names, &error);
-    if (err == RBT_OK)
+    if (err == RBT_OK) {
         check_data(&d, names);
-    else
+        if (rbt_cache_names_take(names, "fuzz", &d, &error) == RBT_OK)
+            rbt_cache_names_drop(&d);
+    } else
         RBT_ASSERT(error.code == err && strncmp(error.text, "fuzz:", 5) == 0);
 }
 
@@ -53,6 +57,11 @@ static void try_framed(const uint8_t *bytes, size_t n)
 {
     size_t rows = 1 + bytes[0] % 16, nnz = bytes[1] % 64, labels = bytes[3] / 2 % 8, names = labels * 3;
     bool weighted = bytes[3] % 2 != 0;
+    uint8_t content = bytes[3] / 16 % 4; /* rows, ratings, documents, and what is none */
+    if (content == RBT_CONTENT_RATINGS) {
+        labels = 0;
+        names = (rows + bytes[2]) * 2;
+    }
     size_t sizes[6] = {(rows + 1) * 8, nnz * 4, nnz * 4, rows * 4, weighted ? rows * 4 : 0, names};
     size_t total = RBT_CACHE_HEADER_BYTES;
     for (int i = 0; i < 6; i++)
@@ -63,11 +72,12 @@ static void try_framed(const uint8_t *bytes, size_t n)
     file[16] = (uint8_t)rows;
     file[24] = bytes[2];
     file[32] = (uint8_t)nnz;
-    file[40] = weighted;
+    file[40] = (uint8_t)(weighted | content << 2);
     file[44] = (uint8_t)labels;
     file[48] = (uint8_t)names;
+    file[49] = (uint8_t)(names >> 8);
     uint8_t *at = file + RBT_CACHE_HEADER_BYTES;
-    rbt_data view = {.rows = rows, .cols = bytes[2], .nnz = nnz};
+    rbt_data view = {.rows = rows, .cols = bytes[2], .nnz = nnz, .content = content};
     void *arrays[6];
     bytes += 4;
     n -= 4;

@@ -42,6 +42,16 @@ void put_file(const char *path, const char *text)
     put_bytes(path, text, strlen(text));
 }
 
+static void same_names(const rbt_ids *a, const rbt_ids *b)
+{
+    assert_int_equal(a != NULL, b != NULL);
+    if (a == NULL)
+        return;
+    assert_int_equal(rbt_ids_count(a), rbt_ids_count(b));
+    for (size_t i = 0; i < rbt_ids_count(a); i++)
+        assert_string_equal(rbt_ids_name(a, i), rbt_ids_name(b, i));
+}
+
 void same_data(const rbt_data *a, const rbt_data *b)
 {
     assert_int_equal(a->rows, b->rows);
@@ -57,4 +67,7 @@ void same_data(const rbt_data *a, const rbt_data *b)
     assert_int_equal(a->label_count, b->label_count);
     for (size_t i = 0; i < a->label_count; i++)
         assert_string_equal(a->label_names[i], b->label_names[i]);
+    assert_int_equal(a->content, b->content);
+    same_names(a->row_names, b->row_names);
+    same_names(a->col_names, b->col_names);
 }

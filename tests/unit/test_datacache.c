@@ -405,6 +405,57 @@ static void rules_broken_behind_a_right_checksum_are_refused(void **state)
     broken(LABEL + 8, &infinite, 4);
 }
 
+static void ratings_and_documents_stay_what_they_are(void **state)
+{
+    (void)state;
+    rbt_data d, back;
+    rbt_error error;
+    put_file("a2", "ann::film::4\nbob::book::0\nann::book::2.5\n");
+    assert_int_equal(rbt_data_read("a2", &d, &error), RBT_OK);
+    assert_int_equal(rbt_cache_write(&d, "a", &error), RBT_OK);
+    assert_int_equal(rbt_data_read("a", &back, &error), RBT_OK);
+    assert_non_null(back.mapping);
+    same_data(&d, &back); /* the rating 0 too */
+    assert_int_equal(rbt_data_own(&back, &error), RBT_OK);
+    same_data(&d, &back);
+    rbt_data_deinit(&back);
+    rbt_ids *users = d.row_names;
+    d.row_names = NULL;
+    assert_int_equal(rbt_cache_write(&d, "a", &error), RBT_E_USAGE);
+    d.row_names = d.col_names; /* as many as there are rows */
+    d.col_names = users;
+    assert_int_equal(rbt_cache_write(&d, "a", &error), RBT_OK);
+    rbt_data_deinit(&d);
+
+    /* behind a right checksum: a user twice, and one too few */
+    unsigned char bytes[512];
+    FILE *f = fopen("a", "r");
+    size_t n = fread(bytes, 1, sizeof bytes, f);
+    (void)fclose(f);
+    _Alignas(64) unsigned char copy[512];
+    for (int i = 0; i < 2; i++) {
+        rbt_data view;
+        memcpy(copy, bytes, n);
+        assert_int_equal(rbt_cache_decode(copy, n, "a", &view, &names, &error), RBT_OK);
+        assert_int_equal(names.bytes, 18);
+        memcpy((char *)(uintptr_t)names.at, i == 0 ? "book\0book\0" : "film\0boo\0\0", 10);
+        uint64_t sum = rbt_cache_checksum(copy, &view, names, NULL);
+        memcpy(copy + 56, &sum, sizeof sum);
+        put_bytes("a", copy, n);
+        assert_int_equal(rbt_data_read("a", &back, &error), RBT_E_DATA);
+        assert_non_null(strstr(error.text, i == 0 ? "a user or an item is in it twice" : "breaks the rules"));
+    }
+
+    put_file("a2", "2\n3\n2\n1 2 3\n2 3 4\n");
+    assert_int_equal(rbt_data_read("a2", &d, &error), RBT_OK);
+    assert_int_equal(rbt_cache_write(&d, "a", &error), RBT_OK);
+    assert_int_equal(rbt_data_read("a", &back, &error), RBT_OK);
+    assert_int_equal(back.content, RBT_CONTENT_DOCS);
+    same_data(&d, &back);
+    rbt_data_deinit(&back);
+    rbt_data_deinit(&d);
+}
+
 static void data_that_breaks_the_rules_is_not_written(void **state)
 {
     (void)state;
@@ -438,6 +489,7 @@ int main(void)
         IN_FOLDER(caches_with_different_names_are_joined_by_name),
         IN_FOLDER(rules_of_weights_and_names_broken_behind_a_right_checksum_are_refused),
         IN_FOLDER(rules_broken_behind_a_right_checksum_are_refused),
+        IN_FOLDER(ratings_and_documents_stay_what_they_are),
         IN_FOLDER(data_that_breaks_the_rules_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

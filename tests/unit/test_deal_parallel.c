@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "data/data.h"
 #include "data/deal.h"
+#include "data/ids.h"
 #include "unit/crew.h"
 #include "unit/files.h"
 
@@ -92,6 +93,11 @@ static void same_rows(const rbt_data *a, size_t row, const rbt_data *b, size_t o
     assert_memory_equal(a->index + a->start[row], b->index + b->start[other], n * sizeof *a->index);
     assert_memory_equal(a->value + a->start[row], b->value + b->start[other], n * sizeof *a->value);
     assert_memory_equal(&a->label[row], &b->label[other], sizeof *a->label);
+    assert_int_equal(a->content, b->content);
+    if (a->row_names != NULL)
+        assert_string_equal(rbt_ids_name(a->row_names, row), rbt_ids_name(b->row_names, other));
+    if (a->col_names != NULL)
+        assert_int_equal(rbt_ids_count(a->col_names), rbt_ids_count(b->col_names));
     if (a->weight != NULL)
         assert_memory_equal(&a->weight[row], &b->weight[other], sizeof *a->weight);
 }
@@ -168,6 +174,30 @@ static void every_worker_gets_its_rows_in_their_order(void **state)
     }
 }
 
+static void users_go_with_their_ratings(void **state)
+{
+    rbt_rng rng = rbt_rng_stream(4, RBT_STREAM_TEST, 0);
+    char name[32];
+    (void)state;
+    for (size_t i = 0; i < SIZES; i++) {
+        rbt_data d = {0};
+        make_data(&d, 100, false, &rng);
+        d.content = RBT_CONTENT_RATINGS;
+        d.row_names = rbt_ids_create();
+        d.col_names = rbt_ids_create();
+        for (size_t r = 0; r < d.rows; r++)
+            assert_int_equal(rbt_ids_add(d.row_names, name, (size_t)sprintf(name, "u%zu", r * r)), r);
+        for (size_t c = 0; c < d.cols; c++)
+            assert_int_equal(rbt_ids_add(d.col_names, name, (size_t)sprintf(name, "i%zu", c)), c);
+        trial t = {.whole = &d, .workers = 7, .seed = 5, .round_bytes = 1000};
+        lay_out(&t, sizes[i], &rng);
+        run_crew(sizes[i], deal_out, &t);
+        same_shards(&t, sizes[i]);
+        end(&t, sizes[i]);
+        rbt_data_deinit(&d);
+    }
+}
+
 static void a_round_stays_within_its_bytes(void **state)
 {
     rbt_rng rng = rbt_rng_stream(2, RBT_STREAM_TEST, 0);
@@ -226,6 +256,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_worker_gets_its_rows_in_their_order),
+        cmocka_unit_test(users_go_with_their_ratings),
         cmocka_unit_test(a_round_stays_within_its_bytes),
         cmocka_unit_test(what_is_damaged_on_the_way_is_noticed_by_all),
         cmocka_unit_test(more_workers_than_rows_are_refused_everywhere),

@@ -262,7 +262,8 @@ static void partition_sync_off_is_listed_while_the_rule_is_auto(void **state)
 
 static void what_is_listed_describes_the_same_job(void **state)
 {
-    static const char *const PROTOCOLS[] = {"bsp", "asp/sum", "ssp:7/con", "ssp:inf/dyn", "bsp/adagrad", "ssp"};
+    static const char *const PROTOCOLS[] = {"bsp",         "asp/sum", "ssp:7/con",    "ssp:inf/dyn",
+                                            "bsp/adagrad", "ssp",     "ssp:2/adarev", "bsp/momentum"};
     char first[4096], second[4096], value[RBT_OPTION_ROOM];
     const char *name = NULL;
     rbt_error error;

@@ -183,6 +183,34 @@ static void csv_columns_are_the_same_everywhere(void **state)
     same_in_parts("a.csv", (rbt_reading){0});
 }
 
+static void ratings_and_documents_are_the_same_everywhere(void **state)
+{
+    rbt_data d;
+    (void)state;
+    put_file("a",
+             "ann::film::4\nbob::book::0\nann::book::2.5\neve::disc::1\nbob::film::5\nann::film::3\nzoe::tape::1\n");
+    put_file("b", "");
+    put_file("c", "eve::tape::2\nyan::cd::1\nann::cd::2\n");
+    same_in_parts("a", (rbt_reading){0});
+    same_in_parts("[a-c]", (rbt_reading){0});
+    assert_int_equal(rbt_data_read("[a-c]", &d, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_write(&d, "x", NULL), RBT_OK);
+    rbt_data_deinit(&d);
+    same_in_parts("x", (rbt_reading){0});
+    put_file("c", "eve::tape::2\nyan::cd\nann::cd::2\n");
+    same_in_parts("[a-c]", (rbt_reading){0});
+    same_in_parts("[a-c]", (rbt_reading){.skip_bad = 1});
+    put_file("a", "5\n9\n4\n4 9 1\n1 2 3\n2 1 4\n4 4 4\n");
+    put_file("c", "1\n12\n1\n1 12 3\n");
+    same_in_parts("[a-c]", (rbt_reading){.format = "docword"});
+    put_file("c", "1\n12\n2\n1 12 3\n");
+    same_in_parts("[a-c]", (rbt_reading){.format = "docword"});
+    put_file("c", "1\nx\n2\n1 12 3\n");
+    same_in_parts("[a-c]", (rbt_reading){.format = "docword"});
+    put_file("a", "1 9:1\n2 4:4 2:2\n0\n3 1:1 2:2 1:1\n1 17:1\n");
+    same_in_parts("a", (rbt_reading){.format = "ldac"});
+}
+
 static void csv_text_with_quotes_is_not_cut(void **state)
 {
     (void)state;
@@ -468,6 +496,7 @@ int main(void)
         TEST(several_files_are_one),
         TEST(vw_text_knows_its_weights_everywhere),
         TEST(csv_columns_are_the_same_everywhere),
+        TEST(ratings_and_documents_are_the_same_everywhere),
         TEST(csv_text_with_quotes_is_not_cut),
         TEST(bad_rows_are_told_by_file_and_line_and_counted_over_all),
         TEST(options_without_sense_are_refused_everywhere),

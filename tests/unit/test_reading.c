@@ -57,11 +57,12 @@ static void a_file_is_known_by_its_bytes_its_name_and_its_first_line(void **stat
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         rbt_input input = {.name = known[i].name, .bytes = known[i].text, .n = strlen(known[i].text)};
-        if (rbt_kind_of(&input) != known[i].kind)
-            fail_msg("'%s' named %s is taken for %d", known[i].text, known[i].name, (int)rbt_kind_of(&input));
+        if (rbt_kind_of(&input, RBT_CONTENT_ROWS) != known[i].kind)
+            fail_msg("'%s' named %s is taken for %d", known[i].text, known[i].name,
+                     (int)rbt_kind_of(&input, RBT_CONTENT_ROWS));
     }
     rbt_input images = {.name = "a.csv", .bytes = "\0\0\x08\x03", .n = 4};
-    assert_int_equal(rbt_kind_of(&images), RBT_KIND_IDX);
+    assert_int_equal(rbt_kind_of(&images, RBT_CONTENT_ROWS), RBT_KIND_IDX);
 }
 
 static void the_format_can_be_said(void **state)
@@ -79,7 +80,8 @@ static void the_format_can_be_said(void **state)
     assert_int_equal(rbt_data_read_as("a", &(rbt_reading){.format = "idx"}, &d, &error), RBT_E_USAGE);
     assert_int_equal(rbt_data_read_as("a", &(rbt_reading){.format = "cache"}, &d, &error), RBT_E_DATA);
     assert_int_equal(rbt_data_read_as("a", &(rbt_reading){.format = "xml"}, &d, &error), RBT_E_USAGE);
-    assert_non_null(strstr(error.text, "--format 'xml' is unknown; choose auto, libsvm, vw, csv, idx or cache"));
+    assert_non_null(strstr(
+        error.text, "--format 'xml' is unknown; choose auto, libsvm, vw, csv, idx, ratings, docword, ldac or cache"));
     assert_int_equal(rbt_data_read_as("a", &(rbt_reading){.bits = 32}, &d, &error), RBT_E_USAGE);
     assert_int_equal(rbt_data_read_as("a", &(rbt_reading){.label = "2"}, &d, &error), RBT_E_USAGE);
     assert_non_null(strstr(error.text, "--label makes no sense for a, which is LIBSVM text"));

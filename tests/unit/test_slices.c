@@ -155,6 +155,30 @@ static void too_much_is_unacknowledged_by_clocks_not_by_slices(void **state)
     world_deinit(&w);
 }
 
+/* Under adarev a block has a part for each version it was computed from. */
+static void all_parts_of_a_block_go_into_one_slice(void **state)
+{
+    rbt_outbox out = {0};
+    rbt_message *push, *slice;
+    uint64_t slices = 0;
+    world w;
+
+    (void)state;
+    begin(&w, 3, &rbt_rule_adarev);
+    push = push_by_hand(&w, 0, 0, 0, 1);
+    rbt_array_push(&push->parts, push->parts.at[BLOCKS - 1]); /* the last block twice */
+    rbt_snap_ref(push->parts.at[BLOCKS].snap);
+    rbt_slices_cut(push, 1, &out);
+    while ((slice = rbt_outbox_take(&out)) != NULL) {
+        slices++;
+        assert_int_equal(slice->parts.count, slice->more ? 1 : 2);
+        world_handle(&w, slice);
+    }
+    assert_int_equal(slices, BLOCKS);
+    assert_int_equal(acks(&w, 0), 1);
+    world_deinit(&w);
+}
+
 /* -------------------------------------------------------------------------------------------- while it arrives */
 
 static void a_slice_is_added_when_it_comes_and_the_clock_counts_with_the_last(void **state)
@@ -559,6 +583,7 @@ int main(void)
         cmocka_unit_test(a_push_is_cut_when_a_slice_has_enough),
         cmocka_unit_test(a_push_of_nothing_is_one_slice),
         cmocka_unit_test(too_much_is_unacknowledged_by_clocks_not_by_slices),
+        cmocka_unit_test(all_parts_of_a_block_go_into_one_slice),
         cmocka_unit_test(a_slice_is_added_when_it_comes_and_the_clock_counts_with_the_last),
         cmocka_unit_test(an_answer_says_how_far_a_push_has_come),
         cmocka_unit_test(a_worker_takes_from_an_eager_push_what_has_its_own_update),

@@ -189,9 +189,9 @@ static void what_a_format_cannot_hold_is_refused_with_the_reason(void **state)
     refused(&d, RBT_FORMAT_VW, RBT_E_DATA, "b: row 2 has a label or a value that is not finite");
     rbt_format format;
     rbt_error error;
-    assert_int_equal(rbt_format_find("svm", &format, &error), RBT_E_USAGE);
+    assert_int_equal(rbt_format_find("svm", false, &format, &error), RBT_E_USAGE);
     assert_string_equal(error.text, "--to 'svm' is unknown; choose libsvm, csv, vw or cache");
-    assert_int_equal(rbt_format_find("vw", &format, &error), RBT_OK);
+    assert_int_equal(rbt_format_find("vw", false, &format, &error), RBT_OK);
     assert_int_equal(format, RBT_FORMAT_VW);
 }
 
@@ -259,6 +259,40 @@ static int leave(void **state)
     return remove_folder(state, (const char *const[]){"a"}, 1);
 }
 
+static void written_and_read(const char *text, rbt_format format, const char *as)
+{
+    rbt_data d, back;
+    rbt_error error = {RBT_OK, ""};
+    put_file("in", text);
+    assert_int_equal(rbt_data_read_as("in", &(rbt_reading){.format = as}, &d, &error), RBT_OK);
+    if (rbt_data_write(&d, format, &(rbt_writing){.path = "out"}, &error) != RBT_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(rbt_data_read("out", &back, &error), RBT_OK);
+    same_data(&d, &back);
+    rbt_data_deinit(&d);
+    rbt_data_deinit(&back);
+    assert_int_equal(remove("in"), 0);
+    assert_int_equal(remove("out"), 0);
+}
+
+static void ratings_and_documents_read_back(void **state)
+{
+    (void)state;
+    written_and_read("ann film 4\nann book 2.5\nbob book 0\nbob disc -1e-3\n", RBT_FORMAT_RATINGS, "ratings");
+    written_and_read("3 0:2 3:1 7:16777215\n0\n0\n1 2:3\n", RBT_FORMAT_DOCWORD, "ldac");
+    rbt_data d;
+    rbt_error error;
+    put_file("in", "a::b,c,3\n");
+    assert_int_equal(rbt_data_read_as("in", &(rbt_reading){.format = "ratings"}, &d, &error), RBT_E_DATA);
+    put_file("in", "x,y,3\na::b,c,3\n");
+    assert_int_equal(rbt_data_read_as("in", &(rbt_reading){.format = "ratings"}, &d, &error), RBT_OK);
+    assert_int_equal(rbt_data_write(&d, RBT_FORMAT_RATINGS, &(rbt_writing){.path = "out"}, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "user 'a::b' or item 'c' is no name that stands between two colons"));
+    assert_int_equal(rbt_data_write(&d, RBT_FORMAT_DOCWORD, &(rbt_writing){.path = "out"}, &error), RBT_E_USAGE);
+    rbt_data_deinit(&d);
+    assert_int_equal(remove("in"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +303,7 @@ int main(void)
         cmocka_unit_test(what_a_format_cannot_hold_is_refused_with_the_reason),
         cmocka_unit_test(text_and_cache_read_back_as_the_same_data),
         cmocka_unit_test(a_row_longer_than_many_pieces_is_written_whole),
+        cmocka_unit_test(ratings_and_documents_read_back),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave);
 }
