@@ -539,7 +539,9 @@ typedef struct rbt_plan {
     uint32_t workers;
     uint64_t seed;
     double lr;               /* --lr; 0: not given */
-    double l1, l2;           /* --l1, --l2; 0 and NAN: not given */
+    double l1, l2;           /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
+    bool shared;             /* in shared memory: `pass` is called, and there are no tables */
+    bool takes_gradients;    /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
     void *state;             /* the method's own, from `plan` to `end` */
     struct rbt_planned *job; /* ours */
 } rbt_plan;
@@ -556,8 +558,9 @@ RBT_API const uint32_t *rbt_plan_rows(const rbt_plan *plan, const rbt_worker *wo
 RBT_API bool rbt_plan_batch(const rbt_plan *plan, const rbt_worker *worker, size_t *first, size_t *n);
 RBT_API uint64_t rbt_plan_pass_clocks(const rbt_plan *plan);
 
-/* The step size in this clock: --lr (or, not given, `lr`) after --decay. */
+/* The step size in this clock: --lr (or, not given, `lr`) after --decay; the same for the clock of that number. */
 RBT_API double rbt_plan_rate(const rbt_plan *plan, const rbt_worker *worker, double lr);
+RBT_API double rbt_plan_rate_at(const rbt_plan *plan, uint64_t clock, double lr);
 
 /* In `work`: adds to the objective of the present clock. What the job reports is the sum of all that workers told of a
  * clock, divided by the sum of the weights. Not finite: RBT_E_DIVERGED. */
@@ -617,6 +620,13 @@ typedef struct rbt_figure {
 
 #define RBT_FIGURES_MOST 8
 
+/* What a worker has done in a pass in shared memory, and what it tells of the objective. */
+typedef struct rbt_told {
+    double sum;
+    uint64_t weight; /* samples, too */
+    uint64_t rows;
+} rbt_told;
+
 struct rbt_method {
     const char *name;
     const char *about;
@@ -632,6 +642,11 @@ struct rbt_method {
     rbt_err (*keep)(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *error);
     void (*end)(rbt_plan *plan); /* frees plan->state, also after a `plan` that failed; may be NULL */
 
+    /* Shared memory (--sync hogwild or sequential): called by every worker's thread once per pass over the data, by all at the
+     * same time, in the place of `work`. The worker goes through its share of the rows and changes what is in plan->state;
+     * what several change must be atomic. NULL: there is no such way. */
+    rbt_err (*pass)(rbt_plan *plan, uint32_t worker, uint64_t pass, rbt_told *told, rbt_error *error);
+
     /* What can be done with a fitted model. Writes a line for one row of data; finds at most RBT_FIGURES_MOST figures;
      * describes it for a reader. Each may be NULL. `open` checks a model from a file: may the others rely on its arrays? */
     rbt_err (*open)(const rbt_fitted *fitted, rbt_error *error);
@@ -639,6 +654,10 @@ struct rbt_method {
     rbt_err (*evaluate)(const rbt_fitted *fitted, const rbt_data *data, rbt_figure *figures, size_t *n,
                         rbt_error *error);
     void (*describe)(const rbt_fitted *fitted, FILE *out);
+
+    /* Writes the best n columns for a row of this name, a line each; those that `known` (or NULL) has for it are left out. */
+    rbt_err (*recommend)(const rbt_fitted *fitted, const rbt_data *known, const char *name, size_t n, FILE *out,
+                         rbt_error *error);
 };
 
 /* A built-in method by name, or NULL. rbt_method_at lists them: NULL past the last. */

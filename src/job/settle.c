@@ -255,6 +255,7 @@ rbt_err rbt_prepare_options(rbt_loaded *loaded, rbt_options *options, const rbt_
         return rbt_fail(error, RBT_E_USAGE,
                         "a step size for the model %s cannot be found by trying; give --lr, as in --lr 0.1",
                         loaded->model->name);
+    options->lr_found = true;
     err = crew->size == 1
               ? rbt_rate_find(&problem, options->optimizer, options->momentum, options->seed, &options->lr, error)
               : find_rate_together(loaded, options, &problem, extent, crew, error);

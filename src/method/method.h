@@ -10,6 +10,8 @@
 #include "rubato.h"
 
 extern const rbt_method rbt_method_kmeans;
+extern const rbt_method rbt_method_lda;
+extern const rbt_method rbt_method_mf;
 
 /* The method's option of this name, or NULL. */
 const rbt_method_option *rbt_method_option_find(const rbt_method *method, const char *name);

@@ -25,7 +25,7 @@
 
 /* Versions that are kept of one block for a procedure. Beyond it the oldest goes, and who computed from it counts as
  * having computed from the next: the delay is underestimated, nothing else. Eager pushes, which nobody waits for, are
- * left out before that. Readers that read once per clock hold at most two each. */
+ * left out before that. Readers that read once per clock hold at most two each, and those of eager pushes. */
 #define RBT_KEPT_MAX 64
 
 typedef struct rbt_rule rbt_rule;

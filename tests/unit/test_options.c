@@ -320,6 +320,39 @@ static void protocols_set_sync_staleness_and_rule(void **state)
     rbt_options_deinit(&o);
 }
 
+static void protocols_of_peers_set_graph_and_bounds(void **state)
+{
+    rbt_options o;
+    rbt_error error;
+
+    (void)state;
+    rbt_options_init(&o);
+    set(&o, "model", "lr");
+    set(&o, "servers", "3");
+    assert_int_equal(rbt_options_set_protocol(&o, "hop:ring/max-gap=5/backup=1/order=serial", &error), RBT_OK);
+    assert_true(o.sync == RBT_SYNC_HOP && o.max_gap == 5 && o.backup == 1 && o.order == RBT_ORDER_SERIAL);
+    assert_string_equal(o.graph, "ring");
+    assert_int_equal(o.servers, 0);
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_int_equal(rbt_options_set_protocol(&o, "adpsgd", &error), RBT_OK);
+    assert_true(o.sync == RBT_SYNC_ADPSGD && o.max_gap == 0 && o.backup == 0 && o.order == RBT_ORDER_PARALLEL);
+    assert_string_equal(o.graph, "ring");
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_int_equal(rbt_options_set_protocol(&o, "allreduce", &error), RBT_OK);
+    assert_null(o.graph);
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_int_equal(rbt_options_set_protocol(&o, "hop/notify-ack", &error), RBT_OK);
+    assert_true(o.notify_ack && o.graph == NULL);
+    assert_int_equal(rbt_options_set_protocol(&o, "hop:ring/backup", &error), RBT_E_USAGE);
+    assert_int_equal(rbt_options_set_protocol(&o, "hop:ring/lr=3", &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, "'lr' is no part of one for peers"));
+    assert_int_equal(rbt_options_set_protocol(&o, "hop:ring/backup=x", &error), RBT_E_USAGE);
+    assert_int_equal(rbt_options_set_protocol(&o, "bsp", &error), RBT_OK);
+    assert_true(!o.notify_ack && o.graph == NULL);
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    rbt_options_deinit(&o);
+}
+
 /* Writes the text into a file of its own and reads it as a job file. */
 static rbt_err read_text(rbt_options *o, const char *text, rbt_error *error)
 {
@@ -442,6 +475,7 @@ int main(void)
         cmocka_unit_test(partition_sync_off_is_listed_while_the_rule_is_auto),
         cmocka_unit_test(what_is_listed_describes_the_same_job),
         cmocka_unit_test(protocols_set_sync_staleness_and_rule),
+        cmocka_unit_test(protocols_of_peers_set_graph_and_bounds),
         cmocka_unit_test(a_job_file_sets_options),
         cmocka_unit_test(a_bad_job_file_is_refused_with_its_line),
         cmocka_unit_test(help_names_every_option),
