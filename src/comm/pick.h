@@ -2,7 +2,7 @@
  *
  * A candidate is a strip of a block (table/strips.h). rbt_pick_score says how much it matters, rbt_pick_sort puts those
  * that matter most first; equal ones keep an order that depends on nothing but the candidates, so that the simulator's
- * runs repeat. Called by node/early.c. Proved by tests/unit/test_pick.c.
+ * runs repeat. Called by node/early.c. Proved by tests/unit/test_budget.c.
  */
 #ifndef RBT_COMM_PICK_H
 #define RBT_COMM_PICK_H

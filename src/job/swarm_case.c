@@ -62,8 +62,9 @@ static void check_counters(const swarm_case *c, uint32_t me, uint64_t clock, uin
                                "worker %u at clock %" PRIu64 " sees %" PRIu64 " clocks of worker %u, must see %" PRIu64,
                                me, clock, seen, m, must);
         if (m == me && (seen < mine || (seen > mine && c->sim.faults.crashes == 0)))
-            rbt_checker_report(c->checker, "worker %u at clock %" PRIu64 " sees %" PRIu64 " clocks of its own, not %" PRIu64,
-                               me, clock, seen, mine);
+            rbt_checker_report(c->checker,
+                               "worker %u at clock %" PRIu64 " sees %" PRIu64 " clocks of its own, not %" PRIu64, me,
+                               clock, seen, mine);
         if (seen > c->clocks[m] || (staleness == 0 && seen > most && c->sim.faults.crashes == 0))
             rbt_checker_report(c->checker,
                                "worker %u at clock %" PRIu64 " sees %" PRIu64 " clocks of worker %u, at most %" PRIu64
@@ -142,7 +143,8 @@ static rbt_err work_clock(rbt_worker *worker, const swarm_case *c, float *values
         err = rbt_inc(worker, COUNTERS + t, 0, me, 1, error);
     if (err == RBT_OK)
         err = rbt_swarm_tokens_move(&c->tokens, worker, error);
-    for (int i = 0; err == RBT_OK && c->topology.budget_bytes > 0 && i < 2; i++) { /* its own updates are on their way */
+    for (int i = 0; err == RBT_OK && c->topology.budget_bytes > 0 && i < 2;
+         i++) { /* its own updates are on their way */
         rbt_worker_did(worker, 1 + rbt_rng_below(&rng, 1000), 0);
         err = read_tables(worker, c, &rng, clock + 1, values, counters, error);
     }

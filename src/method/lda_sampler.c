@@ -251,10 +251,15 @@ static inline float inverse_of(const rbt_lda *lda, int64_t total)
     return 1.0f / ((float)(total > 0 ? total : 0) + (float)(lda->shape.beta * (double)lda->shape.words));
 }
 
-void rbt_lda_begin(rbt_lda *lda)
+void rbt_lda_refresh(rbt_lda *lda)
 {
     for (size_t k = 0; k < lda->shape.topics; k++)
         lda->inverse[k] = inverse_of(lda, lda->total[k]);
+}
+
+void rbt_lda_begin(rbt_lda *lda)
+{
+    rbt_lda_refresh(lda);
     lda->ln_sum = 0;
     lda->ln_point = 1;
 }
@@ -322,7 +327,8 @@ static inline float weigh(const rbt_lda *lda, const rbt_lda_line *line, uint32_t
 
         for (uint32_t i = 0; i < LANES; i++)
             weight[i] = at->count[i] * q[at->topic[i]];
-        sum += ((weight[0] + weight[1]) + (weight[2] + weight[3])) + ((weight[4] + weight[5]) + (weight[6] + weight[7]));
+        sum +=
+            ((weight[0] + weight[1]) + (weight[2] + weight[3])) + ((weight[4] + weight[5]) + (weight[6] + weight[7]));
         lda->upto[l] = sum;
     }
     return sum;

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-
 #define MESSAGE_BYTES 128u /* more than the head of a message without its parts */
 #define PART_BYTES    32u  /* more than what names a part */
 
@@ -67,10 +66,9 @@ static void look_at(rbt_client *client, rbt_span span, candidates *found, void *
         double change = 0, value = 0;
 
         if (priority >= RBT_PRIORITY_MAGNITUDE)
-            change = rbt_values_magnitude(copy->buffer->type,
-                                          (const char *)copy->buffer->value +
-                                              rbt_strip_first(&copy->strips, c.strip) * size,
-                                          rbt_strip_length(&copy->strips, c.strip));
+            change = rbt_values_magnitude(
+                copy->buffer->type, (const char *)copy->buffer->value + rbt_strip_first(&copy->strips, c.strip) * size,
+                rbt_strip_length(&copy->strips, c.strip));
         if (priority == RBT_PRIORITY_RELATIVE)
             value = value_of(copy, &copy->strips, c.strip, room);
         c.score = rbt_pick_score(priority, copy->strips.since[c.strip], change, value, &client->early_rng);
@@ -112,13 +110,13 @@ static rbt_snap *take_strips(rbt_client *client, const rbt_candidate *chosen, si
     rbt_cache *cache = &client->cache[chosen->table];
     rbt_copy *copy = &cache->copies[chosen->block];
     float threshold = cache->layout->type == RBT_F32 ? client->topology->filter : 0;
-    rbt_snap *update = rbt_snap_create_sparse(cache->layout->type, copy->buffer->length,
-                                              (uint32_t)n * copy->strips.width);
+    rbt_snap *update =
+        rbt_snap_create_sparse(cache->layout->type, copy->buffer->length, (uint32_t)n * copy->strips.width);
     uint32_t count = 0;
 
     for (size_t i = 0; i < n; i++)
         count += rbt_cache_take_strip(cache, chosen->block, chosen[i].strip, threshold, update->index + count,
-                                (char *)update->value + count * rbt_type_size(update->type));
+                                      (char *)update->value + count * rbt_type_size(update->type));
     rbt_strips_sweep(&copy->strips);
     update->count = count;
     if (count > 0)
@@ -244,7 +242,6 @@ void rbt_client_take_rows(rbt_client *client, const rbt_message *rows)
         rbt_applied included = rbt_applied_of(own, part->table, part->block);
 
         if (may_patch(client, rows, part, included))
-            rbt_cache_patch(&client->cache[part->table], part->block, part->snap,
-                            rbt_early_included(client, included));
+            rbt_cache_patch(&client->cache[part->table], part->block, part->snap, rbt_early_included(client, included));
     }
 }

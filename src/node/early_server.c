@@ -102,7 +102,8 @@ void rbt_server_take_early(rbt_server *server, rbt_message *message, rbt_env *en
     uint64_t expected = server->clocks.value[worker];
     bool push_has_begun = sliced->slice > 0 && sliced->incarnation == message->incarnation;
 
-    if (message->clock < expected || (message->clock == expected && (message->slice < ahead->count || push_has_begun))) {
+    if (message->clock < expected ||
+        (message->clock == expected && (message->slice < ahead->count || push_has_begun))) {
 #ifndef RBT_MUTANT_EARLY
         server->stats.repeated++;
         say_got(server, message, message->slice + 1, env);
@@ -199,8 +200,7 @@ static uint32_t count_readers(const rbt_server *server, const uint32_t *readers,
 
 static uint64_t strip_bytes(const rbt_server_cell *cell)
 {
-    return PART_BYTES +
-           cell->strips.width * (sizeof(uint32_t) + (uint64_t)rbt_type_size(cell->cell.value->type));
+    return PART_BYTES + cell->strips.width * (sizeof(uint32_t) + (uint64_t)rbt_type_size(cell->cell.value->type));
 }
 
 /* The strips that readers have not been told of, at most RBT_EARLY_LOOK, best first. */
@@ -222,8 +222,8 @@ static void look(rbt_server *server, candidates *found)
                                              (const char *)value->value +
                                                  rbt_strip_first(strips, c.strip) * rbt_type_size(value->type),
                                              rbt_strip_length(strips, c.strip));
-            c.score = rbt_pick_score(priority, strips->since[c.strip], strips->change[c.strip], holds,
-                                     &server->early_rng);
+            c.score =
+                rbt_pick_score(priority, strips->since[c.strip], strips->change[c.strip], holds, &server->early_rng);
             rbt_array_push(found, c);
         }
     }
@@ -262,8 +262,7 @@ static rbt_snap *values_of(rbt_server_cell *cell, const rbt_candidate *chosen, s
 
 static rbt_message *begin_rows(const rbt_server *server, uint32_t worker)
 {
-    rbt_message *rows =
-        rbt_message_create(RBT_MSG_ROWS, server->node, rbt_node_of_worker(server->topology, worker));
+    rbt_message *rows = rbt_message_create(RBT_MSG_ROWS, server->node, rbt_node_of_worker(server->topology, worker));
     rbt_applied own = rbt_early_applied(server, worker);
 
     rows->view = server->view;

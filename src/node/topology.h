@@ -46,7 +46,7 @@ typedef struct rbt_topology {
     bool lost_is_gone;        /* a worker that dies does not come back */
     float filter;             /* updates smaller than this are not sent */
     size_t slice_bytes;       /* pushes are cut into messages of about this; 0: never */
-    uint64_t budget_bytes;    /* a second, for every worker and server: what is sent before a clock ends; 0: nothing is */
+    uint64_t budget_bytes; /* a second, for every worker and server: what is sent before a clock ends; 0: nothing is */
     uint64_t burst_bytes;
     rbt_priority priority; /* what of it goes first */
     uint32_t tables;

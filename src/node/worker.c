@@ -386,8 +386,7 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
         is_awaited = asked && copy->request == answer->request;
         if (is_awaited)
             copy->request = 0;
-        if ((included.clocks < client->clock && !client->is_observer) ||
-            !may_replace(client, copy, part, is_awaited))
+        if ((included.clocks < client->clock && !client->is_observer) || !may_replace(client, copy, part, is_awaited))
             continue;
         if (copy->base != NULL &&
             (copy->slowest > answer->slowest || (client->is_observer && copy->included > included.clocks)))

@@ -543,7 +543,8 @@ static void check_rows(rbt_checker *checker, const rbt_server *server, const rbt
             double must = expected[part->snap->index[k]], is = value_at(part->snap, k);
 
             if (!(fabs(is - must) <= TOLERANCE * (block->scale + fabs(must))))
-                rbt_checker_report(checker, "server %u, table %u, block %u, element %u among rows is %.9g, must be %.9g",
+                rbt_checker_report(checker,
+                                   "server %u, table %u, block %u, element %u among rows is %.9g, must be %.9g",
                                    server->id, part->table, part->block, part->snap->index[k], is, must);
         }
     }

@@ -38,8 +38,8 @@ typedef struct rbt_sim {
     uint64_t now_ns;
     rbt_actor *actors; /* workers, then observers */
     uint32_t actor_count;
-    rbt_process *processes; /* NULL when every worker has a process to itself */
-    uint32_t active;        /* of them, those whose program has not ended for good */
+    rbt_process *processes;      /* NULL when every worker has a process to itself */
+    uint32_t active;             /* of them, those whose program has not ended for good */
     rbt_budget_checker *budgets; /* with a checker */
     bool stop_requested;
     rbt_err err;

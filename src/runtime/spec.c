@@ -297,8 +297,8 @@ rbt_err rbt_budget_parse(const char *text, uint64_t *bytes_per_second, uint64_t 
     if (err != RBT_OK)
         return err;
     *bytes_per_second = (uint64_t)(keys[0].number / 8);
-    *burst_bytes = keys[1].given ? (uint64_t)((double)*bytes_per_second * keys[1].number / 1e9)
-                                 : rbt_burst_of(*bytes_per_second);
+    *burst_bytes =
+        keys[1].given ? (uint64_t)((double)*bytes_per_second * keys[1].number / 1e9) : rbt_burst_of(*bytes_per_second);
     if (*burst_bytes < RBT_BURST_MIN)
         *burst_bytes = RBT_BURST_MIN;
     return RBT_OK;

@@ -288,7 +288,7 @@ void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, u
 }
 
 uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, float threshold, uint32_t *index,
-                        void *values)
+                              void *values)
 {
     rbt_copy *copy = &cache->copies[block];
     size_t size = rbt_type_size(cache->layout->type);

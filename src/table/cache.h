@@ -31,13 +31,13 @@ typedef struct rbt_part_aside {
 
 /* What is known of one block. */
 typedef struct rbt_copy {
-    rbt_snap *base;    /* NULL: never read */
-    uint64_t slowest;  /* clocks the slowest worker had finished in it */
-    uint64_t included; /* clocks of mine that are in it */
-    uint64_t early;    /* early sends of the clock under way that were in it when it came */
-    uint64_t version;  /* of dyn: what an update computed from it in clock `included` belongs to; else its own */
-    uint64_t next;     /* of dyn: the lowest this worker can name next, as the server works it out */
-    uint64_t read_in;  /* one past the clock it was last read in; 0: never */
+    rbt_snap *base;         /* NULL: never read */
+    uint64_t slowest;       /* clocks the slowest worker had finished in it */
+    uint64_t included;      /* clocks of mine that are in it */
+    uint64_t early;         /* early sends of the clock under way that were in it when it came */
+    uint64_t version;       /* of dyn: what an update computed from it in clock `included` belongs to; else its own */
+    uint64_t next;          /* of dyn: the lowest this worker can name next, as the server works it out */
+    uint64_t read_in;       /* one past the clock it was last read in; 0: never */
     RBT_ARRAY(rbt_own) own; /* my updates since, oldest first */
     rbt_snap *buffer;       /* increments of this clock, dense: NULL when untouched */
     rbt_map scattered;      /* the same for blocks of sparse tables: place -> bits of the value */
@@ -78,7 +78,7 @@ void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, u
 /* Takes the increments of a strip out of the buffer, without those below `threshold`, which stay: adds their places and
  * values to the arrays, which have room for it; how many. */
 uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, float threshold, uint32_t *index,
-                        void *values);
+                              void *values);
 
 /* Keeps an update that was sent early, as one of the worker's own; takes a reference. */
 void rbt_cache_keep(rbt_cache *cache, uint32_t block, rbt_snap *update, uint64_t early);

@@ -2,7 +2,7 @@
  *
  * A strip is `width` elements of a dense block: a row of the table if rows are short, else a piece of one. Kept by the
  * worker for its update buffer (cache.h) and by servers for what readers have not been told (node/early.c), in jobs with
- * --budget only. A strip is in `list` exactly if it is dirty (since > 0). Proved by tests/unit/test_strips.c.
+ * --budget only. A strip is in `list` exactly if it is dirty (since > 0). Proved by tests/unit/test_budget.c.
  */
 #ifndef RBT_TABLE_STRIPS_H
 #define RBT_TABLE_STRIPS_H

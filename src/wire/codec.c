@@ -59,10 +59,9 @@ static const struct field {
     {CLOCK, offsetof(rbt_message, clock)},     {NEED, offsetof(rbt_message, need)},
     {SLOWEST, offsetof(rbt_message, slowest)}, {INCLUDED, offsetof(rbt_message, included)},
     {INCLUDED, offsetof(rbt_message, reach)},  {INCLUDED, offsetof(rbt_message, early)},
-    {VERSION, offsetof(rbt_message, version)},
-    {REQUEST, offsetof(rbt_message, request)}, {HELD, offsetof(rbt_message, held_ns)},
-    {SLICE, offsetof(rbt_message, slice)},     {SLICE, offsetof(rbt_message, more)},
-    {NUMBER, offsetof(rbt_message, number)},
+    {VERSION, offsetof(rbt_message, version)}, {REQUEST, offsetof(rbt_message, request)},
+    {HELD, offsetof(rbt_message, held_ns)},    {SLICE, offsetof(rbt_message, slice)},
+    {SLICE, offsetof(rbt_message, more)},      {NUMBER, offsetof(rbt_message, number)},
 };
 
 #define FIELDS        (sizeof fields / sizeof fields[0])
