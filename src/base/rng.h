@@ -21,6 +21,7 @@ typedef enum rbt_stream {
     RBT_STREAM_TEST,
     RBT_STREAM_METHOD, /* what methods draw */
     RBT_STREAM_GOSSIP, /* whom a peer averages with */
+    RBT_STREAM_COMM,   /* what is sent first */
 } rbt_stream;
 
 typedef struct rbt_rng {

@@ -8,6 +8,7 @@
 #ifndef RBT_JOB_OPTIONS_H
 #define RBT_JOB_OPTIONS_H
 
+#include "comm/pick.h"
 #include "data/store.h"
 #include "rubato.h"
 #include "runtime/cluster/cluster.h"
@@ -116,7 +117,9 @@ typedef struct rbt_options {
     uint32_t folds;    /* --folds K: cross-validation; 0 = none */
     double filter;     /* --filter threshold=X; default 1e-6 with dyn, else 0 */
     bool filter_given;
-    double target_loss; /* --target-loss X */
+    char *budget;          /* --budget RATE[,burst=TIME] or NULL */
+    rbt_priority priority; /* --priority round-robin|random|magnitude|relative */
+    double target_loss;    /* --target-loss X */
     bool has_target;
 
     /* the cluster; only with --runtime cluster. None of it changes what is trained. */

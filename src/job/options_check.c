@@ -17,6 +17,7 @@
 #include "data/part.h"
 #include "job/trainee.h"
 #include "job/plan.h"
+#include "runtime/spec.h"
 
 #define EPOCHS_DEFAULT    10
 #define EPOCHS_SHARED     100 /* at most: the tolerance ends it before */
@@ -93,6 +94,40 @@ static const char *rule_name(rbt_rule_kind rule)
     return NAMES[rule];
 }
 
+/* Managed communication sends parts of updates, which must add up, before a clock ends, which BSP forbids. */
+static rbt_err check_budget(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
+{
+    uint64_t bytes, burst;
+
+    if (o->budget == NULL && o->priority != RBT_PRIORITY_RELATIVE)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--priority makes no sense without --budget: it says what is sent first within a budget; "
+                        "give --budget, say 200Mbit");
+    if (o->budget == NULL)
+        return RBT_OK;
+    if (sync != RBT_SYNC_SSP && sync != RBT_SYNC_ASP)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--budget makes no sense with --sync %s, where nobody may see a clock's updates before it "
+                        "ends or there are no servers; use --sync ssp",
+                        rbt_sync_name(sync));
+    if (sync == RBT_SYNC_SSP && o->staleness_given && o->staleness == 0)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--budget makes no sense with --staleness 0, where nobody may see a clock's updates before it "
+                        "ends; use --staleness 1 or more");
+    if (rule != RBT_RULE_SUM && rule != RBT_RULE_CON)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--budget makes no sense with --rule %s: only updates that add up can be sent in parts; use "
+                        "--rule sum or con",
+                        rule_name(rule));
+    if (o->per_process > 1 && (o->on_worker_loss == RBT_LOSS_WAIT || (o->faults != NULL && strstr(o->faults, "crash"))))
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--budget makes no sense with --per-process %u where workers come back after they were lost: those "
+            "of one process share what came early; use --per-process 1, or --on-worker-loss continue",
+            o->per_process);
+    return rbt_budget_parse(o->budget, &bytes, &burst, error);
+}
+
 /* The option that is about servers and was given, or NULL. */
 static const char *server_option(const rbt_options *o)
 {
@@ -102,6 +137,7 @@ static const char *server_option(const rbt_options *o)
            : o->partition_sync == RBT_ON ? "partition-sync"
            : o->eager == RBT_ON          ? "eager"
            : o->filter_given             ? "filter"
+           : o->budget != NULL           ? "budget"
            : o->verify                   ? "verify"
                                          : NULL;
 }
@@ -333,6 +369,8 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
     if (o->clocks > 0 && o->epochs > 0)
         return rbt_fail(error, RBT_E_USAGE, "--clocks and --epochs both say how long to train; give one of them");
     err = check_rule(o, error);
+    if (err == RBT_OK)
+        err = check_budget(o, sync, rule, error);
     return err == RBT_OK ? check_runtime(o, error) : err;
 }
 

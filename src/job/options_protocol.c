@@ -51,6 +51,9 @@ static void drop_senseless(rbt_options *o)
         o->batches_per_clock = 0;
         o->filter_given = false;
         o->filter = 0;
+        rbt_free(o->budget);
+        o->budget = NULL;
+        o->priority = RBT_PRIORITY_RELATIVE;
         o->verify = o->encode = false;
         if (o->sync == RBT_SYNC_SEQUENTIAL)
             o->workers = 1;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "runtime/spec.h"
 #include "solve/rate.h"
 
 rbt_err rbt_setup_init(rbt_setup *setup, const rbt_options *options, rbt_error *error)
@@ -81,7 +82,11 @@ rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rb
     topology->lost_is_gone = options->runtime == RBT_RUNTIME_CLUSTER && options->on_worker_loss != RBT_LOSS_WAIT;
     topology->filter = (float)options->filter;
     topology->slice_bytes = options->runtime == RBT_RUNTIME_LOCAL ? 0 : RBT_SLICE_BYTES; /* nothing arrives there */
-    err = rbt_topology_init(topology, specs, tables, &rule, error);
+    topology->priority = options->priority;
+    if (options->budget != NULL)
+        err = rbt_budget_parse(options->budget, &topology->budget_bytes, &topology->burst_bytes, error);
+    if (err == RBT_OK)
+        err = rbt_topology_init(topology, specs, tables, &rule, error);
     if (err != RBT_OK)
         return err;
     rbt_run_init(&setup->run, topology);

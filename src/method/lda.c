@@ -44,6 +44,12 @@ static const rbt_method_option lda_options[] = {
      .least = 1e-9,
      .most = 1e6,
      .about = "lda: how even the words of a topic are: what each has in advance."},
+    {.name = "pieces",
+     .fallback = 1,
+     .least = 1,
+     .most = 1e6,
+     .whole = true,
+     .about = "lda, with --budget: a clock's words in so many pieces, between which changes may come and go."},
     {0}};
 
 typedef struct lda_state {
@@ -175,30 +181,72 @@ static rbt_err sample_word(rbt_worker *worker, const lda_state *s, lda_worker *w
     return rbt_inc_row(worker, s->counts, batch->word[i], w->before, error);
 }
 
+/* Adds how the totals have changed since they were read. */
+static rbt_err write_totals(rbt_worker *worker, const lda_state *s, lda_worker *w, rbt_error *error)
+{
+    for (size_t t = 0; t < s->shape.topics; t++)
+        w->totals[t] = w->lda.total[t] - w->totals[t];
+    return add_totals(worker, s, w, error);
+}
+
+static rbt_err read_totals(rbt_worker *worker, const lda_state *s, lda_worker *w, rbt_error *error)
+{
+    rbt_err err = rbt_get_range(worker, s->totals, 0, 0, s->shape.topics, RBT_STALENESS_OF_JOB, w->totals, error);
+
+    if (err == RBT_OK)
+        memcpy(w->lda.total, w->totals, s->shape.topics * sizeof *w->totals);
+    return err;
+}
+
+/* All words of a batch. In several pieces every worker begins at another word, so that what others have just changed of a
+ * word comes before its turn, and the totals are exchanged in between. How much of the work has not been told is left in
+ * `untold`. */
+static rbt_err sample_words(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, rbt_lda_batch *batch,
+                            size_t *untold, rbt_error *error)
+{
+    const lda_state *s = plan->state;
+    size_t pieces = (size_t)rbt_plan_option(plan, "pieces"), tokens = batch->start[batch->words];
+    size_t from = pieces > 1 ? batch->words * rbt_worker_id(worker) / rbt_worker_count(worker) : 0;
+    rbt_err err = RBT_OK;
+
+    *untold = 0;
+    for (size_t i = 0; err == RBT_OK && i < batch->words; i++) {
+        size_t word = (from + i) % batch->words;
+
+        err = sample_word(worker, s, w, batch, word, error);
+        *untold += batch->start[word + 1] - batch->start[word];
+        if (err != RBT_OK || pieces == 1 || *untold < tokens / pieces)
+            continue;
+        err = write_totals(worker, s, w, error);
+        rbt_worker_did(worker, 0, *untold);
+        *untold = 0;
+        if (err == RBT_OK)
+            err = read_totals(worker, s, w, error);
+        rbt_lda_refresh(&w->lda);
+    }
+    return err;
+}
+
 static rbt_err lda_clock(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, size_t first, size_t n,
                          rbt_error *error)
 {
     const lda_state *s = plan->state;
-    size_t k = s->shape.topics, tokens;
+    size_t tokens, untold = 0;
     rbt_lda_batch *batch = &w->batch[(rbt_worker_clock(worker) - plan->method->opening) % rbt_plan_pass_clocks(plan)];
-    rbt_err err = rbt_get_range(worker, s->totals, 0, 0, k, RBT_STALENESS_OF_JOB, w->totals, error);
+    rbt_err err = read_totals(worker, s, w, error);
 
     if (err == RBT_OK && batch->start == NULL)
         err = rbt_lda_batch_init(batch, &w->lda, first, n, error);
     if (err != RBT_OK)
         return err;
-    memcpy(w->lda.total, w->totals, k * sizeof *w->totals);
     rbt_lda_begin(&w->lda);
-    for (size_t i = 0; err == RBT_OK && i < batch->words; i++)
-        err = sample_word(worker, s, w, batch, i, error);
-    for (size_t t = 0; t < k; t++)
-        w->totals[t] = w->lda.total[t] - w->totals[t];
+    err = sample_words(worker, plan, w, batch, &untold, error);
     if (err == RBT_OK)
-        err = add_totals(worker, s, w, error);
+        err = write_totals(worker, s, w, error);
     tokens = batch->start[batch->words];
     if (err == RBT_OK)
         err = rbt_plan_tell(plan, worker, -rbt_lda_ln_predictive(&w->lda, batch), tokens, error);
-    rbt_worker_did(worker, n, tokens);
+    rbt_worker_did(worker, n, untold);
     return err == RBT_OK ? rbt_clock(worker, error) : err;
 }
 

@@ -251,10 +251,15 @@ static inline float inverse_of(const rbt_lda *lda, int64_t total)
     return 1.0f / ((float)(total > 0 ? total : 0) + (float)(lda->shape.beta * (double)lda->shape.words));
 }
 
-void rbt_lda_begin(rbt_lda *lda)
+void rbt_lda_refresh(rbt_lda *lda)
 {
     for (size_t k = 0; k < lda->shape.topics; k++)
         lda->inverse[k] = inverse_of(lda, lda->total[k]);
+}
+
+void rbt_lda_begin(rbt_lda *lda)
+{
+    rbt_lda_refresh(lda);
     lda->ln_sum = 0;
     lda->ln_point = 1;
 }

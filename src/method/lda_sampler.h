@@ -103,6 +103,9 @@ void rbt_lda_batch_deinit(rbt_lda_batch *batch);
 void rbt_lda_begin(rbt_lda *lda);
 bool rbt_lda_sample(rbt_lda *lda, rbt_lda_batch *batch, size_t word);
 
+/* In the middle of a clock: lda->total has changed. */
+void rbt_lda_refresh(rbt_lda *lda);
+
 /* The sum over the tokens since rbt_lda_begin of ln p(word | its document, all other topics). */
 double rbt_lda_ln_predictive(const rbt_lda *lda, const rbt_lda_batch *batch);
 

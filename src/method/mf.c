@@ -35,6 +35,12 @@ static const rbt_method_option mf_options[] = {
     {.name = "step",
      .words = "adaptive|plain",
      .about = "mf: step sizes that fall with the gradients seen, or --lr and --decay as they are."},
+    {.name = "pieces",
+     .fallback = 1,
+     .least = 1,
+     .most = 1e6,
+     .whole = true,
+     .about = "mf, with --budget: a clock's users in so many pieces, between which changes may come and go."},
     {0}};
 
 void rbt_mf_start(const rbt_mf_state *state, int of, size_t row, float *out)

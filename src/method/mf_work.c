@@ -266,15 +266,14 @@ static rbt_err write_items(mf_worker *m, rbt_error *error)
     return err;
 }
 
-static rbt_err mf_clock(mf_worker *m, size_t first, size_t n, rbt_error *error)
+/* A part of a clock's users: their items are read before and written after. */
+static rbt_err mf_piece(mf_worker *m, size_t first, size_t n, rbt_error *error)
 {
     const rbt_data *data = m->plan->data;
     double sum = 0, scale = (double)m->rates.scale;
     uint64_t ratings = 0;
-    rbt_err err;
+    rbt_err err = read_items(m, first, n, error);
 
-    m->rates.rate = (float)rbt_plan_rate(m->plan, m->worker, m->plan->lr);
-    err = read_items(m, first, n, error);
     if (err == RBT_OK)
         err = read_users(m, first, n, error);
     for (size_t i = first; err == RBT_OK && i < first + n; i++) {
@@ -286,6 +285,18 @@ static rbt_err mf_clock(mf_worker *m, size_t first, size_t n, rbt_error *error)
     if (err == RBT_OK)
         err = rbt_plan_tell(m->plan, m->worker, sum * scale * scale, ratings, error);
     rbt_worker_did(m->worker, ratings, ratings * m->state->rank);
+    return err;
+}
+
+static rbt_err mf_clock(mf_worker *m, size_t first, size_t n, rbt_error *error)
+{
+    size_t pieces = (size_t)rbt_plan_option(m->plan, "pieces");
+    rbt_err err = RBT_OK;
+
+    pieces = pieces < n ? pieces : n > 0 ? n : 1;
+    m->rates.rate = (float)rbt_plan_rate(m->plan, m->worker, m->plan->lr);
+    for (size_t i = 0; err == RBT_OK && i < pieces; i++)
+        err = mf_piece(m, first + n * i / pieces, n * (i + 1) / pieces - n * i / pieces, error);
     return err == RBT_OK ? rbt_clock(m->worker, error) : err;
 }
 

@@ -3,6 +3,7 @@
 #include "node/server.h"
 
 #include "base/error.h"
+#include "node/early.h"
 #include "node/slices.h"
 #include "sync/staleness.h"
 
@@ -54,6 +55,8 @@ static void init_cells(rbt_server *server)
                 continue;
             server->ordinal[t][b] = (uint32_t)server->cells.count;
             rbt_cell_init(&cell.cell, &topology->rule[t], layout->type, rbt_layout_length(layout, b), layout->sparse);
+            if (rbt_is_managed(topology, t))
+                rbt_strips_init(&cell.strips, rbt_layout_length(layout, b), rbt_strip_width(layout));
             rbt_array_push(&server->cells, cell);
             server->counted += topology->rule[t].rule->counts_empty;
         }
@@ -66,6 +69,7 @@ void rbt_server_init(rbt_server *server, const rbt_topology *topology, uint32_t 
 
     *server = (rbt_server){.topology = topology, .node = rbt_node_of_server(id), .id = id, .view = 1};
     init_cells(server);
+    rbt_server_init_early(server);
     rbt_floor_init(&server->clocks, workers);
     server->incarnation = rbt_alloc(workers, sizeof *server->incarnation);
     server->retiring = rbt_alloc(workers, sizeof *server->retiring);
@@ -89,6 +93,7 @@ void rbt_server_deinit(rbt_server *server)
 {
     for (size_t i = 0; i < server->cells.count; i++)
         rbt_cell_deinit(&server->cells.at[i].cell);
+    rbt_server_deinit_early(server);
     rbt_array_free(&server->cells);
     for (uint32_t t = 0; t < server->topology->tables; t++)
         rbt_free(server->ordinal[t]);
@@ -171,16 +176,17 @@ static rbt_message *begin_blocks(rbt_server *server, rbt_env *env, uint32_t work
                            server->stats.updates}; /* an observer's: all that are whole; the values may have more */
 
     if (is_worker(server, worker))
-        own = rbt_slices_applied(server, worker);
+        own = rbt_early_applied(server, worker);
     answer->worker = worker;
     answer->slowest = server->clocks.least;
     answer->included = own.clocks;
     answer->reach = own.reach;
+    answer->early = own.early;
     if (is_worker(server, worker) && server->topology->process_workers > 1) { /* for the others of its process */
         uint32_t first = rbt_process_first(server->topology, worker);
 
         for (uint32_t m = first; m < first + rbt_process_count(server->topology, worker); m++)
-            rbt_array_push(&answer->applied, rbt_slices_applied(server, m));
+            rbt_array_push(&answer->applied, rbt_early_applied(server, m));
     }
     return answer;
 }
@@ -232,6 +238,8 @@ static bool has_held_pull(const rbt_server *server, uint32_t worker)
  * that asked and are held will be answered anyway. */
 static void push_eagerly(rbt_server *server, rbt_env *env)
 {
+    for (size_t i = 0; i < server->cells.count; i++)
+        rbt_strips_clean_all(&server->cells.at[i].strips);
     for (uint32_t m = 0; m < server->topology->workers; m++) {
         rbt_message *blocks = NULL;
 
@@ -303,9 +311,12 @@ static bool apply_slice(rbt_server *server, rbt_message *slice, rbt_env *env)
         rbt_push push = rbt_slices_push(slice, part);
 
         rbt_cell_push(&cell->cell, rule_of(server, cell), &push);
+        if (part->snap != NULL)
+            rbt_strips_add(&cell->strips, part->snap);
         count_versions(server, cell, bytes);
     }
     if (slice->more == 0) {
+        rbt_server_forget_early(server, slice->worker);
         server->stats.updates++;
         if (server->cells.count > 0 && slowest != RBT_UNBOUNDED && slice->clock > slowest &&
             slice->clock - slowest > server->stats.max_gap)
@@ -323,6 +334,7 @@ static bool leave(rbt_server *server, uint32_t worker)
     if (server->clocks.gone[worker])
         return false;
     drop_early(server, worker); /* BSP: a push that will never be whole */
+    rbt_server_undo_early(server, worker);
     for (size_t i = 0; i < server->cells.count; i++) {
         rbt_server_cell *cell = &server->cells.at[i];
         size_t bytes = rbt_cell_version_bytes(&cell->cell);
@@ -540,6 +552,9 @@ static void handle_resume(rbt_server *server, const rbt_message *message, rbt_en
 
     if (!is_worker(server, worker) || message->incarnation < server->incarnation[worker])
         return;
+    if (message->incarnation > server->ahead[worker].incarnation)
+        rbt_server_undo_early(server, worker);
+    server->ahead[worker].incarnation = message->incarnation;
     server->incarnation[worker] = message->incarnation;
     for (size_t i = 0; i < server->held.count; i++) {
         if (server->held.at[i].pull->worker == worker && server->held.at[i].pull->incarnation < message->incarnation)
@@ -574,11 +589,24 @@ static void handle_view(rbt_server *server, const rbt_message *message, rbt_env 
     }
 }
 
-void rbt_server_handle(rbt_server *server, rbt_message *message, rbt_env *env)
+/* A part of the worker's next clock, ahead of the rest. */
+static void handle_early(rbt_server *server, rbt_message *message, rbt_env *env)
+{
+    if (is_worker(server, message->worker) && !is_from_the_past(server, message, env)) {
+        rbt_server_take_early(server, message, env);
+        return;
+    }
+    rbt_message_destroy(message);
+}
+
+static void handle(rbt_server *server, rbt_message *message, rbt_env *env)
 {
     switch (message->type) {
     case RBT_MSG_PUSH:
         handle_push(server, message, env);
+        return;
+    case RBT_MSG_EARLY:
+        handle_early(server, message, env);
         return;
     case RBT_MSG_PULL:
         handle_pull(server, message, env);
@@ -598,6 +626,20 @@ void rbt_server_handle(rbt_server *server, rbt_message *message, rbt_env *env)
         break;
     }
     rbt_message_destroy(message);
+}
+
+void rbt_server_handle(rbt_server *server, rbt_message *message, rbt_env *env)
+{
+    rbt_env mine = *env;
+    rbt_message *said;
+
+    mine.out = (rbt_outbox){0};
+    handle(server, message, &mine);
+    for (said = mine.out.first; said != NULL; said = said->next)
+        rbt_early_count(server->topology, &server->budget, said, env->now_ns);
+    rbt_server_send_rows(server, &mine);
+    while ((said = rbt_outbox_take(&mine.out)) != NULL)
+        rbt_outbox_put(&env->out, said);
 }
 
 uint32_t rbt_server_slowest_worker(const rbt_server *server)

@@ -15,6 +15,7 @@
 #define RBT_NODE_SERVER_H
 
 #include "node/topology.h"
+#include "table/strips.h"
 
 #define RBT_HELD_EACH 1024       /* of one worker, beside four for every block */
 #define RBT_HELD_MAX  (1u << 20) /* pulls a server holds back at once; a peer that asks for more is refused */
@@ -24,6 +25,7 @@ typedef struct rbt_server_cell {
     uint32_t table;
     uint32_t block;
     rbt_cell cell;
+    rbt_strips strips; /* managed communication: what registered readers have not been told */
 } rbt_server_cell;
 
 typedef struct rbt_held_pull {
@@ -39,6 +41,13 @@ typedef struct rbt_sliced {
     uint32_t taken;       /* ... and in any: they are applied, under BSP held */
     uint32_t named;       /* blocks among those that every push must name */
 } rbt_sliced;
+
+/* Early sends of a worker's next clock that have been applied: kept so that they can be taken back, should it die. */
+typedef struct rbt_early {
+    uint32_t incarnation; /* the life they come from */
+    uint64_t count;
+    rbt_outbox kept;
+} rbt_early;
 
 typedef struct rbt_server_stats {
     uint64_t updates;       /* pushes applied */
@@ -64,6 +73,9 @@ typedef struct rbt_server {
     rbt_sliced *sliced;               /* per worker */
     rbt_outbox *early;                /* BSP, per worker: pushes waiting for the others', and how many are whole */
     uint32_t *early_count;
+    rbt_early *ahead;  /* per worker */
+    rbt_budget budget; /* of what this server sends */
+    rbt_rng early_rng;
     uint64_t **registered;         /* per worker: bit set over `cells` of what it reads */
     RBT_ARRAY(rbt_held_pull) held; /* in order of sliced */
     uint64_t reported_slowest;     /* what the master was told last */

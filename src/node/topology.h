@@ -6,6 +6,8 @@
 #define RBT_NODE_TOPOLOGY_H
 
 #include "base/log.h"
+#include "comm/budget.h"
+#include "comm/pick.h"
 #include "rule/rule.h"
 #include "sync/graph.h"
 #include "table/layout.h"
@@ -44,12 +46,22 @@ typedef struct rbt_topology {
     bool lost_is_gone;        /* a worker that dies does not come back */
     float filter;             /* updates smaller than this are not sent */
     size_t slice_bytes;       /* pushes are cut into messages of about this; 0: never */
+    uint64_t budget_bytes; /* a second, for every worker and server: what is sent before a clock ends; 0: nothing is */
+    uint64_t burst_bytes;
+    rbt_priority priority; /* what of it goes first */
     uint32_t tables;
     rbt_layout *layout;    /* per table */
     rbt_rule_config *rule; /* per table; integer tables always sum */
     rbt_rule *own_rule;    /* per table: of the procedure it brought, if it did */
     const rbt_hop *hop;    /* peers instead of servers; NULL: servers */
 } rbt_topology;
+
+/* May parts of a table's updates be sent before the clock ends, and its rows as they change? Only what adds up. */
+static inline bool rbt_is_managed(const rbt_topology *topology, uint32_t table)
+{
+    return topology->budget_bytes > 0 && !topology->layout[table].sparse &&
+           (topology->rule[table].rule == &rbt_rule_sum || topology->rule[table].rule == &rbt_rule_con);
+}
 
 #define RBT_MASTER ((rbt_node)0)
 

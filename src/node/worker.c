@@ -3,6 +3,7 @@
 #include "node/worker.h"
 
 #include "base/error.h"
+#include "node/early.h"
 #include "node/slices.h"
 #include "sync/staleness.h"
 
@@ -33,6 +34,13 @@ static rbt_message *make(const rbt_client *client, rbt_message_type type, rbt_no
     return message;
 }
 
+/* All that a worker says goes out here. */
+static void send(rbt_client *client, rbt_message *message, rbt_env *env)
+{
+    rbt_early_count(client->topology, &client->budget, message, env->now_ns);
+    rbt_outbox_put(&env->out, message);
+}
+
 void rbt_client_init(rbt_client *client, const rbt_topology *topology, uint32_t worker, uint32_t incarnation)
 {
     *client = (rbt_client){.topology = topology, .worker = worker, .incarnation = incarnation, .view = 1};
@@ -46,6 +54,7 @@ void rbt_client_init(rbt_client *client, const rbt_topology *topology, uint32_t 
     client->cache = rbt_alloc(topology->tables, sizeof *client->cache);
     for (uint32_t t = 0; t < topology->tables; t++)
         rbt_cache_init(&client->cache[t], &topology->layout[t]);
+    rbt_client_init_early(client);
     for (uint32_t t = 0; t < topology->tables; t++) {
         client->cache[t].is_read_only = topology->rule[t].rule->takes_gradients;
         client->cache[t].has_tags = has_tags(client, t);
@@ -62,6 +71,7 @@ void rbt_client_deinit(rbt_client *client)
 {
     for (uint32_t t = 0; t < client->topology->tables; t++)
         rbt_cache_deinit(&client->cache[t]);
+    rbt_free(client->early);
     rbt_free(client->cache);
     for (uint32_t s = 0; s < client->topology->servers; s++) {
         rbt_message *message;
@@ -82,7 +92,7 @@ void rbt_client_deinit(rbt_client *client)
 void rbt_client_begin(rbt_client *client, rbt_env *env)
 {
     if (!client->ready)
-        rbt_outbox_put(&env->out, make(client, RBT_MSG_HELLO, RBT_MASTER));
+        send(client, make(client, RBT_MSG_HELLO, RBT_MASTER), env);
 }
 
 /* --------------------------------------------------------------------------------------------- asking */
@@ -143,12 +153,12 @@ static bool version_is_known(rbt_client *client, uint64_t clock, uint64_t need, 
     ask->clock = clock;
     ask->need = need;
     ask->request = client->stable_request;
-    rbt_outbox_put(&env->out, ask);
+    send(client, ask, env);
     return false;
 }
 
 /* Takes a copy over as this worker's own. */
-static void adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t slowest, uint64_t included,
+static void adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t slowest, rbt_applied included,
                   uint64_t version)
 {
     rbt_copy *copy = copy_of(client, span);
@@ -159,7 +169,8 @@ static void adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t sl
     if (!client->is_observer && !is_synchronised(client, span.table) && !has_tags(client, span.table) &&
         copy->next > version)
         version = copy->next; /* this worker has named a later one already, and may not go back */
-    rbt_cache_adopt(&client->cache[span.table], span.block, base, slowest, included, version);
+    rbt_cache_adopt(&client->cache[span.table], span.block, base, slowest, included.clocks,
+                    rbt_early_included(client, included), version);
 }
 
 /* Are copies of this table not shared in the process? A server must know who may name a version. */
@@ -176,7 +187,7 @@ static void look_around(rbt_client *client, const rbt_span *spans, size_t n, uin
         return;
     for (size_t i = 0; i < n; i++) {
         rbt_shared_copy found;
-        uint64_t included = 0;
+        rbt_applied included = {0};
         bool is_found;
 
         if (is_fresh(client, spans[i], clock, need, bounded) || is_own_affair(client, spans[i].table))
@@ -189,7 +200,8 @@ static void look_around(rbt_client *client, const rbt_span *spans, size_t n, uin
             process->unlock(process);
         if (!is_found)
             continue;
-        adopt(client, spans[i], found.base, found.slowest, included, found.version);
+        if (!rbt_early_lacks(client, copy_of(client, spans[i]), included))
+            adopt(client, spans[i], found.base, found.slowest, included, found.version);
         rbt_snap_unref(found.base);
     }
 }
@@ -239,7 +251,7 @@ static void ask_for(rbt_client *client, const rbt_span *spans, size_t n, uint64_
             rbt_request request = {.id = pull->request, .pull = pull};
 
             rbt_array_push(&client->requests, request);
-            rbt_outbox_put(&env->out, rbt_message_copy(pull));
+            send(client, rbt_message_copy(pull), env);
         }
     }
 }
@@ -346,7 +358,7 @@ static bool may_replace(const rbt_client *client, const rbt_copy *copy, const rb
  * the next read asks if it must. */
 static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_process *process)
 {
-    rbt_applied own = {.clocks = answer->included, .reach = answer->reach};
+    rbt_applied own = {.clocks = answer->included, .reach = answer->reach, .early = answer->early};
     bool asked = answer->request != 0;
     uint32_t server = answer->from - 1;
 
@@ -363,7 +375,7 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
     for (size_t i = 0; i < answer->parts.count; i++) {
         const rbt_part *part = &answer->parts.at[i];
         rbt_span span = {.table = part->table, .block = part->block};
-        uint64_t included = rbt_applied_to(own, part->table, part->block);
+        rbt_applied included = rbt_applied_of(own, part->table, part->block);
         rbt_copy *copy;
         bool is_awaited;
 
@@ -374,11 +386,13 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
         is_awaited = asked && copy->request == answer->request;
         if (is_awaited)
             copy->request = 0;
-        if ((included < client->clock && !client->is_observer) || !may_replace(client, copy, part, is_awaited))
+        if ((included.clocks < client->clock && !client->is_observer) || !may_replace(client, copy, part, is_awaited))
             continue;
         if (copy->base != NULL &&
-            (copy->slowest > answer->slowest || (client->is_observer && copy->included > included)))
+            (copy->slowest > answer->slowest || (client->is_observer && copy->included > included.clocks)))
             continue; /* what we have is newer */
+        if (rbt_early_lacks(client, copy, included))
+            continue;
         adopt(client, span, part->snap, answer->slowest, included, part->version);
     }
 }
@@ -403,7 +417,10 @@ static void handle_ack(rbt_client *client, const rbt_message *ack)
     while (client->unacked[server].first != NULL && client->unacked[server].first->clock <= ack->clock) {
         rbt_message *slice = rbt_outbox_take(&client->unacked[server]);
 
-        client->unacked_count[server] -= slice->more == 0;
+        if (slice->type == RBT_MSG_EARLY)
+            client->early_unacked -= rbt_wire_size(slice);
+        else
+            client->unacked_count[server] -= slice->more == 0;
         rbt_message_destroy(slice);
     }
 }
@@ -415,7 +432,7 @@ static void send_again(rbt_client *client, const rbt_message *original, rbt_env 
     rbt_message *copy = rbt_message_copy(original);
 
     copy->view = client->view;
-    rbt_outbox_put(&env->out, copy);
+    send(client, copy, env);
 }
 
 /* Under a new view servers refuse what was sent under the old one: all that is not answered goes out again. */
@@ -436,7 +453,7 @@ static void handle_view(rbt_client *client, const rbt_message *message, rbt_env 
 
             client->resume_told[s] = false;
             resume->request = client->resume_request;
-            rbt_outbox_put(&env->out, resume);
+            send(client, resume, env);
         }
         return;
     }
@@ -487,6 +504,12 @@ void rbt_client_handle(rbt_client *client, rbt_message *message, rbt_env *env)
         break;
     case RBT_MSG_ACK:
         handle_ack(client, message);
+        break;
+    case RBT_MSG_GOT:
+        rbt_client_take_got(client, message);
+        break;
+    case RBT_MSG_ROWS:
+        rbt_client_take_rows(client, message);
         break;
     case RBT_MSG_STABLE:
         handle_stable(client, message);
@@ -624,9 +647,10 @@ void rbt_client_clock(rbt_client *client, rbt_env *env)
         rbt_slices_cut(push[s], topology->slice_bytes, &slices);
         while ((slice = rbt_outbox_take(&slices)) != NULL) {
             rbt_outbox_put(&client->unacked[s], rbt_message_copy(slice));
-            rbt_outbox_put(&env->out, slice);
+            send(client, slice, env);
         }
         client->unacked_count[s]++;
+        client->early[s] = 0;
     }
     rbt_free(push);
     client->clock++;
@@ -642,7 +666,7 @@ bool rbt_client_is_flushed(const rbt_client *client)
 
 void rbt_client_retire(rbt_client *client, rbt_env *env)
 {
-    rbt_outbox_put(&env->out, make(client, RBT_MSG_RETIRE, RBT_MASTER));
+    send(client, make(client, RBT_MSG_RETIRE, RBT_MASTER), env);
     for (uint32_t s = 0; s < client->topology->servers; s++)
-        rbt_outbox_put(&env->out, make(client, RBT_MSG_RETIRE, rbt_node_of_server(s)));
+        send(client, make(client, RBT_MSG_RETIRE, rbt_node_of_server(s)), env);
 }

@@ -33,6 +33,10 @@ typedef struct rbt_client {
     rbt_cache *cache;        /* per table */
     rbt_outbox *unacked;     /* per server: copies of pushes, slice by slice, not acknowledged yet, oldest first */
     uint32_t *unacked_count; /* per server: clocks */
+    rbt_budget budget;       /* managed communication (early.h): of what this worker sends */
+    rbt_rng early_rng;
+    uint64_t *early;        /* per server: early sends of this clock */
+    uint64_t early_unacked; /* bytes of early sends not acknowledged */
     uint64_t last_request;
     RBT_ARRAY(rbt_request) requests;
     bool *has_versions;      /* per server: it holds blocks whose rule has versions */

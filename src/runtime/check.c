@@ -42,6 +42,7 @@ typedef struct shadow_worker {
     rbt_sliced sliced; /* of the next clock, as the server told it last: when it moves, a slice was accepted */
     uint32_t brought;  /* blocks of the next clock below this ordinal have been brought, in whatever life */
     RBT_ARRAY(shadow_push) waiting;
+    RBT_ARRAY(shadow_push) early; /* early sends of the next clock that have been applied */
 } shadow_worker;
 
 typedef struct shadow_server {
@@ -80,6 +81,13 @@ rbt_checker *rbt_checker_create(const rbt_topology *topology)
     return checker;
 }
 
+static void drop_early(shadow_worker *worker)
+{
+    for (size_t i = 0; i < worker->early.count; i++)
+        rbt_message_destroy(worker->early.at[i].message);
+    worker->early.count = 0;
+}
+
 void rbt_checker_destroy(rbt_checker *checker)
 {
     if (checker == NULL)
@@ -97,6 +105,8 @@ void rbt_checker_destroy(rbt_checker *checker)
             for (size_t i = 0; i < server->workers[m].waiting.count; i++)
                 rbt_message_destroy(server->workers[m].waiting.at[i].message);
             rbt_array_free(&server->workers[m].waiting);
+            drop_early(&server->workers[m]);
+            rbt_array_free(&server->workers[m].early);
         }
         rbt_free(server->blocks);
         rbt_free(server->workers);
@@ -289,7 +299,8 @@ void rbt_checker_before(rbt_checker *checker, const rbt_server *server, const rb
 {
     init_server(checker, server);
     rbt_message_destroy(checker->handled);
-    checker->handled = message->type == RBT_MSG_PUSH ? rbt_message_copy(message) : NULL;
+    checker->handled =
+        message->type == RBT_MSG_PUSH || message->type == RBT_MSG_EARLY ? rbt_message_copy(message) : NULL;
     if (message->type == RBT_MSG_PULL) {
         shadow_pull pull = {.server = server->id,
                             .worker = message->worker,
@@ -325,6 +336,57 @@ static void bring_blocks(const rbt_server *server, shadow_worker *worker, rbt_me
             worker->brought = ordinal + 1;
     }
     slice->parts.count = kept;
+}
+
+/* Adds early sends to blocks that have not been brought whole, or takes them away. */
+static void fold_early(rbt_checker *checker, const rbt_server *server, const rbt_message *message, uint32_t brought,
+                       double sign)
+{
+    for (size_t i = 0; i < message->parts.count; i++) {
+        const rbt_part *part = &message->parts.at[i];
+        uint32_t ordinal = server->ordinal[part->table][part->block];
+        shadow *block = &checker->servers[server->id].blocks[ordinal];
+        double *values = room_for(checker, block->length), *sum = version_of(block, 0)->sum;
+
+        if (ordinal < brought)
+            continue;
+        spread(part->snap, values);
+        for (uint32_t k = 0; k < block->length; k++) {
+            sum[k] += sign * values[k];
+            block->scale = fabs(values[k]) > block->scale ? fabs(values[k]) : block->scale;
+        }
+    }
+}
+
+/* What has become of a worker's early sends? They are taken in order, each once, and from its present life; a clock that
+ * has ended keeps them; else they can only go all at once. */
+static void check_early(rbt_checker *checker, const rbt_server *server, uint32_t m)
+{
+    shadow_worker *worker = &checker->servers[server->id].workers[m];
+    rbt_message *handled = checker->handled;
+    uint64_t count = server->ahead[m].count;
+
+    if (worker->early.count > 0 && worker->early.at[0].clock < server->clocks.value[m])
+        drop_early(worker);
+    if (handled != NULL && handled->type == RBT_MSG_EARLY && handled->worker == m && count == worker->early.count + 1) {
+        shadow_push early = {.clock = handled->clock, .message = handled};
+
+        if (handled->clock != server->clocks.value[m] || handled->slice != worker->early.count ||
+            handled->incarnation < server->incarnation[m])
+            rbt_checker_report(checker, "server %u took early send %llu of clock %llu of worker %u, out of turn",
+                               server->id, (unsigned long long)handled->slice, (unsigned long long)handled->clock, m);
+        fold_early(checker, server, handled, worker->brought, 1);
+        rbt_array_push(&worker->early, early);
+        checker->handled = NULL;
+    }
+    if (count == worker->early.count)
+        return;
+    if (count != 0)
+        rbt_checker_report(checker, "server %u has %llu early sends of worker %u, must have %zu", server->id,
+                           (unsigned long long)count, m, worker->early.count);
+    for (size_t i = 0; i < worker->early.count; i++)
+        fold_early(checker, server, worker->early.at[i].message, worker->brought, -1);
+    drop_early(worker);
 }
 
 /* Has the server accepted the slice it just handled? It must be of the worker's next clock, and from its present life;
@@ -457,11 +519,40 @@ static void check_said(rbt_checker *checker, const rbt_server *server, const rbt
         rbt_checker_report(checker, "server %u says that table %u, block %u has %llu clocks of worker %u, it has %llu",
                            server->id, part->table, part->block, (unsigned long long)clocks, m,
                            (unsigned long long)worker->applied + is_ahead);
+    if (!is_ahead && said.early != worker->early.count)
+        rbt_checker_report(checker, "server %u says that it has %llu early sends of worker %u, it has %zu", server->id,
+                           (unsigned long long)said.early, m, worker->early.count);
+}
+
+/* Elements that a reader is told of ahead of time: they are what they must be, and it is said what is in them. */
+static void check_rows(rbt_checker *checker, const rbt_server *server, const rbt_message *rows)
+{
+    rbt_applied own = {.clocks = rows->included, .reach = rows->reach, .early = rows->early};
+
+    if (rows->slowest != server->clocks.least)
+        rbt_checker_report(checker, "server %u tells worker %u of rows with slowest %llu, it is %llu", server->id,
+                           rows->worker, (unsigned long long)rows->slowest, (unsigned long long)server->clocks.least);
+    for (size_t i = 0; i < rows->parts.count; i++) {
+        const rbt_part *part = &rows->parts.at[i];
+        const shadow *block = &checker->servers[server->id].blocks[server->ordinal[part->table][part->block]];
+        double *expected = room_for(checker, block->length);
+
+        check_said(checker, server, part, rows->worker, own);
+        expect(checker, block, part->table, RBT_UNBOUNDED, expected);
+        for (uint32_t k = 0; k < part->snap->count; k++) {
+            double must = expected[part->snap->index[k]], is = value_at(part->snap, k);
+
+            if (!(fabs(is - must) <= TOLERANCE * (block->scale + fabs(must))))
+                rbt_checker_report(checker,
+                                   "server %u, table %u, block %u, element %u among rows is %.9g, must be %.9g",
+                                   server->id, part->table, part->block, part->snap->index[k], is, must);
+        }
+    }
 }
 
 static void check_answer(rbt_checker *checker, const rbt_server *server, const rbt_message *answer)
 {
-    rbt_applied own = {.clocks = answer->included, .reach = answer->reach};
+    rbt_applied own = {.clocks = answer->included, .reach = answer->reach, .early = answer->early};
     uint64_t slowest = RBT_UNBOUNDED;
 
     for (uint32_t m = 0; m < checker->topology->workers; m++)
@@ -493,11 +584,16 @@ static void check_answer(rbt_checker *checker, const rbt_server *server, const r
 
 void rbt_checker_after(rbt_checker *checker, const rbt_server *server, const rbt_outbox *said)
 {
-    if (checker->handled != NULL && checker->handled->worker < checker->topology->workers)
+    if (checker->handled != NULL && checker->handled->type == RBT_MSG_PUSH &&
+        checker->handled->worker < checker->topology->workers)
         check_acceptance(checker, server);
+    for (uint32_t m = 0; m < checker->topology->workers; m++)
+        check_early(checker, server, m);
     fold_applied(checker, server);
     check_cells(checker, server);
     for (const rbt_message *message = said->first; message != NULL; message = message->next)
         if (message->type == RBT_MSG_BLOCKS)
             check_answer(checker, server, message);
+        else if (message->type == RBT_MSG_ROWS)
+            check_rows(checker, server, message);
 }

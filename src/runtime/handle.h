@@ -43,6 +43,7 @@ struct rbt_worker {
     uint64_t slowed_ns;
     uint64_t samples;
     uint64_t reads;
+    uint64_t increments;
     uint64_t staleness_sum;
 };
 

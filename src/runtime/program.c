@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "node/early.h"
 #include "runtime/calls.h"
 
-#define relaxed memory_order_relaxed
+#define relaxed             memory_order_relaxed
+#define INCREMENTS_PER_LOOK 64u /* calls between two looks at the budget: reading the clock costs more than they do */
 
 void rbt_worker_init(rbt_worker *worker, rbt_run *run, uint32_t id, uint32_t incarnation, const rbt_worker_ops *ops,
                      void *place)
@@ -112,6 +114,18 @@ rbt_err rbt_call_gone(rbt_error *error, const rbt_worker *worker)
     return rbt_fail(error, RBT_E_INTERRUPTED, "worker %u is no longer part of the job", worker->client.worker);
 }
 
+/* Managed communication: sends what there is room for. */
+static void send_early(rbt_worker *worker)
+{
+    rbt_env env;
+
+    if (worker->run->topology->budget_bytes == 0)
+        return;
+    env = rbt_call_env(worker);
+    rbt_client_send_early(&worker->client, &env);
+    rbt_call_deliver(worker, &env);
+}
+
 /* Waits until the spans collected in worker->spans may be read at `clock`. */
 static rbt_err wait_for_spans(rbt_worker *worker, uint64_t clock, uint64_t staleness, rbt_error *error)
 {
@@ -124,6 +138,7 @@ static rbt_err wait_for_spans(rbt_worker *worker, uint64_t clock, uint64_t stale
             return rbt_call_gone(error, worker);
         env = rbt_call_env(worker);
         fresh = rbt_client_want(&worker->client, worker->spans.at, worker->spans.count, clock, staleness, &env);
+        rbt_client_send_early(&worker->client, &env);
         rbt_call_deliver(worker, &env);
         if (fresh)
             return RBT_OK;
@@ -300,6 +315,8 @@ rbt_err rbt_inc_range(rbt_worker *worker, rbt_table table, uint64_t row, uint64_
     while (next_piece(layout, table, row, col, n, &p))
         rbt_client_increment(&worker->client, p.span, p.offset, p.n,
                              (const char *)deltas + p.done * rbt_type_size(layout->type));
+    if (++worker->increments % INCREMENTS_PER_LOOK == 0)
+        send_early(worker);
     return RBT_OK;
 }
 
@@ -351,6 +368,8 @@ void rbt_worker_did(rbt_worker *worker, uint64_t samples, uint64_t nonzeros)
     worker->samples += samples;
     if (worker->ops->work != NULL)
         worker->ops->work(worker, samples, nonzeros);
+    if (worker->run->topology->budget_bytes > 0 && worker->ops->receive(worker, false))
+        send_early(worker);
 }
 
 /* A straggler made by hand takes longer for its clock, in proportion to what the clock really took. */

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "runtime/check.h"
+#include "runtime/check_budget.h"
 #include "runtime/check_hop.h"
 #include "runtime/coroutine.h"
 #include "runtime/handle.h"
@@ -37,8 +38,9 @@ typedef struct rbt_sim {
     uint64_t now_ns;
     rbt_actor *actors; /* workers, then observers */
     uint32_t actor_count;
-    rbt_process *processes; /* NULL when every worker has a process to itself */
-    uint32_t active;        /* of them, those whose program has not ended for good */
+    rbt_process *processes;      /* NULL when every worker has a process to itself */
+    uint32_t active;             /* of them, those whose program has not ended for good */
+    rbt_budget_checker *budgets; /* with a checker */
     bool stop_requested;
     rbt_err err;
     rbt_error error;
@@ -64,6 +66,8 @@ static void send_message(rbt_sim *sim, rbt_message *message)
     rbt_sim_event event = {.kind = RBT_SIM_ARRIVE};
 
     message = rbt_transport_pass(sim->run, message, &bytes);
+    if (sim->budgets != NULL)
+        rbt_budget_checker_sent(sim->budgets, message, bytes, sim->now_ns, sim->options->checker);
     event.message = message;
     event.bytes = bytes;
     if (rbt_is_observed(sim->run, message)) {
@@ -426,6 +430,8 @@ rbt_err rbt_sim_run(rbt_run *run, const rbt_sim_options *options, rbt_error *err
     sim.actors = rbt_alloc(sim.actor_count, sizeof *sim.actors);
     rbt_nodes_init(&sim.nodes, run, NULL);
     rbt_sim_net_init(&sim.net, options, rbt_topology_nodes(run->topology));
+    if (options->checker != NULL && run->topology->budget_bytes > 0)
+        sim.budgets = rbt_budget_checker_create(run->topology);
     run->started_ns = 0;
     plan_crashes(&sim);
     sim.processes = rbt_processes_create(run->topology);
@@ -439,6 +445,7 @@ rbt_err rbt_sim_run(rbt_run *run, const rbt_sim_options *options, rbt_error *err
     rbt_processes_destroy(sim.processes, run->topology);
     rbt_sim_queue_deinit(&sim.queue);
     rbt_sim_net_deinit(&sim.net);
+    rbt_budget_checker_destroy(sim.budgets);
     rbt_nodes_deinit(&sim.nodes, run);
     rbt_free(sim.actors);
     if (sim.err != RBT_OK && error != NULL)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "comm/budget.h"
 #include "runtime/sim.h"
 
 #define SHOWN 40 /* bytes of a wrong text that a message quotes */
@@ -280,6 +281,27 @@ static rbt_err parse_faults(rbt_faults *faults, const char *text, rbt_error *err
                                .partitions = (uint32_t)value_or(&keys[4], 0),
                                .within_ns = (uint64_t)value_or(&keys[5], 1e9)};
     return err;
+}
+
+rbt_err rbt_budget_parse(const char *text, uint64_t *bytes_per_second, uint64_t *burst_bytes, rbt_error *error)
+{
+    rbt_spec_key keys[] = {{"rate", RBT_SPEC_RATE, 8, RBT_SPEC_RATE_MAX, "200Mbit", false, 0, NULL, 0},
+                           TIME("burst", "burst=10ms")};
+    char all[RBT_SPEC_TEXT_MAX + 8];
+    int n = snprintf(all, sizeof all, "rate=%s", text);
+    rbt_err err;
+
+    if (n < 0 || (size_t)n >= sizeof all)
+        return rbt_fail(error, RBT_E_USAGE, "--budget is too long; give a rate like 200Mbit");
+    err = rbt_spec_parse("--budget", all, (size_t)n, keys, 2, error);
+    if (err != RBT_OK)
+        return err;
+    *bytes_per_second = (uint64_t)(keys[0].number / 8);
+    *burst_bytes =
+        keys[1].given ? (uint64_t)((double)*bytes_per_second * keys[1].number / 1e9) : rbt_burst_of(*bytes_per_second);
+    if (*burst_bytes < RBT_BURST_MIN)
+        *burst_bytes = RBT_BURST_MIN;
+    return RBT_OK;
 }
 
 rbt_err rbt_sim_options_parse(rbt_sim_options *options, const char *net, const char *cost, const char *faults,

@@ -43,6 +43,9 @@ typedef struct rbt_spec_key {
 rbt_err rbt_spec_parse(const char *what, const char *text, size_t n, rbt_spec_key *keys, size_t key_count,
                        rbt_error *error);
 
+/* --budget: "200Mbit" or "200Mbit,burst=20ms", as bytes per second and bytes. */
+rbt_err rbt_budget_parse(const char *text, uint64_t *bytes_per_second, uint64_t *burst_bytes, rbt_error *error);
+
 /* A decimal number, digits[.digits][e[+-]digits], from `at`, never reading `end` or beyond. Returns where it stops, or
  * NULL when there is none, when it has more digits than a double holds exactly, or when its exponent goes past 22. */
 const char *rbt_spec_number(const char *at, const char *end, double *value);

@@ -13,11 +13,41 @@ void rbt_cache_init(rbt_cache *cache, const rbt_layout *layout)
     cache->copies = rbt_alloc(layout->blocks, sizeof *cache->copies);
 }
 
-static void drop_own(rbt_copy *copy)
+/* Drops own updates: pushes of clocks, and early sends up to this one. What stays is not in the copy that comes. */
+static void drop_own(rbt_copy *copy, uint64_t early)
 {
-    for (size_t i = 0; i < copy->own.count; i++)
-        rbt_snap_unref(copy->own.at[i]);
-    copy->own.count = 0;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < copy->own.count; i++) {
+        rbt_own own = copy->own.at[i];
+
+        if (own.early <= early) {
+            rbt_snap_unref(own.update);
+            continue;
+        }
+        own.merged = false;
+        copy->own.at[kept++] = own;
+    }
+    copy->own.count = kept;
+}
+
+/* Adds own updates to the copy. Pushes of clocks are then done with: every copy that comes includes them. */
+static void merge_own(rbt_copy *copy)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < copy->own.count; i++) {
+        rbt_own own = copy->own.at[i];
+
+        if (!own.merged)
+            rbt_snap_add(&copy->base, own.update, 1);
+        own.merged = true;
+        if (own.early == 0)
+            rbt_snap_unref(own.update);
+        else
+            copy->own.at[kept++] = own;
+    }
+    copy->own.count = kept;
 }
 
 void rbt_cache_deinit(rbt_cache *cache)
@@ -25,8 +55,9 @@ void rbt_cache_deinit(rbt_cache *cache)
     for (uint32_t block = 0; cache->copies != NULL && block < cache->layout->blocks; block++) {
         rbt_copy *copy = &cache->copies[block];
 
-        drop_own(copy);
+        drop_own(copy, UINT64_MAX);
         rbt_array_free(&copy->own);
+        rbt_strips_deinit(&copy->strips);
         for (size_t i = 0; i < copy->aside.count; i++)
             rbt_snap_unref(copy->aside.at[i].update);
         rbt_array_free(&copy->aside);
@@ -39,7 +70,7 @@ void rbt_cache_deinit(rbt_cache *cache)
 }
 
 void rbt_cache_adopt(rbt_cache *cache, uint32_t block, rbt_snap *base, uint64_t slowest, uint64_t included,
-                     uint64_t version)
+                     uint64_t early, uint64_t version)
 {
     rbt_copy *copy = &cache->copies[block];
 
@@ -50,10 +81,11 @@ void rbt_cache_adopt(rbt_cache *cache, uint32_t block, rbt_snap *base, uint64_t 
     }
     rbt_snap_ref(base);
     rbt_snap_unref(copy->base);
-    drop_own(copy);
+    drop_own(copy, early);
     copy->base = base;
     copy->slowest = slowest;
     copy->included = included;
+    copy->early = early;
     copy->version = version;
 }
 
@@ -100,10 +132,8 @@ void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t 
 {
     rbt_copy *copy = &cache->copies[block];
 
-    for (size_t i = 0; copy->base != NULL && i < copy->own.count; i++)
-        rbt_snap_add(&copy->base, copy->own.at[i], 1);
     if (copy->base != NULL) {
-        drop_own(copy);
+        merge_own(copy);
         rbt_snap_read(copy->base, offset, n, out);
     } else {
         memset(out, 0, n * rbt_type_size(cache->layout->type));
@@ -131,6 +161,11 @@ void rbt_cache_increment(rbt_cache *cache, uint32_t block, uint32_t offset, uint
             *bits = add_bits(type, *bits, (const char *)deltas + i * size);
         }
         return;
+    }
+    if (cache->is_managed) {
+        if (copy->strips.width == 0)
+            rbt_strips_init(&copy->strips, rbt_layout_length(cache->layout, block), rbt_strip_width(cache->layout));
+        rbt_strips_touch(&copy->strips, offset, n);
     }
     if (copy->buffer == NULL)
         copy->buffer = rbt_snap_create(type, rbt_layout_length(cache->layout, block));
@@ -186,8 +221,14 @@ rbt_snap *rbt_cache_flush(rbt_cache *cache, uint32_t block, float threshold, boo
     rbt_copy *copy = &cache->copies[block];
     rbt_snap *update;
 
+    copy->early = 0;
+    for (size_t i = 0; i < copy->own.count; i++)
+        copy->own.at[i].early = 0; /* of a clock that has ended */
+    if (copy->base == NULL)
+        drop_own(copy, 0); /* the first copy that comes will have them */
     if (!copy->touched)
         return NULL;
+    rbt_strips_clean_all(&copy->strips);
     if (cache->layout->sparse) {
         update = gather_scattered(copy, cache->layout, block, threshold);
     } else {
@@ -196,6 +237,75 @@ rbt_snap *rbt_cache_flush(rbt_cache *cache, uint32_t block, float threshold, boo
     }
     copy->touched = false;
     if (keep && copy->base != NULL)
-        rbt_array_push(&copy->own, rbt_snap_ref(update));
+        rbt_cache_keep(cache, block, update, 0);
     return update;
+}
+
+/* ----------------------------------------------------------------------------------------- managed communication */
+
+void rbt_cache_keep(rbt_cache *cache, uint32_t block, rbt_snap *update, uint64_t early)
+{
+    rbt_own own = {.update = rbt_snap_ref(update), .early = early};
+
+    rbt_array_push(&cache->copies[block].own, own);
+}
+
+/* Adds those elements of `from` that `values` stores to `to`, which is dense. */
+static void add_where_stored(rbt_snap *to, const rbt_snap *from, const rbt_snap *values)
+{
+    size_t size = rbt_type_size(to->type);
+    uint32_t i = 0;
+
+    for (uint32_t k = 0; k < from->count; k++) {
+        uint32_t place = from->form == RBT_DENSE ? k : from->index[k];
+        char *at = (char *)to->value + place * size;
+        uint64_t bits = 0, sum;
+
+        while (i < values->count && values->index[i] < place)
+            i++;
+        if (i == values->count)
+            return;
+        if (values->index[i] != place)
+            continue;
+        memcpy(&bits, at, size);
+        sum = add_bits(to->type, bits, (const char *)from->value + k * size);
+        memcpy(at, &sum, size);
+    }
+}
+
+void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, uint64_t early)
+{
+    rbt_copy *copy = &cache->copies[block];
+    size_t size = rbt_type_size(values->type);
+
+    merge_own(copy);
+    rbt_snap_writable(&copy->base);
+    for (uint32_t k = 0; k < values->count; k++)
+        memcpy((char *)copy->base->value + values->index[k] * size, (const char *)values->value + k * size, size);
+    for (size_t i = 0; i < copy->own.count; i++)
+        if (copy->own.at[i].early > early)
+            add_where_stored(copy->base, copy->own.at[i].update, values);
+}
+
+uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, float threshold, uint32_t *index,
+                              void *values)
+{
+    rbt_copy *copy = &cache->copies[block];
+    size_t size = rbt_type_size(cache->layout->type);
+    uint32_t first = rbt_strip_first(&copy->strips, strip), n = rbt_strip_length(&copy->strips, strip), count = 0;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        char *at = (char *)copy->buffer->value + i * size;
+        uint64_t bits = 0;
+
+        memcpy(&bits, at, size);
+        if (is_small(cache->layout->type, bits, threshold))
+            continue;
+        index[count] = i;
+        memcpy((char *)values + count * size, at, size);
+        memset(at, 0, size);
+        count++;
+    }
+    rbt_strips_clean(&copy->strips, strip);
+    return count;
 }

@@ -12,6 +12,14 @@
 #include "base/mem.h"
 #include "table/layout.h"
 #include "table/snap.h"
+#include "table/strips.h"
+
+/* An update of the worker's own that was sent. */
+typedef struct rbt_own {
+    rbt_snap *update;
+    uint64_t early; /* the early send of the clock under way that it went with, from 1; 0: the push of a clock */
+    bool merged;    /* it has been added to the copy */
+} rbt_own;
 
 #define RBT_VERSION_NONE RBT_UNBOUNDED /* the tag of what was not computed from a copy: there was none */
 
@@ -23,15 +31,17 @@ typedef struct rbt_part_aside {
 
 /* What is known of one block. */
 typedef struct rbt_copy {
-    rbt_snap *base;    /* NULL: never read */
-    uint64_t slowest;  /* clocks the slowest worker had finished in it */
-    uint64_t included; /* clocks of mine that are in it */
-    uint64_t version;  /* of dyn: what an update computed from it in clock `included` belongs to; else its own */
-    uint64_t next;     /* of dyn: the lowest this worker can name next, as the server works it out */
-    uint64_t read_in;  /* one past the clock it was last read in; 0: never */
-    RBT_ARRAY(rbt_snap *) own; /* my updates since, oldest first */
-    rbt_snap *buffer;          /* increments of this clock, dense: NULL when untouched */
-    rbt_map scattered;         /* the same for blocks of sparse tables: place -> bits of the value */
+    rbt_snap *base;         /* NULL: never read */
+    uint64_t slowest;       /* clocks the slowest worker had finished in it */
+    uint64_t included;      /* clocks of mine that are in it */
+    uint64_t early;         /* early sends of the clock under way that were in it when it came */
+    uint64_t version;       /* of dyn: what an update computed from it in clock `included` belongs to; else its own */
+    uint64_t next;          /* of dyn: the lowest this worker can name next, as the server works it out */
+    uint64_t read_in;       /* one past the clock it was last read in; 0: never */
+    RBT_ARRAY(rbt_own) own; /* my updates since, oldest first */
+    rbt_snap *buffer;       /* increments of this clock, dense: NULL when untouched */
+    rbt_map scattered;      /* the same for blocks of sparse tables: place -> bits of the value */
+    rbt_strips strips;      /* managed communication: where increments have not been sent */
     bool touched;
     RBT_ARRAY(rbt_part_aside) aside; /* of tables with tags: increments of this clock made before this copy came */
     uint64_t request;                /* the pull under way, 0 when none, and what it will satisfy */
@@ -44,6 +54,7 @@ typedef struct rbt_cache {
     rbt_copy *copies;  /* one per block */
     bool is_read_only; /* increments are gradients: the reader does not see them */
     bool has_tags;     /* updates name the version they were computed from: those of different ones are kept apart */
+    bool is_managed;   /* increments may be sent before the clock ends */
 } rbt_cache;
 
 void rbt_cache_init(rbt_cache *cache, const rbt_layout *layout);
@@ -56,9 +67,21 @@ static inline uint64_t rbt_copy_tag(const rbt_copy *copy)
 }
 
 /* A copy from the server replaces what was there; takes a reference. Own updates are dropped: the caller has seen to it
- * that the copy includes them. */
+ * that the copy includes them, except early sends of the clock under way after the first `early` ones, which stay. */
 void rbt_cache_adopt(rbt_cache *cache, uint32_t block, rbt_snap *base, uint64_t slowest, uint64_t included,
-                     uint64_t version);
+                     uint64_t early, uint64_t version);
+
+/* Elements of the copy, which must be there, get new values: those that `values` stores. They include own updates as for
+ * rbt_cache_adopt. */
+void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, uint64_t early);
+
+/* Takes the increments of a strip out of the buffer, without those below `threshold`, which stay: adds their places and
+ * values to the arrays, which have room for it; how many. */
+uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, float threshold, uint32_t *index,
+                              void *values);
+
+/* Keeps an update that was sent early, as one of the worker's own; takes a reference. */
+void rbt_cache_keep(rbt_cache *cache, uint32_t block, rbt_snap *update, uint64_t early);
 
 /* Reads n elements of one block; a block that was never read counts as zero. */
 void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n, void *out);

@@ -27,12 +27,12 @@ void rbt_process_cache_deinit(rbt_process_cache *cache)
 }
 
 bool rbt_process_cache_find(const rbt_process_cache *cache, uint32_t table, uint32_t block, uint32_t worker,
-                            uint64_t clock, uint64_t need, rbt_shared_copy *found, uint64_t *included)
+                            uint64_t clock, uint64_t need, rbt_shared_copy *found, rbt_applied *included)
 {
     const rbt_shared_copy *copy = &cache->copies[table][block];
 
     RBT_ASSERT(worker - cache->first_worker < cache->workers);
-    if (copy->base == NULL || copy->slowest < need || copy->applied[worker - cache->first_worker] < clock)
+    if (copy->base == NULL || copy->slowest < need || copy->applied[worker - cache->first_worker].clocks < clock)
         return false;
     *found = (rbt_shared_copy){.base = rbt_snap_ref(copy->base), .slowest = copy->slowest, .version = copy->version};
     *included = copy->applied[worker - cache->first_worker];
@@ -49,10 +49,10 @@ void rbt_process_cache_offer(rbt_process_cache *cache, uint32_t table, uint32_t 
     if (slowest < copy->slowest)
         return;
     for (uint32_t i = 0; i < cache->workers; i++) /* answers of one server can overtake each other on the way to us */
-        if (rbt_applied_to(applied[i], table, block) < copy->applied[i])
+        if (rbt_applied_to(applied[i], table, block) < copy->applied[i].clocks)
             return;
     for (uint32_t i = 0; i < cache->workers; i++)
-        copy->applied[i] = rbt_applied_to(applied[i], table, block);
+        copy->applied[i] = rbt_applied_of(applied[i], table, block);
     rbt_snap_ref(base);
     rbt_snap_unref(copy->base);
     copy->base = base;

@@ -17,6 +17,7 @@
 typedef struct rbt_applied {
     uint64_t clocks;
     uint64_t reach; /* a place (rbt_place_of); 0: nothing is arriving */
+    uint64_t early; /* ... and in the others so many early sends of that clock */
 } rbt_applied;
 
 /* Where a block stands in the order in which pushes name blocks. */
@@ -30,11 +31,19 @@ static inline uint64_t rbt_applied_to(rbt_applied applied, uint32_t table, uint3
     return applied.clocks + (rbt_place_of(table, block) < applied.reach);
 }
 
+/* The same of one block. */
+static inline rbt_applied rbt_applied_of(rbt_applied applied, uint32_t table, uint32_t block)
+{
+    bool is_ahead = rbt_place_of(table, block) < applied.reach;
+
+    return (rbt_applied){.clocks = applied.clocks + is_ahead, .early = is_ahead ? 0 : applied.early};
+}
+
 typedef struct rbt_shared_copy {
     rbt_snap *base; /* NULL: nobody has read it */
     uint64_t slowest;
     uint64_t version;
-    uint64_t *applied; /* per worker of the process: clocks of its own that are in it */
+    rbt_applied *applied; /* per worker of the process: what of its own is in it */
 } rbt_shared_copy;
 
 typedef struct rbt_process_cache {
@@ -52,7 +61,7 @@ void rbt_process_cache_deinit(rbt_process_cache *cache);
 /* A copy that is good for a worker at `clock` which needs `need` of the slowest, or false. `found` gets a reference to
  * base; `applied` is not set. */
 bool rbt_process_cache_find(const rbt_process_cache *cache, uint32_t table, uint32_t block, uint32_t worker,
-                            uint64_t clock, uint64_t need, rbt_shared_copy *found, uint64_t *included);
+                            uint64_t clock, uint64_t need, rbt_shared_copy *found, rbt_applied *included);
 
 /* A worker has received this copy; it is kept when it is not older than what is there. `applied` has one entry per
  * worker. */

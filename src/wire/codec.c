@@ -15,7 +15,7 @@ enum {
     CLOCK = 1 << 1,
     NEED = 1 << 2,
     SLOWEST = 1 << 3,
-    INCLUDED = 1 << 4, /* included and reach */
+    INCLUDED = 1 << 4, /* included, reach and early */
     VERSION = 1 << 5,
     REQUEST = 1 << 6,
     HELD = 1 << 7,
@@ -46,6 +46,9 @@ static const unsigned type_fields[RBT_MSG_TYPES] = {
     [RBT_MSG_TOKEN] = WORKER | CLOCK,
     [RBT_MSG_USED] = WORKER | CLOCK,
     [RBT_MSG_CHUNK] = WORKER | CLOCK | REQUEST | PARTS,
+    [RBT_MSG_EARLY] = WORKER | CLOCK | SLICE | PARTS,
+    [RBT_MSG_GOT] = WORKER | CLOCK | SLICE,
+    [RBT_MSG_ROWS] = WORKER | SLOWEST | INCLUDED | PARTS,
 };
 
 /* The 64-bit fields, in the order they are written. */
@@ -55,17 +58,17 @@ static const struct field {
 } fields[] = {
     {CLOCK, offsetof(rbt_message, clock)},     {NEED, offsetof(rbt_message, need)},
     {SLOWEST, offsetof(rbt_message, slowest)}, {INCLUDED, offsetof(rbt_message, included)},
-    {INCLUDED, offsetof(rbt_message, reach)},  {VERSION, offsetof(rbt_message, version)},
-    {REQUEST, offsetof(rbt_message, request)}, {HELD, offsetof(rbt_message, held_ns)},
-    {SLICE, offsetof(rbt_message, slice)},     {SLICE, offsetof(rbt_message, more)},
-    {NUMBER, offsetof(rbt_message, number)},
+    {INCLUDED, offsetof(rbt_message, reach)},  {INCLUDED, offsetof(rbt_message, early)},
+    {VERSION, offsetof(rbt_message, version)}, {REQUEST, offsetof(rbt_message, request)},
+    {HELD, offsetof(rbt_message, held_ns)},    {SLICE, offsetof(rbt_message, slice)},
+    {SLICE, offsetof(rbt_message, more)},      {NUMBER, offsetof(rbt_message, number)},
 };
 
 #define FIELDS        (sizeof fields / sizeof fields[0])
 #define HEAD_BYTES    16 /* type, version, 2 spare, from, to, view */
 #define PART_BYTES    20 /* table, block, version, then 4 of form: absent, dense or sparse, and type */
 #define SNAP_BYTES    8  /* length, count */
-#define APPLIED_BYTES 16 /* clocks, reach */
+#define APPLIED_BYTES 24 /* clocks, reach, early */
 
 enum { FORM_ABSENT, FORM_DENSE, FORM_SPARSE };
 
@@ -175,6 +178,7 @@ void rbt_wire_encode_head(const rbt_message *message, uint8_t *bytes)
         for (size_t i = 0; i < message->applied.count; i++) {
             at = put(at, &message->applied.at[i].clocks, 8);
             at = put(at, &message->applied.at[i].reach, 8);
+            at = put(at, &message->applied.at[i].early, 8);
         }
     }
     RBT_ASSERT((size_t)(at - bytes) == rbt_wire_head_size(message));
@@ -332,6 +336,8 @@ static rbt_err get_applied(reader *r, rbt_message *message)
         err = get(r, &applied.clocks, sizeof applied.clocks);
         if (err == RBT_OK)
             err = get(r, &applied.reach, sizeof applied.reach);
+        if (err == RBT_OK)
+            err = get(r, &applied.early, sizeof applied.early);
         if (err == RBT_OK)
             rbt_array_push(&message->applied, applied);
     }

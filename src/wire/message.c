@@ -60,7 +60,8 @@ const char *rbt_message_name(rbt_message_type type)
         [RBT_MSG_REPORT] = "report", [RBT_MSG_ASK] = "ask",       [RBT_MSG_STABLE] = "stable",
         [RBT_MSG_METRIC] = "metric", [RBT_MSG_STOP] = "stop",     [RBT_MSG_LOST] = "lost",
         [RBT_MSG_UPDATE] = "update", [RBT_MSG_TOKEN] = "token",   [RBT_MSG_USED] = "used",
-        [RBT_MSG_CHUNK] = "chunk",
+        [RBT_MSG_CHUNK] = "chunk",   [RBT_MSG_EARLY] = "early",   [RBT_MSG_GOT] = "got",
+        [RBT_MSG_ROWS] = "rows",
     };
 
     return type > 0 && type < RBT_MSG_TYPES ? names[type] : "unknown";

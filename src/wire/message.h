@@ -35,6 +35,9 @@ typedef enum rbt_message_type {
     RBT_MSG_TOKEN,    /* peer -> in-neighbour: I have entered iteration `clock` */
     RBT_MSG_USED,     /* peer -> in-neighbour: I have used your update of iteration `clock` (NOTIFY-ACK) */
     RBT_MSG_CHUNK,    /* all-reduce: worker -> next one in the ring; step `request` of round `clock` */
+    RBT_MSG_EARLY,    /* worker -> server: a part of the updates of the clock under way; the `slice`-th of that clock */
+    RBT_MSG_GOT,      /* server -> worker: `slice` early sends of this clock have been applied */
+    RBT_MSG_ROWS,     /* server -> registered reader: these elements of blocks have changed to these values */
     RBT_MSG_TYPES
 } rbt_message_type;
 
@@ -66,6 +69,7 @@ typedef struct rbt_message {
     uint64_t slowest;  /* BLOCKS, RESUMED, REPORT: what it has finished; PUSH: what the worker knew of it */
     uint64_t included; /* BLOCKS: this many of the receiver's own clocks are in the values; of all, for an observer */
     uint64_t reach;    /* BLOCKS: ... and one more in blocks before this place; see rbt_applied */
+    uint64_t early;    /* BLOCKS, ROWS: ... and in the others so many of its early sends of that clock */
     uint64_t version;  /* PULL, REPORT, STABLE: of partition-synchronised dyn */
     uint64_t request;  /* PULL, BLOCKS, ASK, STABLE, RESUME, RESUMED: which question this belongs to */
     uint64_t held_ns;  /* BLOCKS, STABLE: how long the answer was held back for others */

@@ -57,7 +57,7 @@ static void own_writes_are_read_until_a_copy_brings_them(void **state)
     first->f32[0] = 10;
     second->f32[0] = 100; /* whatever the server made of the worker's update: it is in there */
     rbt_cache_init(&cache, &layout);
-    rbt_cache_adopt(&cache, 0, first, 1, 2, 3);
+    rbt_cache_adopt(&cache, 0, first, 1, 2, 0, 3);
     rbt_cache_increment(&cache, 0, 0, 1, (float[]){5});
     assert_true(read_one(&cache, 0, 0) == 15); /* in this clock */
     update = rbt_cache_flush(&cache, 0, 0, true);
@@ -68,7 +68,7 @@ static void own_writes_are_read_until_a_copy_brings_them(void **state)
     assert_null(rbt_cache_flush(&cache, 0, 0, true));
     rbt_cache_increment(&cache, 0, 0, 1, (float[]){1});
     assert_true(read_one(&cache, 0, 0) == 16);
-    rbt_cache_adopt(&cache, 0, second, 4, 5, 6);
+    rbt_cache_adopt(&cache, 0, second, 4, 5, 0, 6);
     assert_true(read_one(&cache, 0, 0) == 101); /* own updates dropped, this clock's increments kept */
     assert_int_equal(cache.copies[0].slowest, 4);
     assert_int_equal(cache.copies[0].included, 5);
@@ -89,14 +89,14 @@ static void adopting_drops_own_updates_that_were_never_read(void **state)
 
     (void)state;
     rbt_cache_init(&cache, &layout);
-    rbt_cache_adopt(&cache, 0, base, 0, 0, 0);
+    rbt_cache_adopt(&cache, 0, base, 0, 0, 0, 0);
     for (int clock = 0; clock < 3; clock++) {
         rbt_cache_increment(&cache, 0, 1, 1, (float[]){1});
         update = rbt_cache_flush(&cache, 0, 0, true);
         rbt_snap_unref(update);
     }
     assert_int_equal(cache.copies[0].own.count, 3);
-    rbt_cache_adopt(&cache, 0, base, 3, 3, 0);
+    rbt_cache_adopt(&cache, 0, base, 3, 3, 0, 0);
     assert_int_equal(cache.copies[0].own.count, 0);
     assert_true(read_one(&cache, 0, 1) == 0);
     rbt_snap_unref(base);
@@ -112,7 +112,7 @@ static void gradients_are_not_kept_as_own_updates(void **state)
 
     (void)state;
     rbt_cache_init(&cache, &layout);
-    rbt_cache_adopt(&cache, 0, base, 0, 0, 0);
+    rbt_cache_adopt(&cache, 0, base, 0, 0, 0, 0);
     rbt_cache_increment(&cache, 0, 1, 1, (float[]){1});
     update = rbt_cache_flush(&cache, 0, 0, false);
     assert_int_equal(update->count, 1);
@@ -132,8 +132,8 @@ static void a_shared_copy_stays_untouched_and_an_unread_one_is_not_copied(void *
     (void)state;
     rbt_cache_init(&mine, &layout);
     rbt_cache_init(&theirs, &layout);
-    rbt_cache_adopt(&mine, 0, shared, 0, 0, 0);
-    rbt_cache_adopt(&theirs, 0, shared, 0, 0, 0);
+    rbt_cache_adopt(&mine, 0, shared, 0, 0, 0, 0);
+    rbt_cache_adopt(&theirs, 0, shared, 0, 0, 0, 0);
     assert_true(read_one(&mine, 0, 0) == 0);
     assert_ptr_equal(mine.copies[0].base, shared); /* reading alone copies nothing */
     rbt_cache_increment(&mine, 0, 0, 1, (float[]){7});
@@ -192,7 +192,7 @@ static void play(rbt_type type, bool sparse, uint64_t seed)
     rbt_cache cache;
 
     rbt_cache_init(&cache, &layout);
-    rbt_cache_adopt(&cache, 0, value, 0, 0, 0);
+    rbt_cache_adopt(&cache, 0, value, 0, 0, 0, 0);
     for (int step = 0; step < 200; step++) {
         uint32_t first = (uint32_t)rbt_rng_below(&rng, n), run = (uint32_t)(1 + rbt_rng_below(&rng, n - first));
         int32_t got32[N], deltas32[N];
@@ -211,7 +211,7 @@ static void play(rbt_type type, bool sparse, uint64_t seed)
             rbt_snap_unref(update);
             memcpy(server, mine, sizeof server);
             if (rbt_rng_below(&rng, 2) == 0)
-                rbt_cache_adopt(&cache, 0, value, 0, 0, 0);
+                rbt_cache_adopt(&cache, 0, value, 0, 0, 0, 0);
         }
         rbt_cache_read(&cache, 0, first, run, type == RBT_I32 ? (void *)got32 : (void *)got);
         for (uint32_t i = 0; i < run; i++)

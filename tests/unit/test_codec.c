@@ -39,6 +39,9 @@ static const carries carried[RBT_MSG_TYPES] = {
     [RBT_MSG_TOKEN] = {.worker = 1, .clock = 1},
     [RBT_MSG_USED] = {.worker = 1, .clock = 1},
     [RBT_MSG_CHUNK] = {.worker = 1, .clock = 1, .request = 1, .parts = 1},
+    [RBT_MSG_EARLY] = {.worker = 1, .clock = 1, .slice = 1, .parts = 1},
+    [RBT_MSG_GOT] = {.worker = 1, .clock = 1, .slice = 1},
+    [RBT_MSG_ROWS] = {.worker = 1, .slowest = 1, .included = 1, .parts = 1},
 };
 
 /* ------------------------------------------------------------------------------------------- random messages */
@@ -79,6 +82,7 @@ static rbt_message *random_message(rbt_rng *rng, rbt_message_type type)
     m->slowest = rbt_rng_u64(rng);
     m->included = rbt_rng_u64(rng);
     m->reach = rbt_rng_u64(rng);
+    m->early = rbt_rng_u64(rng);
     m->slice = rbt_rng_u64(rng);
     m->more = rbt_rng_below(rng, 2);
     m->version = rbt_rng_u64(rng);
@@ -95,7 +99,7 @@ static rbt_message *random_message(rbt_rng *rng, rbt_message_type type)
         rbt_member member = {(uint32_t)rbt_rng_u64(rng), (uint32_t)rbt_rng_below(rng, 3)};
 
         rbt_array_push(&m->members, member);
-        rbt_array_push(&m->applied, ((rbt_applied){rbt_rng_u64(rng), rbt_rng_u64(rng)}));
+        rbt_array_push(&m->applied, ((rbt_applied){rbt_rng_u64(rng), rbt_rng_u64(rng), rbt_rng_u64(rng)}));
     }
     return m;
 }
@@ -140,6 +144,7 @@ static void assert_same(const rbt_message *a, const rbt_message *b)
     assert_int_equal(c->slowest ? a->slowest : 0, b->slowest);
     assert_int_equal(c->included ? a->included : 0, b->included);
     assert_int_equal(c->included ? a->reach : 0, b->reach);
+    assert_int_equal(c->included ? a->early : 0, b->early);
     assert_int_equal(c->slice ? a->slice : 0, b->slice);
     assert_int_equal(c->slice ? a->more : 0, b->more);
     assert_int_equal(c->version ? a->version : 0, b->version);
@@ -160,6 +165,7 @@ static void assert_same(const rbt_message *a, const rbt_message *b)
     for (size_t i = 0; i < b->applied.count; i++) {
         assert_int_equal(a->applied.at[i].clocks, b->applied.at[i].clocks);
         assert_int_equal(a->applied.at[i].reach, b->applied.at[i].reach);
+        assert_int_equal(a->applied.at[i].early, b->applied.at[i].early);
     }
 }
 
@@ -188,7 +194,7 @@ static void every_type_survives_the_round_trip(void **state)
 
 /* The example of docs/formats.md. */
 static const uint8_t golden[] = {
-    1,    3,    0,    0,                                        /* push, version 3 */
+    1,    4,    0,    0,                                        /* push, version 4 */
     5,    0,    0,    0,    1,    0,    0,    0,    7, 0, 0, 0, /* from 5, to 1, view 7 */
     3,    0,    0,    0,    2,    0,    0,    0,                /* worker 3, incarnation 2 */
     0x2a, 0,    0,    0,    0,    0,    0,    0,                /* clock 42 */
@@ -450,19 +456,19 @@ static rbt_err decode_counted(uint8_t type, size_t count_at, uint32_t count, siz
 /* A BLOCKS message with one part of this form, length and count. */
 static rbt_err decode_block(uint8_t form, uint32_t length, uint32_t count)
 {
-    size_t n = 64 + 4 + 20 + 8 + (size_t)count * (form == 2 ? 8 : 4) + 4; /* and no applied clocks */
+    size_t n = 72 + 4 + 20 + 8 + (size_t)count * (form == 2 ? 8 : 4) + 4; /* and no applied clocks */
     uint8_t *bytes = rbt_alloc(n, 1);
     rbt_message *m = NULL;
     rbt_err err;
 
     bytes[0] = RBT_MSG_BLOCKS;
     bytes[1] = RBT_WIRE_VERSION;
-    put_u32(bytes + 64, 1);
-    bytes[84] = form;
-    put_u32(bytes + 88, length);
-    put_u32(bytes + 92, count);
+    put_u32(bytes + 72, 1);
+    bytes[92] = form;
+    put_u32(bytes + 96, length);
+    put_u32(bytes + 100, count);
     for (uint32_t k = 0; form == 2 && k < count; k++)
-        put_u32(bytes + 100 + 4 * (size_t)k, k);
+        put_u32(bytes + 108 + 4 * (size_t)k, k);
     err = rbt_wire_decode(bytes, n, &m, NULL);
     if (err == RBT_OK)
         rbt_message_destroy(m);

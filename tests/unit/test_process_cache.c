@@ -38,7 +38,7 @@ static int tear_down(void **state)
 
 static void offer(fixture *f, float value, uint64_t slowest, const uint64_t clocks[3])
 {
-    rbt_applied applied[3] = {{clocks[0], 0}, {clocks[1], 0}, {clocks[2], 0}};
+    rbt_applied applied[3] = {{.clocks = clocks[0]}, {.clocks = clocks[1]}, {.clocks = clocks[2]}};
     rbt_snap *snap = rbt_snap_create(RBT_F32, 3);
 
     snap->f32[0] = value;
@@ -50,12 +50,12 @@ static void offer(fixture *f, float value, uint64_t slowest, const uint64_t cloc
 static float find(fixture *f, uint32_t worker, uint64_t clock, uint64_t need)
 {
     rbt_shared_copy found;
-    uint64_t included = 0;
+    rbt_applied included = {0};
     float value;
 
     if (!rbt_process_cache_find(&f->cache, 0, 0, worker, clock, need, &found, &included))
         return -1;
-    assert_true(included >= clock);
+    assert_true(included.clocks >= clock);
     assert_true(found.slowest >= need);
     assert_int_equal(found.version, found.slowest + 1);
     value = found.base->f32[0];
@@ -98,7 +98,7 @@ static void a_copy_found_stays_as_it_is_when_a_newer_one_comes(void **state)
 {
     fixture *f = *state;
     rbt_shared_copy found;
-    uint64_t included;
+    rbt_applied included;
 
     offer(f, 7, 5, (uint64_t[]){5, 5, 5});
     assert_true(rbt_process_cache_find(&f->cache, 0, 0, FIRST, 5, 5, &found, &included));
@@ -110,7 +110,7 @@ static void a_copy_found_stays_as_it_is_when_a_newer_one_comes(void **state)
 static void a_push_that_is_still_arriving_counts_where_it_has_come_to(void **state)
 {
     fixture *f = *state;
-    rbt_applied applied[3] = {{4, rbt_place_of(0, 0) + 1}, {4, 0}, {4, rbt_place_of(0, 0)}};
+    rbt_applied applied[3] = {{4, rbt_place_of(0, 0) + 1, 0}, {4, 0, 0}, {4, rbt_place_of(0, 0), 0}};
     rbt_snap *snap = rbt_snap_create(RBT_F32, 3);
 
     snap->f32[0] = 7;

@@ -1,0 +1,33 @@
+/* A leaky bucket: bytes sent fill it, it drains at the budget's rate; what can wait is sent only while it has room.
+ *
+ * Kept by every worker and server of a job with --budget (node/early.c). What holds always: when `n` bytes are sent only
+ * after rbt_budget_room said that n fit, all bytes counted in any window of time that ends there are at most
+ * rate * window + burst. Bytes that cannot wait are counted too, and may overfill it: then the others wait longer.
+ * docs/protocols.md, section 3. Proved by tests/unit/test_budget.c, and in the simulator by runtime/check_budget.c.
+ */
+#ifndef RBT_COMM_BUDGET_H
+#define RBT_COMM_BUDGET_H
+
+#include <stdint.h>
+
+#define RBT_BURST_MIN 4096u /* bytes: or no row would fit */
+
+typedef struct rbt_budget {
+    double bytes_per_ns;
+    uint64_t burst_bytes;
+    double level; /* bytes in the bucket at at_ns */
+    uint64_t at_ns;
+} rbt_budget;
+
+void rbt_budget_init(rbt_budget *budget, uint64_t bytes_per_second, uint64_t burst_bytes);
+
+/* So many bytes may go out now. */
+uint64_t rbt_budget_room(rbt_budget *budget, uint64_t now_ns);
+
+/* Counts bytes that go out now, whether there was room for them or not. */
+void rbt_budget_spend(rbt_budget *budget, uint64_t now_ns, uint64_t bytes);
+
+/* What the bucket holds when nothing else is said: 10 ms of the rate. */
+uint64_t rbt_burst_of(uint64_t bytes_per_second);
+
+#endif

@@ -1,0 +1,247 @@
+/* The worker's side of managed communication; the contract is in early.h. */
+#include "node/early.h"
+
+#include <stdlib.h>
+
+#define MESSAGE_BYTES 128u /* more than the head of a message without its parts */
+#define PART_BYTES    32u  /* more than what names a part */
+
+typedef RBT_ARRAY(rbt_candidate) candidates;
+
+void rbt_early_count(const rbt_topology *topology, rbt_budget *budget, const rbt_message *message, uint64_t now_ns)
+{
+    if (topology->budget_bytes > 0)
+        rbt_budget_spend(budget, now_ns, rbt_wire_size(message));
+}
+
+void rbt_client_init_early(rbt_client *client)
+{
+    const rbt_topology *topology = client->topology;
+
+    client->early = rbt_alloc(topology->servers, sizeof *client->early);
+    client->early_rng = rbt_rng_stream(client->incarnation, RBT_STREAM_COMM, client->node);
+    rbt_budget_init(&client->budget, topology->budget_bytes, topology->burst_bytes);
+    for (uint32_t t = 0; t < topology->tables; t++)
+        client->cache[t].is_managed = !client->is_observer && rbt_is_managed(topology, t);
+}
+
+uint64_t rbt_early_included(const rbt_client *client, rbt_applied included)
+{
+#ifdef RBT_MUTANT_OWN /* early sends are forgotten before they are in a copy: the swarm must notice */
+    return UINT64_MAX;
+#endif
+    return included.clocks > client->clock ? UINT64_MAX : included.clocks < client->clock ? 0 : included.early;
+}
+
+bool rbt_early_lacks(const rbt_client *client, const rbt_copy *copy, rbt_applied included)
+{
+    return rbt_early_included(client, included) < copy->early;
+}
+
+/* ------------------------------------------------------------------------------------------------- choosing */
+
+/* The sum of the magnitudes of a strip of the copy; 0 when there is none. */
+static double value_of(const rbt_copy *copy, const rbt_strips *strips, uint32_t strip, void *room)
+{
+    uint32_t n = rbt_strip_length(strips, strip);
+
+    if (copy->base == NULL)
+        return 0;
+    rbt_snap_read(copy->base, rbt_strip_first(strips, strip), n, room);
+    return rbt_values_magnitude(copy->base->type, room, n);
+}
+
+/* All strips of a block that have increments to be sent, at most RBT_EARLY_LOOK in all. */
+static void look_at(rbt_client *client, rbt_span span, candidates *found, void *room)
+{
+    const rbt_copy *copy = &client->cache[span.table].copies[span.block];
+    rbt_priority priority = client->topology->priority;
+    uint32_t server = client->topology->layout[span.table].server[span.block];
+    size_t size = rbt_type_size(client->topology->layout[span.table].type);
+
+    if (client->early[server] >= RBT_EARLY_MAX)
+        return;
+    for (size_t i = 0; i < copy->strips.list.count && found->count < RBT_EARLY_LOOK; i++) {
+        rbt_candidate c = {.table = span.table, .block = span.block, .strip = copy->strips.list.at[i]};
+        double change = 0, value = 0;
+
+        if (priority >= RBT_PRIORITY_MAGNITUDE)
+            change = rbt_values_magnitude(
+                copy->buffer->type, (const char *)copy->buffer->value + rbt_strip_first(&copy->strips, c.strip) * size,
+                rbt_strip_length(&copy->strips, c.strip));
+        if (priority == RBT_PRIORITY_RELATIVE)
+            value = value_of(copy, &copy->strips, c.strip, room);
+        c.score = rbt_pick_score(priority, copy->strips.since[c.strip], change, value, &client->early_rng);
+        rbt_array_push(found, c);
+    }
+}
+
+/* How many of the candidates, best first, fit into so many bytes if all their elements have changed. */
+static size_t fitting(const rbt_topology *topology, const candidates *found, uint64_t room)
+{
+    uint64_t bytes = (uint64_t)MESSAGE_BYTES * topology->servers;
+
+    for (size_t i = 0; i < found->count; i++) {
+        const rbt_layout *layout = &topology->layout[found->at[i].table];
+
+        bytes += PART_BYTES + rbt_strip_width(layout) * (sizeof(uint32_t) + rbt_type_size(layout->type));
+        if (bytes > room)
+            return i;
+    }
+    return found->count;
+}
+
+/* -------------------------------------------------------------------------------------------------- sending */
+
+static int compare_places(const void *a, const void *b)
+{
+    const rbt_candidate *x = a, *y = b;
+
+    if (x->table != y->table)
+        return x->table < y->table ? -1 : 1;
+    if (x->block != y->block)
+        return x->block < y->block ? -1 : 1;
+    return x->strip < y->strip ? -1 : x->strip > y->strip;
+}
+
+/* Takes chosen strips of one block out of the buffer, as an update. NULL: nothing in them was worth it. */
+static rbt_snap *take_strips(rbt_client *client, const rbt_candidate *chosen, size_t n)
+{
+    rbt_cache *cache = &client->cache[chosen->table];
+    rbt_copy *copy = &cache->copies[chosen->block];
+    float threshold = cache->layout->type == RBT_F32 ? client->topology->filter : 0;
+    rbt_snap *update =
+        rbt_snap_create_sparse(cache->layout->type, copy->buffer->length, (uint32_t)n * copy->strips.width);
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        count += rbt_cache_take_strip(cache, chosen->block, chosen[i].strip, threshold, update->index + count,
+                                      (char *)update->value + count * rbt_type_size(update->type));
+    rbt_strips_sweep(&copy->strips);
+    update->count = count;
+    if (count > 0)
+        return update;
+    rbt_snap_unref(update);
+    return NULL;
+}
+
+static rbt_message *message_to(rbt_client *client, rbt_message **early, uint32_t server)
+{
+    rbt_message *message = early[server];
+
+    if (message != NULL)
+        return message;
+    message = rbt_message_create(RBT_MSG_EARLY, client->node, rbt_node_of_server(server));
+    message->view = client->view;
+    message->worker = client->worker;
+    message->incarnation = client->incarnation;
+    message->clock = client->clock;
+    message->slice = client->early[server]++;
+    early[server] = message;
+    return message;
+}
+
+/* Sends the chosen strips, in the order of their places. */
+static void send_strips(rbt_client *client, const rbt_candidate *chosen, size_t n, rbt_env *env)
+{
+    rbt_message **early = rbt_alloc(client->topology->servers, sizeof(rbt_message *));
+
+    for (size_t i = 0, end; i < n; i = end) {
+        rbt_part part = {.table = chosen[i].table, .block = chosen[i].block};
+        uint32_t server = client->topology->layout[part.table].server[part.block];
+
+        for (end = i + 1; end < n && chosen[end].table == part.table && chosen[end].block == part.block;)
+            end++;
+        part.snap = take_strips(client, &chosen[i], end - i);
+        if (part.snap == NULL)
+            continue;
+        rbt_array_push(&message_to(client, early, server)->parts, part);
+        if (client->cache[part.table].copies[part.block].included <= client->clock)
+            rbt_cache_keep(&client->cache[part.table], part.block, part.snap, client->early[server]);
+    }
+    for (uint32_t s = 0; s < client->topology->servers; s++) {
+        if (early[s] == NULL)
+            continue;
+        client->early_unacked += rbt_wire_size(early[s]);
+        rbt_early_count(client->topology, &client->budget, early[s], env->now_ns);
+        rbt_outbox_put(&client->unacked[s], rbt_message_copy(early[s]));
+        rbt_outbox_put(&env->out, early[s]);
+    }
+    rbt_free(early);
+}
+
+void rbt_client_send_early(rbt_client *client, rbt_env *env)
+{
+    const rbt_topology *topology = client->topology;
+    candidates found = {0};
+    uint64_t values[RBT_STRIP_ELEMENTS]; /* of one strip, of any type */
+    uint64_t room;
+    size_t n;
+
+    if (topology->budget_bytes == 0 || client->is_observer || !client->ready)
+        return;
+    room = rbt_budget_room(&client->budget, env->now_ns);
+    if (room < topology->burst_bytes / 2 || client->early_unacked > RBT_EARLY_UNANSWERED * topology->burst_bytes)
+        return;
+    for (uint32_t t = 0; t < topology->tables; t++)
+        for (uint32_t b = 0; client->cache[t].is_managed && b < topology->layout[t].blocks; b++)
+            look_at(client, (rbt_span){.table = t, .block = b}, &found, values);
+    rbt_pick_sort(found.at, found.count);
+    n = fitting(topology, &found, room);
+    if (n > 1)
+        qsort(found.at, n, sizeof *found.at, compare_places);
+    if (n > 0)
+        send_strips(client, found.at, n, env);
+    rbt_array_free(&found);
+}
+
+/* ------------------------------------------------------------------------------------------------- receiving */
+
+void rbt_client_take_got(rbt_client *client, const rbt_message *got)
+{
+    uint32_t server = got->from - 1;
+    rbt_outbox *unacked;
+
+    if (got->from == RBT_MASTER || server >= client->topology->servers || got->incarnation != client->incarnation)
+        return;
+    unacked = &client->unacked[server];
+    while (unacked->first != NULL && unacked->first->type == RBT_MSG_EARLY && unacked->first->clock == got->clock &&
+           unacked->first->slice < got->slice) {
+        rbt_message *early = rbt_outbox_take(unacked);
+
+        client->early_unacked -= rbt_wire_size(early);
+        rbt_message_destroy(early);
+    }
+}
+
+/* Is a part of a peer's message what it says, and of a copy that may be patched? */
+static bool may_patch(const rbt_client *client, const rbt_message *rows, const rbt_part *part, rbt_applied included)
+{
+    const rbt_layout *layout;
+    const rbt_copy *copy;
+
+    if (part->table >= client->topology->tables || part->snap == NULL || !client->cache[part->table].is_managed)
+        return false;
+    layout = &client->topology->layout[part->table];
+    if (part->block >= layout->blocks || part->snap->type != layout->type || part->snap->form != RBT_SPARSE ||
+        part->snap->length != rbt_layout_length(layout, part->block))
+        return false;
+    copy = &client->cache[part->table].copies[part->block];
+    return copy->base != NULL && rows->slowest >= copy->slowest && included.clocks >= client->clock &&
+           !rbt_early_lacks(client, copy, included);
+}
+
+void rbt_client_take_rows(rbt_client *client, const rbt_message *rows)
+{
+    rbt_applied own = {.clocks = rows->included, .reach = rows->reach, .early = rows->early};
+
+    if (rows->from == RBT_MASTER || rows->from > client->topology->servers || client->is_observer || !client->ready)
+        return;
+    for (size_t i = 0; i < rows->parts.count; i++) {
+        const rbt_part *part = &rows->parts.at[i];
+        rbt_applied included = rbt_applied_of(own, part->table, part->block);
+
+        if (may_patch(client, rows, part, included))
+            rbt_cache_patch(&client->cache[part->table], part->block, part->snap, rbt_early_included(client, included));
+    }
+}

@@ -1,0 +1,342 @@
+/* The server's side of managed communication; the contract is in early.h. */
+#include <stdlib.h>
+
+#include "node/early.h"
+#include "node/slices.h"
+
+#define MESSAGE_BYTES 128u /* more than the head of a message without its parts */
+#define PART_BYTES    32u  /* more than what names a part */
+
+typedef RBT_ARRAY(rbt_candidate) candidates; /* `block` is the cell's ordinal */
+
+void rbt_server_init_early(rbt_server *server)
+{
+    server->ahead = rbt_alloc(server->topology->workers, sizeof *server->ahead);
+    server->early_rng = rbt_rng_stream(0, RBT_STREAM_COMM, server->node);
+    rbt_budget_init(&server->budget, server->topology->budget_bytes, server->topology->burst_bytes);
+}
+
+void rbt_server_deinit_early(rbt_server *server)
+{
+    for (size_t i = 0; i < server->cells.count; i++)
+        rbt_strips_deinit(&server->cells.at[i].strips);
+    for (uint32_t m = 0; m < server->topology->workers; m++)
+        rbt_server_forget_early(server, m);
+    rbt_free(server->ahead);
+}
+
+rbt_applied rbt_early_applied(const rbt_server *server, uint32_t worker)
+{
+    rbt_applied applied = rbt_slices_applied(server, worker);
+
+    applied.early = server->ahead[worker].count;
+    return applied;
+}
+
+/* ------------------------------------------------------------------------------------------------ taking */
+
+static uint32_t ordinal_of(const rbt_server *server, const rbt_part *part)
+{
+    if (part->table >= server->topology->tables || part->block >= server->topology->layout[part->table].blocks)
+        return UINT32_MAX;
+    return server->ordinal[part->table][part->block];
+}
+
+static bool is_sound(const rbt_server *server, const rbt_message *message)
+{
+    for (size_t i = 0; i < message->parts.count; i++) {
+        const rbt_part *part = &message->parts.at[i];
+        rbt_push push = rbt_slices_push(message, part);
+        uint32_t ordinal = ordinal_of(server, part);
+
+        if (ordinal == UINT32_MAX || part->snap == NULL || !rbt_is_managed(server->topology, part->table) ||
+            !rbt_cell_accepts(&server->cells.at[ordinal].cell, &server->topology->rule[part->table], &push))
+            return false;
+    }
+    return message->parts.count > 0;
+}
+
+/* sum and con are all that early sends meet. */
+static void apply(rbt_server *server, uint32_t ordinal, const rbt_snap *update)
+{
+    rbt_server_cell *cell = &server->cells.at[ordinal];
+    const rbt_rule_config *config = &server->topology->rule[cell->table];
+
+    rbt_snap_add(&cell->cell.value, update, config->rule == &rbt_rule_con ? config->factor : 1);
+    rbt_strips_add(&cell->strips, update);
+}
+
+static void say_got(const rbt_server *server, const rbt_message *message, uint64_t count, rbt_env *env)
+{
+    rbt_message *got = rbt_message_create(RBT_MSG_GOT, server->node, message->from);
+
+    got->view = server->view;
+    got->worker = message->worker;
+    got->incarnation = server->incarnation[message->worker];
+    got->clock = message->clock;
+    got->slice = count;
+    rbt_outbox_put(&env->out, got);
+}
+
+/* Applies it, but for blocks whose update a former life has brought whole. */
+static void apply_all(rbt_server *server, rbt_message *message)
+{
+    rbt_early *ahead = &server->ahead[message->worker];
+
+    for (size_t i = 0; i < message->parts.count; i++) {
+        const rbt_part *part = &message->parts.at[i];
+        uint32_t ordinal = server->ordinal[part->table][part->block];
+
+        if (ordinal >= server->sliced[message->worker].taken)
+            apply(server, ordinal, part->snap);
+    }
+    ahead->count++;
+    rbt_outbox_put(&ahead->kept, message);
+}
+
+void rbt_server_take_early(rbt_server *server, rbt_message *message, rbt_env *env)
+{
+    uint32_t worker = message->worker;
+    rbt_early *ahead = &server->ahead[worker];
+    const rbt_sliced *sliced = &server->sliced[worker];
+    uint64_t expected = server->clocks.value[worker];
+    bool push_has_begun = sliced->slice > 0 && sliced->incarnation == message->incarnation;
+
+    if (message->clock < expected ||
+        (message->clock == expected && (message->slice < ahead->count || push_has_begun))) {
+#ifndef RBT_MUTANT_EARLY
+        server->stats.repeated++;
+        say_got(server, message, message->slice + 1, env);
+#else /* applied again: the swarm must notice */
+        if (is_sound(server, message))
+            for (size_t i = 0; i < message->parts.count; i++)
+                apply(server, ordinal_of(server, &message->parts.at[i]), message->parts.at[i].snap);
+#endif
+        goto drop;
+    }
+    if (message->clock > expected || message->slice > ahead->count || ahead->count >= RBT_EARLY_MAX ||
+        server->clocks.gone[worker] || server->topology->staleness == 0 || !is_sound(server, message)) {
+        server->stats.refused++;
+        goto drop;
+    }
+    apply_all(server, message);
+    say_got(server, message, ahead->count, env);
+    return;
+drop:
+    rbt_message_destroy(message);
+}
+
+void rbt_server_forget_early(rbt_server *server, uint32_t worker)
+{
+    rbt_message *message;
+
+    while ((message = rbt_outbox_take(&server->ahead[worker].kept)) != NULL)
+        rbt_message_destroy(message);
+    server->ahead[worker].count = 0;
+}
+
+static rbt_snap *negative(const rbt_snap *update)
+{
+    rbt_snap *snap = rbt_snap_create_sparse(update->type, update->length, update->count);
+
+    for (uint32_t k = 0; k < update->count; k++) {
+        snap->index[k] = update->form == RBT_DENSE ? k : update->index[k];
+        if (update->type == RBT_F32)
+            snap->f32[k] = -update->f32[k];
+        else if (update->type == RBT_I32)
+            snap->i32[k] = (int32_t)(0 - (uint32_t)update->i32[k]);
+        else
+            snap->i64[k] = (int64_t)(0 - (uint64_t)update->i64[k]);
+    }
+    return snap;
+}
+
+void rbt_server_undo_early(rbt_server *server, uint32_t worker)
+{
+    for (const rbt_message *message = server->ahead[worker].kept.first; message != NULL; message = message->next)
+        for (size_t i = 0; i < message->parts.count; i++) {
+            const rbt_part *part = &message->parts.at[i];
+            uint32_t ordinal = server->ordinal[part->table][part->block];
+            rbt_snap *update;
+
+            if (ordinal < server->sliced[worker].taken)
+                continue;
+#ifdef RBT_MUTANT_UNDO /* what a worker sent before it died stays: the swarm must notice */
+            continue;
+#endif
+            update = negative(part->snap);
+            apply(server, ordinal, update);
+            rbt_snap_unref(update);
+        }
+    rbt_server_forget_early(server, worker);
+}
+
+/* ------------------------------------------------------------------------------------------- telling readers */
+
+/* May this worker be told of what changes? One that waits for an answer gets it anyway. */
+static bool listens(const rbt_server *server, uint32_t worker)
+{
+    if (server->clocks.gone[worker] || server->retiring[worker])
+        return false;
+    for (size_t i = 0; i < server->held.count; i++)
+        if (server->held.at[i].pull->worker == worker)
+            return false;
+    return true;
+}
+
+static bool reads(const rbt_server *server, uint32_t worker, uint32_t ordinal)
+{
+    return server->registered[worker][ordinal / 64] >> ordinal % 64 & 1;
+}
+
+static uint32_t count_readers(const rbt_server *server, const uint32_t *readers, uint32_t n, uint32_t ordinal)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        count += reads(server, readers[i], ordinal);
+    return count;
+}
+
+static uint64_t strip_bytes(const rbt_server_cell *cell)
+{
+    return PART_BYTES + cell->strips.width * (sizeof(uint32_t) + (uint64_t)rbt_type_size(cell->cell.value->type));
+}
+
+/* The strips that readers have not been told of, at most RBT_EARLY_LOOK, best first. */
+static void look(rbt_server *server, candidates *found)
+{
+    rbt_priority priority = server->topology->priority;
+
+    for (uint32_t ordinal = 0; ordinal < server->cells.count; ordinal++) {
+        const rbt_server_cell *cell = &server->cells.at[ordinal];
+        const rbt_strips *strips = &cell->strips;
+        const rbt_snap *value = cell->cell.value;
+
+        for (size_t i = 0; i < strips->list.count && found->count < RBT_EARLY_LOOK; i++) {
+            rbt_candidate c = {.table = cell->table, .block = ordinal, .strip = strips->list.at[i]};
+            double holds = 0;
+
+            if (priority == RBT_PRIORITY_RELATIVE && value->form == RBT_DENSE)
+                holds = rbt_values_magnitude(value->type,
+                                             (const char *)value->value +
+                                                 rbt_strip_first(strips, c.strip) * rbt_type_size(value->type),
+                                             rbt_strip_length(strips, c.strip));
+            c.score =
+                rbt_pick_score(priority, strips->since[c.strip], strips->change[c.strip], holds, &server->early_rng);
+            rbt_array_push(found, c);
+        }
+    }
+    rbt_pick_sort(found->at, found->count);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const rbt_candidate *x = a, *y = b;
+
+    if (x->block != y->block)
+        return x->block < y->block ? -1 : 1;
+    return x->strip < y->strip ? -1 : x->strip > y->strip;
+}
+
+/* The values that chosen strips of one cell have now. */
+static rbt_snap *values_of(rbt_server_cell *cell, const rbt_candidate *chosen, size_t n)
+{
+    const rbt_snap *value = cell->cell.value;
+    rbt_snap *snap = rbt_snap_create_sparse(value->type, value->length, (uint32_t)n * cell->strips.width);
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t first = rbt_strip_first(&cell->strips, chosen[i].strip);
+        uint32_t length = rbt_strip_length(&cell->strips, chosen[i].strip);
+
+        rbt_snap_read(value, first, length, (char *)snap->value + count * rbt_type_size(value->type));
+        for (uint32_t k = 0; k < length; k++)
+            snap->index[count++] = first + k;
+        rbt_strips_clean(&cell->strips, chosen[i].strip);
+    }
+    rbt_strips_sweep(&cell->strips);
+    snap->count = count;
+    return snap;
+}
+
+static rbt_message *begin_rows(const rbt_server *server, uint32_t worker)
+{
+    rbt_message *rows = rbt_message_create(RBT_MSG_ROWS, server->node, rbt_node_of_worker(server->topology, worker));
+    rbt_applied own = rbt_early_applied(server, worker);
+
+    rows->view = server->view;
+    rows->worker = worker;
+    rows->slowest = server->clocks.least;
+    rows->included = own.clocks;
+    rows->reach = own.reach;
+    rows->early = own.early;
+    return rows;
+}
+
+/* Sends the chosen strips, in the order of their places, to whoever reads there. */
+static void send_strips(rbt_server *server, const rbt_candidate *chosen, size_t n, const uint32_t *readers,
+                        uint32_t reader_count, rbt_env *env)
+{
+    rbt_message **rows = rbt_alloc(reader_count, sizeof(rbt_message *));
+
+    for (size_t i = 0, end; i < n; i = end) {
+        uint32_t ordinal = chosen[i].block;
+        rbt_server_cell *cell = &server->cells.at[ordinal];
+        rbt_part part = {.table = cell->table, .block = cell->block};
+
+        for (end = i + 1; end < n && chosen[end].block == ordinal;)
+            end++;
+        part.snap = values_of(cell, &chosen[i], end - i);
+        for (uint32_t r = 0; r < reader_count; r++) {
+            if (!reads(server, readers[r], ordinal))
+                continue;
+            if (rows[r] == NULL)
+                rows[r] = begin_rows(server, readers[r]);
+            rbt_snap_ref(part.snap);
+            rbt_array_push(&rows[r]->parts, part);
+        }
+        rbt_snap_unref(part.snap);
+    }
+    for (uint32_t r = 0; r < reader_count; r++) {
+        if (rows[r] == NULL)
+            continue;
+        rbt_early_count(server->topology, &server->budget, rows[r], env->now_ns);
+        rbt_outbox_put(&env->out, rows[r]);
+    }
+    rbt_free(rows);
+}
+
+void rbt_server_send_rows(rbt_server *server, rbt_env *env)
+{
+    const rbt_topology *topology = server->topology;
+    candidates found = {0};
+    uint64_t room = 0, bytes;
+    uint32_t *readers, reader_count = 0;
+    size_t n = 0;
+
+    if (topology->budget_bytes > 0)
+        room = rbt_budget_room(&server->budget, env->now_ns);
+    if (room == 0 || room < topology->burst_bytes / 2)
+        return;
+    readers = rbt_alloc(topology->workers, sizeof *readers);
+    for (uint32_t m = 0; m < topology->workers; m++)
+        if (listens(server, m))
+            readers[reader_count++] = m;
+    look(server, &found);
+    bytes = (uint64_t)MESSAGE_BYTES * reader_count;
+    while (n < found.count) {
+        const rbt_server_cell *cell = &server->cells.at[found.at[n].block];
+
+        bytes += strip_bytes(cell) * count_readers(server, readers, reader_count, found.at[n].block);
+        if (bytes > room)
+            break;
+        n++;
+    }
+    if (n > 1)
+        qsort(found.at, n, sizeof *found.at, compare_places);
+    if (n > 0 && reader_count > 0)
+        send_strips(server, found.at, n, readers, reader_count, env);
+    rbt_array_free(&found);
+    rbt_free(readers);
+}

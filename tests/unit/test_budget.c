@@ -1,0 +1,192 @@
+/* Proves src/comm: the bucket keeps what was sent in every window of time within its rate and its burst, whatever is sent when; the
+ * priorities put first what they say. And src/table/strips.c, against a plain list of what has changed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/rng.h"
+#include "comm/budget.h"
+#include "comm/pick.h"
+#include "table/strips.h"
+
+#define RATE   1000000u /* bytes a second: one in 1000 ns */
+#define BURST  5000u
+#define EVENTS 3000
+
+typedef struct sent {
+    uint64_t at_ns;
+    uint64_t bytes;
+} sent;
+
+/* Sends at random times what fits, and now and then something that cannot wait. */
+static size_t send_at_random(uint64_t seed, bool forced, sent *list, bool *could_wait)
+{
+    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_TEST, 0);
+    rbt_budget budget;
+    uint64_t now_ns = 0;
+    size_t n = 0;
+
+    rbt_budget_init(&budget, RATE, BURST);
+    for (int i = 0; i < EVENTS; i++) {
+        uint64_t bytes = 1 + rbt_rng_below(&rng, 2 * BURST);
+
+        now_ns += rbt_rng_below(&rng, 4) == 0 ? rbt_rng_below(&rng, 20000000) : rbt_rng_below(&rng, 1000);
+        could_wait[n] = !forced || rbt_rng_below(&rng, 8) != 0;
+        if (could_wait[n] && bytes > rbt_budget_room(&budget, now_ns))
+            continue;
+        rbt_budget_spend(&budget, now_ns, bytes);
+        list[n++] = (sent){now_ns, bytes};
+    }
+    return n;
+}
+
+/* Of every window that ends with something that could have waited: all that was sent in it is within rate and burst. */
+static void check_windows(const sent *list, const bool *could_wait, size_t n)
+{
+    for (size_t end = 0; end < n; end++) {
+        uint64_t sum = 0;
+
+        for (size_t first = end + 1; could_wait[end] && first-- > 0;) {
+            double window_ns = (double)(list[end].at_ns - list[first].at_ns);
+
+            sum += list[first].bytes;
+            assert_true((double)sum <= RATE * window_ns / 1e9 + BURST + 1);
+        }
+    }
+}
+
+static void no_window_has_more_than_the_rate_and_the_burst(void **state)
+{
+    static sent list[EVENTS];
+    static bool could_wait[EVENTS];
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        size_t n = send_at_random(seed, seed % 2 == 1, list, could_wait);
+
+        assert_true(n > 100);
+        check_windows(list, could_wait, n);
+    }
+}
+
+static void what_cannot_wait_is_counted_and_makes_the_others_wait(void **state)
+{
+    rbt_budget budget;
+
+    (void)state;
+    rbt_budget_init(&budget, RATE, BURST);
+    assert_int_equal(rbt_budget_room(&budget, 0), BURST);
+    rbt_budget_spend(&budget, 0, 3 * BURST);
+    assert_int_equal(rbt_budget_room(&budget, 0), 0);
+    assert_int_equal(rbt_budget_room(&budget, 2 * BURST * 1000), 0);
+    assert_int_equal(rbt_budget_room(&budget, 2 * BURST * 1000 + 7000), 7);
+    assert_int_equal(rbt_budget_room(&budget, 1), 7); /* time does not go back */
+    assert_int_equal(rbt_budget_room(&budget, UINT64_MAX), BURST);
+}
+
+static void a_burst_is_ten_milliseconds_and_never_too_small_for_a_row(void **state)
+{
+    (void)state;
+    assert_int_equal(rbt_burst_of(25000000), 250000);
+    assert_int_equal(rbt_burst_of(1), RBT_BURST_MIN);
+}
+
+/* -------------------------------------------------------------------------------------------- priorities */
+
+/* Which of three strips goes first: (waits since, changed by, holds) = (3, 8, 100), (1, 2, 4), (2, 4, 0). */
+static uint32_t first_of(rbt_priority priority)
+{
+    rbt_rng rng = rbt_rng_stream(1, RBT_STREAM_TEST, 0);
+    rbt_candidate c[3] = {{.strip = 0, .score = rbt_pick_score(priority, 3, 8, 100, &rng)},
+                          {.strip = 1, .score = rbt_pick_score(priority, 1, 2, 4, &rng)},
+                          {.strip = 2, .score = rbt_pick_score(priority, 2, 4, 0, &rng)}};
+
+    rbt_pick_sort(c, 3);
+    return c[0].strip;
+}
+
+static void priorities_put_first_what_they_say(void **state)
+{
+    (void)state;
+    assert_int_equal(first_of(RBT_PRIORITY_ROUND_ROBIN), 1);
+    assert_int_equal(first_of(RBT_PRIORITY_MAGNITUDE), 0);
+    assert_int_equal(first_of(RBT_PRIORITY_RELATIVE), 2); /* nothing is known of it: by what changed */
+}
+
+static void random_order_is_any_order_and_repeats(void **state)
+{
+    rbt_rng rng = rbt_rng_stream(7, RBT_STREAM_TEST, 0), again = rng;
+    uint32_t firsts[3] = {0};
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        rbt_candidate c[3];
+
+        for (uint32_t k = 0; k < 3; k++) {
+            double score = rbt_pick_score(RBT_PRIORITY_RANDOM, k, k, k, &rng);
+
+            assert_true(score == rbt_pick_score(RBT_PRIORITY_RANDOM, 0, 0, 0, &again));
+            c[k] = (rbt_candidate){.strip = k, .score = score};
+        }
+        rbt_pick_sort(c, 3);
+        firsts[c[0].strip]++;
+    }
+    assert_true(firsts[0] > 50 && firsts[1] > 50 && firsts[2] > 50);
+}
+
+static void equal_strips_go_in_the_order_of_their_places(void **state)
+{
+    rbt_candidate c[3] = {{.table = 1}, {.block = 2, .strip = 1}, {.block = 2}};
+
+    (void)state;
+    rbt_pick_sort(c, 3);
+    assert_true(c[0].block == 2 && c[0].strip == 0 && c[1].strip == 1 && c[2].table == 1);
+}
+
+/* ------------------------------------------------------------------------------------------------ strips */
+
+static void strips_that_changed_are_listed_once_until_they_are_cleaned(void **state)
+{
+    rbt_strips strips;
+    rbt_snap *update = rbt_snap_create_sparse(RBT_I32, 10, 3);
+
+    (void)state;
+    rbt_strips_init(&strips, 10, 4); /* three strips, the last of two */
+    assert_int_equal(rbt_strip_length(&strips, 2), 2);
+    rbt_strips_touch(&strips, 3, 2);
+    rbt_strips_touch(&strips, 0, 1);
+    assert_int_equal(strips.list.count, 2);
+    assert_true(strips.since[0] < strips.since[1] || strips.since[1] != 0);
+    memcpy(update->index, (uint32_t[]){1, 8, 9}, 3 * sizeof(uint32_t));
+    memcpy(update->i32, (int32_t[]){0, -5, 2}, 3 * sizeof(int32_t));
+    rbt_strips_clean_all(&strips);
+    rbt_strips_add(&strips, update);
+    assert_int_equal(strips.list.count, 1); /* a change by 0 is none */
+    assert_int_equal(strips.list.at[0], 2);
+    assert_true(strips.change[2] == 7);
+    rbt_strips_clean(&strips, 2);
+    rbt_strips_sweep(&strips);
+    assert_int_equal(strips.list.count, 0);
+    rbt_snap_unref(update);
+    rbt_strips_deinit(&strips);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_window_has_more_than_the_rate_and_the_burst),
+        cmocka_unit_test(what_cannot_wait_is_counted_and_makes_the_others_wait),
+        cmocka_unit_test(a_burst_is_ten_milliseconds_and_never_too_small_for_a_row),
+        cmocka_unit_test(priorities_put_first_what_they_say),
+        cmocka_unit_test(random_order_is_any_order_and_repeats),
+        cmocka_unit_test(equal_strips_go_in_the_order_of_their_places),
+        cmocka_unit_test(strips_that_changed_are_listed_once_until_they_are_cleaned),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

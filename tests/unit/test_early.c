@@ -1,0 +1,223 @@
+/* Proves src/node/early.c and early_server.c in a cluster driven by hand: early sends are seen before the clock ends, count once whatever
+ * is repeated, are taken back when their worker dies, leave a reader's own updates visible, and wait for the budget and for
+ * acknowledgements. */
+#include "unit/world.h"
+
+#include "node/early.h"
+
+#define MANAGED(workers_)                                                                                              \
+    ((rbt_topology){.workers = (workers_),                                                                             \
+                    .servers = 1,                                                                                      \
+                    .observers = 1,                                                                                    \
+                    .staleness = 2,                                                                                    \
+                    .budget_bytes = 1000000,                                                                           \
+                    .burst_bytes = RBT_BURST_MIN,                                                                      \
+                    .priority = RBT_PRIORITY_MAGNITUDE})
+
+static void send_early(world *w, uint32_t worker)
+{
+    rbt_env env = {.now_ns = w->now_ns};
+    rbt_message *message;
+
+    rbt_client_send_early(&w->clients[worker], &env);
+    while ((message = rbt_outbox_take(&env.out)) != NULL)
+        world_put(w, message);
+}
+
+/* Two workers that have read the table; a second later. */
+static void begin(world *w)
+{
+    world_init(w, MANAGED(2), &rbt_rule_sum, 64);
+    for (uint32_t m = 0; m < 2; m++) {
+        assert_false(world_want(w, m, 2));
+        world_deliver(w, ANY, ANY);
+        assert_true(world_want(w, m, 2));
+    }
+    w->now_ns += 1000000000;
+}
+
+static float stored(const world *w)
+{
+    return w->servers[0].cells.at[0].cell.value->f32[0];
+}
+
+static void updates_are_seen_by_others_before_the_clock_ends(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w);
+    world_increment(&w, 0, 5);
+    send_early(&w, 0);
+    assert_int_equal(world_count(&w, ANY, 1, RBT_MSG_EARLY), 1);
+    world_deliver(&w, ANY, ANY);
+    assert_true(stored(&w) == 5);
+    assert_true(world_read(&w, 1, 0, 2) == 5); /* told by the server, without asking */
+    assert_true(world_read(&w, 0, 0, 2) == 5); /* and once only by whoever did it */
+    world_increment(&w, 0, 2);
+    assert_true(world_read(&w, 0, 0, 2) == 7);
+    world_clock(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_true(stored(&w) == 7);
+    assert_int_equal(w.servers[0].ahead[0].count, 0);
+    world_deinit(&w);
+}
+
+static void a_repeated_early_send_counts_once_and_is_acknowledged_again(void **state)
+{
+    rbt_message *early;
+    world w;
+
+    (void)state;
+    begin(&w);
+    world_increment(&w, 0, 5);
+    send_early(&w, 0);
+    early = world_take(&w, ANY, 1, RBT_MSG_EARLY);
+    world_handle(&w, rbt_message_copy(early));
+    world_handle(&w, rbt_message_copy(early));
+    assert_true(stored(&w) == 5);
+    assert_int_equal(world_count(&w, 1, node_of_worker(&w, 0), RBT_MSG_GOT), 2);
+    world_clock(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    world_handle(&w, early); /* after its clock, too */
+    assert_true(stored(&w) == 5);
+    assert_true(rbt_client_is_flushed(&w.clients[0]));
+    world_deinit(&w);
+}
+
+static void one_that_is_missing_stops_those_after_it(void **state)
+{
+    rbt_message *first;
+    world w;
+
+    (void)state;
+    begin(&w);
+    world_increment(&w, 0, 5);
+    send_early(&w, 0);
+    first = world_take(&w, ANY, 1, RBT_MSG_EARLY);
+    w.now_ns += 1000000000;
+    world_increment(&w, 0, 1);
+    send_early(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_true(stored(&w) == 0);
+    assert_int_equal(w.servers[0].stats.refused, 1);
+    rbt_message_destroy(first);
+    world_deinit(&w);
+}
+
+static void own_updates_stay_visible_while_they_are_on_their_way(void **state)
+{
+    rbt_message *early;
+    world w;
+
+    (void)state;
+    begin(&w);
+    world_increment(&w, 0, 5);
+    send_early(&w, 0);
+    early = world_take(&w, ANY, 1, RBT_MSG_EARLY);
+    assert_true(world_read(&w, 0, 0, 2) == 5);
+    world_increment(&w, 1, 10); /* the other's come first, and rows without ours */
+    send_early(&w, 1);
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_read(&w, 0, 0, 2) == 15);
+    world_handle(&w, early);
+    w.now_ns += 1000000000;
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_read(&w, 0, 0, 2) == 15);
+    assert_true(stored(&w) == 15);
+    world_deinit(&w);
+}
+
+static void what_a_worker_sent_before_it_died_is_taken_back(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w);
+    world_increment(&w, 0, 5);
+    send_early(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_true(stored(&w) == 5);
+    world_restart(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_true(stored(&w) == 0);
+    assert_int_equal(w.clients[0].clock, 0);
+    w.now_ns += 1000000000;
+    world_increment(&w, 0, 3); /* the next life computes the clock again */
+    send_early(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_true(stored(&w) == 3);
+    world_clock(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_true(stored(&w) == 3);
+    world_deinit(&w);
+}
+
+static void nothing_goes_out_early_without_room_in_the_budget(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w);
+    rbt_budget_spend(&w.clients[0].budget, w.now_ns, 2 * RBT_BURST_MIN);
+    world_increment(&w, 0, 5);
+    send_early(&w, 0);
+    assert_int_equal(world_count(&w, ANY, ANY, RBT_MSG_EARLY), 0);
+    world_clock(&w, 0); /* the clock's push goes all the same */
+    assert_int_equal(world_count(&w, ANY, 1, RBT_MSG_PUSH), 1);
+    world_deliver(&w, ANY, ANY);
+    assert_true(stored(&w) == 5);
+    world_deinit(&w);
+}
+
+static void too_much_that_is_unacknowledged_holds_early_sends_back(void **state)
+{
+    size_t sent;
+    world w;
+
+    (void)state;
+    begin(&w);
+    for (int i = 0; i < 100; i++) {
+        w.now_ns += 1000000000;
+        world_increment(&w, 0, 1);
+        send_early(&w, 0);
+    }
+    sent = world_count(&w, ANY, 1, RBT_MSG_EARLY);
+    assert_true(sent > 1 && sent < 100);
+    world_deliver(&w, ANY, ANY);
+    assert_int_equal(w.clients[0].early_unacked, 0);
+    send_early(&w, 0);
+    assert_int_equal(world_count(&w, ANY, 1, RBT_MSG_EARLY), 1);
+    world_deinit(&w);
+}
+
+static void a_job_without_a_budget_refuses_early_sends(void **state)
+{
+    rbt_message *early;
+    world w;
+
+    (void)state;
+    world_init(&w, (rbt_topology){.workers = 1, .servers = 1, .observers = 1, .staleness = 2}, &rbt_rule_sum, 4);
+    early = push_by_hand(&w, 0, 0, 0, 1);
+    early->type = RBT_MSG_EARLY;
+    world_handle(&w, early);
+    assert_true(stored(&w) == 0);
+    assert_int_equal(w.servers[0].stats.refused, 1);
+    world_deinit(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(updates_are_seen_by_others_before_the_clock_ends),
+        cmocka_unit_test(a_repeated_early_send_counts_once_and_is_acknowledged_again),
+        cmocka_unit_test(one_that_is_missing_stops_those_after_it),
+        cmocka_unit_test(own_updates_stay_visible_while_they_are_on_their_way),
+        cmocka_unit_test(what_a_worker_sent_before_it_died_is_taken_back),
+        cmocka_unit_test(nothing_goes_out_early_without_room_in_the_budget),
+        cmocka_unit_test(too_much_that_is_unacknowledged_holds_early_sends_back),
+        cmocka_unit_test(a_job_without_a_budget_refuses_early_sends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
