@@ -476,6 +476,9 @@ typedef struct rbt_plan {
     uint64_t seed;
     double lr;               /* --lr; 0: not given */
     double l1, l2;           /* --l1, --l2; 0 and NAN: not given */
+    bool bias;               /* not --no-bias */
+    uint64_t staleness;      /* the job's bound; 0 under bsp, RBT_UNBOUNDED under asp */
+    uint64_t skip_bad;       /* --skip-bad, for methods that read `path` themselves */
     void *state;             /* the method's own, from `plan` to `end` */
     struct rbt_planned *job; /* ours */
 } rbt_plan;
@@ -561,6 +564,7 @@ struct rbt_method {
     const rbt_method_option *options;
     uint32_t opening, closing; /* clocks that `work` makes before its first batch, and after the last */
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
+    bool has_bias;             /* it heeds plan->bias; others refuse --no-bias */
 
     rbt_err (*plan)(rbt_plan *plan, rbt_error *error);
     rbt_err (*work)(rbt_worker *worker, rbt_plan *plan, rbt_error *error);
@@ -574,6 +578,10 @@ struct rbt_method {
     rbt_err (*evaluate)(const rbt_fitted *fitted, const rbt_data *data, rbt_figure *figures, size_t *n,
                         rbt_error *error);
     void (*describe)(const rbt_fitted *fitted, FILE *out);
+
+    /* The same as predict and evaluate for a method that reads files itself: for a line of text, of a file. */
+    rbt_err (*answer)(const rbt_fitted *fitted, const char *line, size_t n, FILE *out, rbt_error *error);
+    rbt_err (*measure)(const rbt_fitted *fitted, const char *path, rbt_figure *figures, size_t *n, rbt_error *error);
 };
 
 /* A built-in method by name, or NULL. rbt_method_at lists them: NULL past the last. */

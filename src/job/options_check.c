@@ -285,7 +285,7 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
                            : o->patience > 0                          ? "patience"
                            : o->folds > 0                             ? "folds"
                            : !isnan(o->tolerance) && o->tolerance > 0 ? "tolerance"
-                           : o->no_bias                               ? "no-bias"
+                           : o->no_bias && !method->has_bias          ? "no-bias"
                            : o->store != RBT_STORE_MEMORY             ? "store"
                            : o->verify                                ? "verify"
                                                                       : NULL;

@@ -16,6 +16,18 @@
 
 /* -------------------------------------------------------------------------------------------------------- options */
 
+/* A power of small whole numbers: 2^16. */
+static bool parse_power(const char *text, double *value)
+{
+    unsigned base, exponent;
+    char end;
+
+    if (sscanf(text, "%3u^%3u%c", &base, &exponent, &end) != 2)
+        return false;
+    *value = pow(base, exponent);
+    return true;
+}
+
 /* The value of an option from its text. */
 static rbt_err parse_value(const rbt_method_option *o, const char *text, double *value, rbt_error *error)
 {
@@ -37,7 +49,10 @@ static rbt_err parse_value(const rbt_method_option *o, const char *text, double 
         }
         return rbt_fail(error, RBT_E_USAGE, "%s '%.60s' is unknown; choose one of %s", what, text, o->words);
     }
-    err = rbt_text_to_real(what, text, value, error);
+    if (o->whole && parse_power(text, value))
+        err = RBT_OK;
+    else
+        err = rbt_text_to_real(what, text, value, error);
     if (err == RBT_OK && (!(*value >= o->least && *value <= o->most) || (o->whole && *value != floor(*value))))
         err = rbt_fail(error, RBT_E_USAGE, "%s %.60s is out of range; give a %snumber from %g to %g", what, text,
                        o->whole ? "whole " : "", o->least, o->most);
@@ -154,6 +169,9 @@ rbt_err rbt_planned_init(rbt_planned *planned, rbt_plan *plan, const rbt_options
     plan->lr = options->lr;
     plan->l1 = options->l1;
     plan->l2 = options->l2;
+    plan->bias = !options->no_bias;
+    plan->staleness = options->staleness;
+    plan->skip_bad = options->skip_bad;
     err = rbt_method_settings(method, options->settings, planned->values, error);
     if (err == RBT_OK && plan->data->rows > 0)
         err = rbt_shards_create(plan->data, options->workers, options->seed, &planned->shards, error);

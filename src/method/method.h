@@ -10,6 +10,7 @@
 #include "rubato.h"
 
 extern const rbt_method rbt_method_kmeans;
+extern const rbt_method rbt_method_sketch;
 
 /* The method's option of this name, or NULL. */
 const rbt_method_option *rbt_method_option_find(const rbt_method *method, const char *name);
