@@ -495,6 +495,11 @@ RBT_API const uint32_t *rbt_plan_rows(const rbt_plan *plan, const rbt_worker *wo
 RBT_API bool rbt_plan_batch(const rbt_plan *plan, const rbt_worker *worker, size_t *first, size_t *n);
 RBT_API uint64_t rbt_plan_pass_clocks(const rbt_plan *plan);
 
+/* All clocks that a worker makes: opening, batches, closing. In `plan`, a method whose passes are not over rows says how
+ * many clocks one takes: --epochs counts these. */
+RBT_API uint64_t rbt_plan_clocks(const rbt_plan *plan);
+RBT_API void rbt_plan_set_pass_clocks(rbt_plan *plan, uint64_t clocks);
+
 /* The step size in this clock: --lr (or, not given, `lr`) after --decay. */
 RBT_API double rbt_plan_rate(const rbt_plan *plan, const rbt_worker *worker, double lr);
 

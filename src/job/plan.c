@@ -141,6 +141,14 @@ double rbt_plan_option(const rbt_plan *plan, const char *name)
 
 /* ------------------------------------------------------------------------------------------------ rows and clocks */
 
+static void count_clocks(rbt_planned *p, const rbt_method *method)
+{
+    const rbt_options *o = p->options;
+
+    p->clocks = o->clocks > 0 ? o->clocks : (uint64_t)ceil(o->epochs * (double)p->pass_clocks - 1e-9);
+    p->clocks += method->opening + method->closing;
+}
+
 /* How many clocks a pass takes: as many as the worker with most rows needs for batches of the size asked for. */
 static void cut_into_clocks(rbt_planned *p, const rbt_method *method, size_t rows, const rbt_options *o)
 {
@@ -152,8 +160,7 @@ static void cut_into_clocks(rbt_planned *p, const rbt_method *method, size_t row
     p->pass_rows = most > 0 ? most : 1;
     p->pass_clocks =
         step >= (double)p->pass_rows ? 1 : (uint64_t)ceil((double)p->pass_rows / (step < 1 ? 1 : step) - 1e-9);
-    p->clocks = o->clocks > 0 ? o->clocks : (uint64_t)ceil(o->epochs * (double)p->pass_clocks - 1e-9);
-    p->clocks += method->opening + method->closing;
+    count_clocks(p, method);
 }
 
 rbt_err rbt_planned_init(rbt_planned *planned, rbt_plan *plan, const rbt_options *options, rbt_error *error)
@@ -225,6 +232,17 @@ const uint32_t *rbt_plan_rows(const rbt_plan *plan, const rbt_worker *worker, si
 uint64_t rbt_plan_pass_clocks(const rbt_plan *plan)
 {
     return plan->job->pass_clocks;
+}
+
+uint64_t rbt_plan_clocks(const rbt_plan *plan)
+{
+    return plan->job->clocks;
+}
+
+void rbt_plan_set_pass_clocks(rbt_plan *plan, uint64_t clocks)
+{
+    plan->job->pass_clocks = clocks > 0 ? clocks : 1;
+    count_clocks(plan->job, plan->method);
 }
 
 bool rbt_plan_batch(const rbt_plan *plan, const rbt_worker *worker, size_t *first, size_t *n)
