@@ -16,8 +16,9 @@
  * h bounds: features of a range, and of the ranges under way at the same time, are changed together, so a diagonal needs
  * (sum_j x_ij d_j)^2 <= (sum_j |x_ij|) (sum_j |x_ij| d_j^2), the first sum over all of these ranges; and log(1 + e^-z) has the
  * quadratic bound with bend (1/2 - 1/(1 + e^z)) / z (Jaakkola and Jordan). So eta = 1 is safe. Most data allow more: unless
- * --lr says what it is, each range has its own, which grows with every step, and is halved when the objective, of which workers
- * share their parts, has risen in the clock in which they saw that step.
+ * --lr says what it is, under bsp each range has its own, which grows with every step, and is halved when the objective, of which
+ * workers share their parts, has risen in the clock in which they saw that step. Where staleness blurs which step did what, all
+ * ranges have one, which grows with every pass and is halved, for good to the better part, when the objective is above its least.
  *
  * KKT filter: a worker sends nothing of a feature with w_j = 0 while |g_j| of its rows stays within kkt * l1 * rows of its own, where it
  * cannot become non-zero on this worker's account; every tenth pass all is sent, which corrects what this has let by. h goes when it
@@ -40,6 +41,9 @@
 #define BEND_CHANGE   0.02
 #define STREAM_RANGES 2
 #define RATE_GROWS    1.1
+#define RISE          1e-3 /* above the least objective, under staleness */
+#define CEILING_FALLS 0.7  /* of the rate under which it rose */
+#define CEILING_GROWS 1.005
 #define RATE_LEAST    0.0625
 #define RATE_MOST     64.0
 #define TINY_RISE     1e-8   /* rounding is no rise */
@@ -178,7 +182,9 @@ typedef struct l1lr_worker {
     double total; /* of the losses */
     double weight; /* of the rows */
     double *rate;      /* per range */
-    double before;     /* the objective that was read in the clock before */
+    double before;     /* the objective that was read in the clock before, or the least under staleness */
+    double ceiling;    /* of the rate, under staleness */
+    uint64_t judge_at; /* not before this clock, which has seen the last change of the rate */
     float told_parts[2];
     float *seen;  /* w that z is for */
     float *sent_gradient, *sent_bend;
@@ -355,6 +361,34 @@ static double objective(const rbt_plan *plan, const l1lr_worker *w)
     return w->total * scale + plan->l1 * norm * (double)w->n;
 }
 
+/* The rate of the range of which all have seen the step; steps follow each other, and each can be told by what it did. */
+static void judge_step(const l1lr_state *s, l1lr_worker *w, uint64_t clock, double now)
+{
+    double *rate = &w->rate[range_of(s, clock)];
+
+    *rate = now > w->before * (1 + TINY_RISE) ? fmax(*rate / 2, RATE_LEAST) : fmin(*rate * RATE_GROWS, RATE_MOST);
+    w->before = now;
+}
+
+/* The rate of all ranges. */
+static void judge_all(const l1lr_state *s, l1lr_worker *w, uint64_t clock, double now)
+{
+    double rate = w->rate[0];
+
+    if (now > w->before * (1 + RISE) && clock >= w->judge_at) {
+        w->ceiling = rate * CEILING_FALLS;
+        rate = fmax(rate / 2, RATE_LEAST);
+        w->judge_at = clock + s->clocks;
+        w->before = now;
+    } else if (clock % s->clocks == 0) {
+        w->ceiling *= CEILING_GROWS;
+        rate = fmin(rate * RATE_GROWS, w->ceiling);
+    }
+    for (size_t k = 0; k <= s->ranges; k++)
+        w->rate[k] = rate;
+    w->before = fmin(w->before, now);
+}
+
 /* Shares the worker's part of the objective, and judges the step that workers saw when they shared what is read now. */
 static rbt_err adapt(rbt_worker *worker, const rbt_plan *plan, l1lr_worker *w, rbt_error *error)
 {
@@ -367,12 +401,10 @@ static rbt_err adapt(rbt_worker *worker, const rbt_plan *plan, l1lr_worker *w, r
     if (err != RBT_OK)
         return err;
     now = (double)read[0] + (double)read[1];
-    if (clock >= judged + 1) {
-        double *rate = &w->rate[range_of(s, clock - judged)];
-
-        *rate = now > w->before * (1 + TINY_RISE) ? fmax(*rate / 2, RATE_LEAST) : fmin(*rate * RATE_GROWS, RATE_MOST);
-    }
-    w->before = now;
+    if (clock >= judged && plan->staleness == 0)
+        judge_step(s, w, clock - judged, now);
+    else if (clock >= s->clocks)
+        judge_all(s, w, clock, now);
     for (size_t k = 0; k < 2; k++) {
         changes[k] = parts[k] - w->told_parts[k];
         w->told_parts[k] += changes[k];
@@ -456,7 +488,7 @@ static void worker_deinit(l1lr_worker *w)
 static rbt_err l1lr_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
 {
     const l1lr_state *s = plan->state;
-    l1lr_worker w = {0};
+    l1lr_worker w = {.before = INFINITY, .ceiling = RATE_MOST};
     size_t first, n;
     rbt_err err = worker_init(plan, worker, &w, error);
 
