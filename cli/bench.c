@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "job/bench_hop.h"
 #include "job/bench_job.h"
 #include "math/bench_kernels.h"
 #include "runtime/cluster/bench_net.h"
@@ -26,7 +27,9 @@ int cli_bench(const cli_command *command, int argc, char **argv)
         return 0;
     }
     if (err == RBT_OK && what == NULL)
-        err = rbt_fail(&error, RBT_E_USAGE, "which measurement? There is: kernels, local, net, sim");
+        err = rbt_fail(&error, RBT_E_USAGE, "which measurement? There is: hop, kernels, local, net, sim");
+    else if (err == RBT_OK && strcmp(what, "hop") == 0)
+        err = rbt_bench_hop(cli_write_line, stdout, &error);
     else if (err == RBT_OK && strcmp(what, "kernels") == 0)
         rbt_bench_kernels(cli_write_line, stdout);
     else if (err == RBT_OK && strcmp(what, "local") == 0)
@@ -36,6 +39,6 @@ int cli_bench(const cli_command *command, int argc, char **argv)
     else if (err == RBT_OK && strcmp(what, "sim") == 0)
         err = rbt_bench_sim(cli_write_line, stdout, &error);
     else if (err == RBT_OK)
-        err = rbt_fail(&error, RBT_E_USAGE, "unknown measurement '%s'; there is: kernels, local, net, sim", what);
+        err = rbt_fail(&error, RBT_E_USAGE, "unknown measurement '%s'; there is: hop, kernels, local, net, sim", what);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
 }

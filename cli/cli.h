@@ -126,9 +126,14 @@ rbt_err cli_plugin_open(const char *path, rbt_trainee *plugin, rbt_error *error)
 
 rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
                            const char *out, rbt_error *error);
+
+/* predict --user: the best columns for a row of that name; --top as it was typed, or NULL. Without `path` nothing is known. */
+rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
+                             const char *user, const char *top, const char *out, rbt_error *error);
 rbt_err cli_fitted_eval(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
                         const char *json, rbt_error *error);
-rbt_err cli_fitted_info(const char *path, const rbt_method *own, rbt_error *error);
+struct rbt_vocab;
+rbt_err cli_fitted_info(const char *path, const rbt_method *own, const struct rbt_vocab *vocab, rbt_error *error);
 rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *format, const char *array,
                           const char *out, rbt_error *error);
 

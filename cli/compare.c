@@ -309,7 +309,10 @@ int cli_compare(const cli_command *command, int argc, char **argv)
     rbt_options options;
     const char *config = NULL, *protocols = NULL, *grid = NULL, *word = NULL;
     const cli_option own[] = {
-        {"protocols", "LIST", "What to compare: bsp,asp/sum,ssp:3/con,ssp:10/dyn.", &protocols},
+        {"protocols", "LIST",
+         "What to compare: bsp,asp/sum,ssp:3/con,ssp:10/dyn; peers: "
+         "hop:ring-based/max-gap=5/backup=1,adpsgd:ring,allreduce.",
+         &protocols},
         {"grid", "lr=LIST", "Step sizes to try with each protocol; the best is kept.", &grid},
         {"config", "FILE", "A job file with options; the command line has the last word.", &config},
     };

@@ -11,9 +11,13 @@
 #include "data/file.h"
 #include "data/number.h"
 #include "data/stream.h"
+#include "job/text.h"
 #include "job/trainee.h"
 #include "method/method.h"
 #include "model/export.h"
+#include "model/vocab.h"
+
+#define TOP_DEFAULT 10
 
 bool cli_fitted_is(const char *path)
 {
@@ -46,8 +50,7 @@ static rbt_err lacks(const rbt_fitted *fitted, const char *path, const char *wha
 
 static void fit_reading(const rbt_fitted *fitted, rbt_reading *reading)
 {
-    if (reading->format == NULL && strcmp(fitted->method->format, "rows") != 0)
-        reading->format = fitted->method->format;
+    reading->expect = fitted->method->content;
     reading->unlabelled = true;
 }
 
@@ -149,7 +152,7 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
         goto deinit;
     if (fitted.method->answer != NULL) {
         err = answer_lines(&fitted, path, &output, error);
-    } else if (strcmp(fitted.method->format, "rows") == 0) {
+    } else if (fitted.method->content == RBT_CONTENT_ROWS) {
         err = answer_stream(&fitted, path, &as, &output, error);
     } else {
         err = rbt_data_read_as(path, &as, &data, error);
@@ -162,6 +165,63 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
         rbt_output_abandon(&output);
 deinit:
     rbt_data_deinit(&data);
+    rbt_fitted_deinit(&fitted);
+    return err;
+}
+
+/* Writes the answer for one name, which may have to know some data. */
+static rbt_err recommend(const rbt_fitted *fitted, const char *path, const rbt_reading *reading, const char *name,
+                         size_t n, rbt_output *output, rbt_error *error)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *lines = open_memstream(&text, &length);
+    rbt_data known = {0};
+    rbt_err err = lines != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the answers");
+
+    if (err == RBT_OK && path != NULL)
+        err = rbt_data_read_as(path, reading, &known, error);
+    if (err == RBT_OK)
+        err = fitted->method->recommend(fitted, path != NULL ? &known : NULL, name, n, lines, error);
+    if (lines != NULL && fclose(lines) != 0 && err == RBT_OK)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu answers", n);
+    if (err == RBT_OK)
+        err = rbt_output_put(output, text, length, error);
+    free(text);
+    rbt_data_deinit(&known);
+    return err;
+}
+
+rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
+                             const char *user, const char *top, const char *out, rbt_error *error)
+{
+    rbt_reading as = *reading;
+    rbt_fitted fitted = {0};
+    rbt_output output;
+    uint64_t n = TOP_DEFAULT;
+    rbt_err err = RBT_OK;
+
+    if (user == NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--top says how many items for --user; give --user NAME");
+    if (!cli_fitted_is(model))
+        return rbt_fail(error, RBT_E_USAGE, "--user makes no sense for %s, which is no model of mf; leave it out",
+                        model);
+    if (top != NULL)
+        err = rbt_text_to_count("--top", top, 1, UINT32_MAX, &n, error);
+    if (err == RBT_OK)
+        err = rbt_fitted_load_own(model, own, &fitted, error);
+    if (err != RBT_OK)
+        return err;
+    fit_reading(&fitted, &as);
+    err = fitted.method->recommend != NULL ? rbt_output_open(out != NULL ? out : "-", &output, error)
+                                           : lacks(&fitted, model, "recommend anything to a user", error);
+    if (err == RBT_OK) {
+        err = recommend(&fitted, path, &as, user, (size_t)n, &output, error);
+        if (err == RBT_OK)
+            err = rbt_output_finish(&output, false, error);
+        else
+            rbt_output_abandon(&output);
+    }
     rbt_fitted_deinit(&fitted);
     return err;
 }
@@ -221,7 +281,21 @@ rbt_err cli_fitted_eval(const char *model, const rbt_method *own, const char *pa
 
 /* -------------------------------------------------------------------------------------------------------------- info */
 
-rbt_err cli_fitted_info(const char *path, const rbt_method *own, rbt_error *error)
+/* Names that are given with the command, for a model that has none of its own. */
+static void add_vocabulary(rbt_fitted *fitted, const rbt_vocab *vocab)
+{
+    const char **names;
+
+    if (vocab->count == 0 || rbt_fitted_names(fitted, "vocabulary") != NULL)
+        return;
+    names = rbt_alloc(vocab->count, sizeof *names);
+    for (size_t i = 0; i < vocab->count; i++)
+        names[i] = rbt_vocab_name(vocab, i) != NULL ? rbt_vocab_name(vocab, i) : "";
+    rbt_fitted_add_names(fitted, "vocabulary", vocab->count, names);
+    rbt_free(names);
+}
+
+rbt_err cli_fitted_info(const char *path, const rbt_method *own, const rbt_vocab *vocab, rbt_error *error)
 {
     static const char *const TYPES[] = {[RBT_F32] = "f32", [RBT_I32] = "i32", [RBT_I64] = "i64"};
     rbt_fitted fitted = {0};
@@ -238,6 +312,7 @@ rbt_err cli_fitted_info(const char *path, const rbt_method *own, rbt_error *erro
         printf("%-11s %s: %zu\n", i == 0 ? "names" : "", fitted.list[i].name, fitted.list[i].n);
     for (size_t i = 0; i < fitted.numbers; i++)
         printf("%-11s %s: %.10g\n", i == 0 ? "numbers" : "", fitted.number[i].name, fitted.number[i].value);
+    add_vocabulary(&fitted, vocab);
     if (fitted.method->describe != NULL)
         fitted.method->describe(&fitted, stdout);
     rbt_fitted_deinit(&fitted);

@@ -38,6 +38,8 @@ typedef struct subject {
     bool connected;
     bool symmetric;
     bool bipartite;
+    rbt_edge within;    /* why it is not */
+    double step_factor; /* of a found step size, in parallel order */
     uint32_t diameter;
     double spectral_gap;
     uint32_t in_least, in_most, out_least, out_most;
@@ -157,22 +159,23 @@ static void study(subject *s)
     s->diameter = rbt_graph_diameter(&s->graph);
     s->connected = s->diameter != RBT_GRAPH_FAR;
     s->symmetric = rbt_graph_is_symmetric(&s->graph);
-    s->bipartite = rbt_graph_is_bipartite(&s->graph, NULL);
+    s->bipartite = rbt_graph_is_bipartite(&s->graph, NULL, &s->within);
+    s->step_factor = rbt_graph_step_room(&s->graph) / 2;
     s->spectral_gap = rbt_graph_spectral_gap(&s->graph);
     count_edges(s);
     study_gaps(s);
 }
 
-/* A node must wait for somebody: its own update is always there, so that one more has to be. */
+/* A node must wait for somebody besides itself. */
 static rbt_err check_backup(const subject *s, rbt_error *error)
 {
-    if (s->backup < s->in_least || s->in_least == 0)
+    if (s->backup + 1 < s->in_least || s->in_least == 0)
         return RBT_OK;
-    return rbt_fail(error, RBT_E_USAGE,
-                    "backup = %" PRIu64
-                    ": there is a node with %u in-neighbours, itself included; at most %u of them need "
-                    "not be waited for",
-                    s->backup, s->in_least, s->in_least - 1);
+    return rbt_fail(
+        error, RBT_E_USAGE,
+        "backup = %" PRIu64
+        ": there is a node with %u in-neighbours besides itself, and it would wait for none; give at most %u",
+        s->backup, s->in_least - 1, s->in_least > 1 ? s->in_least - 2 : 0);
 }
 
 /* ----------------------------------------------------------------------------------------------------- telling */
@@ -291,7 +294,13 @@ static void print_text(const subject *s)
         printf("spectral gap  not worked out for a graph as large as this\n");
     else
         printf("spectral gap  %s of 1; the larger, the faster news spread\n", rbt_show_real(cell, s->spectral_gap));
-    printf("bipartite     %s\n", s->bipartite ? "yes" : "no; AD-PSGD needs a graph that is");
+    printf("steps         %s of a step size that was found is taken in parallel order\n",
+           rbt_show_real(cell, s->step_factor));
+    if (s->bipartite)
+        printf("bipartite     yes, fit for AD-PSGD\n");
+    else
+        printf("bipartite     no, as the edge between %u and %u shows; AD-PSGD needs a graph that is\n", s->within.from,
+               s->within.to);
     printf("weights       %s\n", s->unfit.code == RBT_OK ? "doubly stochastic" : "peers cannot train on it, see below");
     print_gaps(s);
     print_edges(s);
@@ -363,6 +372,7 @@ static rbt_err write_json(const char *path, const subject *s, rbt_error *error)
     rbt_json_real(json, "spectral_gap", s->spectral_gap);
     rbt_json_bool(json, "symmetric", s->symmetric);
     rbt_json_bool(json, "bipartite", s->bipartite);
+    rbt_json_real(json, "step_factor", s->step_factor);
     rbt_json_bool(json, "fit", s->unfit.code == RBT_OK);
     if (s->unfit.code != RBT_OK)
         rbt_json_text(json, "why_not", s->unfit.text);

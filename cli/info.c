@@ -270,7 +270,7 @@ static rbt_err tell(const char *path, const rbt_trainee *plugin, const rbt_readi
     printf("file        %s\n", input.name);
     if (rbt_fitted_begins(input.bytes, input.n)) {
         rbt_input_close(&input);
-        return cli_fitted_info(path, plugin->method, error);
+        return cli_fitted_info(path, plugin->method, vocab, error);
     }
     if (is_model(&input)) {
         err = rbt_trained_decode(input.bytes, input.n, input.name, plugin->model, &trained, error);
@@ -295,7 +295,7 @@ int cli_info(const cli_command *command, int argc, char **argv)
     cli_reading given = {0};
     rbt_read_report report = {0};
     rbt_reading reading = {0};
-    const cli_option own[] = {{"vocab", "FILE", "Names of the features, one per line, for a model's weights.", &names},
+    const cli_option own[] = {{"vocab", "FILE", "Names of the features, one per line, for a model's weights or topics.", &names},
                               CLI_PLUGIN_OPTION(&plugin_path),
                               CLI_READING_OPTIONS(&given)};
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &path, 1, 0, false};

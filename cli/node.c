@@ -2,7 +2,10 @@
 #include "cli/cli.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -13,10 +16,29 @@ static void *watch_input(void *argument)
 {
     char byte;
 
-    (void)argument;
+    const atomic_bool *is_free = argument;
+
     while (read(STDIN_FILENO, &byte, 1) > 0)
         ;
+    if (atomic_load(is_free))
+        return NULL;
     _exit(rbt_err_exit_code(RBT_E_LOST));
+}
+
+/* From now on the job needs no lead: the end of the launcher is not ours. */
+static void on_free(void *context)
+{
+    atomic_store((atomic_bool *)context, true);
+    prctl(PR_SET_PDEATHSIG, 0);
+}
+
+/* Called when there is nobody else to tell it to. */
+static void on_log(void *context, rbt_log_level level, const char *source, const char *sentence)
+{
+    (void)context;
+    (void)level;
+    (void)source;
+    fprintf(stderr, "rubato node: %s\n", sentence);
 }
 
 typedef struct node_arguments {
@@ -64,7 +86,8 @@ int cli_node(const cli_command *command, int argc, char **argv)
         {"quiet", NULL, "Leaves it to the lead to tell what went wrong in the job.", &given.quiet},
     };
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
-    rbt_session_config config = {0};
+    atomic_bool is_free = false;
+    rbt_session_config config = {.on_free = on_free, .context = &is_free, .log = {.write = on_log}};
     rbt_error error = {RBT_OK, ""};
     uint32_t rank;
     bool joined = false;
@@ -78,7 +101,7 @@ int cli_node(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = settle(&given, &config, &rank, &error);
     if (err == RBT_OK && given.key != NULL && strcmp(given.key, "-") == 0 &&
-        pthread_create(&watcher, NULL, watch_input, NULL) == 0)
+        pthread_create(&watcher, NULL, watch_input, &is_free) == 0)
         pthread_detach(watcher);
     if (err == RBT_OK)
         err = rbt_cluster_job_join(&config, given.join, rank, &joined, &error);

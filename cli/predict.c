@@ -178,6 +178,7 @@ int cli_predict(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
     const char *model = NULL, *data = NULL, *out = NULL, *as_text = NULL, *plugin_path = NULL;
+    const char *user = NULL, *top = NULL;
     rbt_trainee plugin = {0};
     cli_reading given = {0};
     rbt_read_report report = {0};
@@ -189,6 +190,8 @@ int cli_predict(const cli_command *command, int argc, char **argv)
         CLI_READING_OPTIONS(&given),
         {"out", "FILE", "Where the answers go; - = standard output. [-]", &out},
         {"as", "label|probability|score", "What is written per row. [label]", &as_text},
+        {"user", "NAME", "mf: the best items for this user, without those in --data, if given.", &user},
+        {"top", "N", "mf, with --user: how many. [10]", &top},
     };
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
     answer as = ANSWER_LABEL;
@@ -200,9 +203,9 @@ int cli_predict(const cli_command *command, int argc, char **argv)
     }
     if (err == RBT_OK)
         err = cli_require("model", model, "FILE", &error);
-    if (err == RBT_OK)
+    if (err == RBT_OK && user == NULL)
         err = cli_require("data", data, "PATH", &error);
-    if (err == RBT_OK)
+    if (err == RBT_OK && data != NULL)
         err = cli_keep_apart(data, out, &error);
     if (err == RBT_OK)
         err = cli_keep_apart(model, out, &error);
@@ -213,7 +216,9 @@ int cli_predict(const cli_command *command, int argc, char **argv)
     reading.unlabelled = true;
     if (err == RBT_OK)
         err = cli_plugin_open(plugin_path, &plugin, &error);
-    if (err == RBT_OK)
+    if (err == RBT_OK && (user != NULL || top != NULL))
+        err = cli_fitted_recommend(model, plugin.method, data, &reading, user, top, out, &error);
+    else if (err == RBT_OK)
         err = cli_fitted_is(model) ? cli_fitted_predict(model, plugin.method, data, &reading, out, &error)
                                    : predict(model, plugin.model, data, &reading, out, as, &error);
     if (err != RBT_OK)

@@ -81,7 +81,6 @@ static rbt_err keep(const rbt_plan *p, rbt_fitted *fitted, rbt_error *error)
 static const rbt_method moments = {.name = "moments",
                                    .about = "mean and variance of every feature",
                                    .objective = "nothing",
-                                   .format = "rows",
                                    .options = options,
                                    .plan = plan,
                                    .work = work,

@@ -215,12 +215,74 @@ typedef enum rbt_type { RBT_F32, RBT_I32, RBT_I64 } rbt_type;
 #define RBT_UNBOUNDED        UINT64_MAX       /* a staleness: never wait */
 #define RBT_STALENESS_OF_JOB (UINT64_MAX - 1) /* a staleness: the job's own bound */
 
+/* A procedure: what servers do with the updates of a table when adding them up is not it.
+ *
+ * A table is cut into blocks, each on one server. Beside a block's values the server keeps `memory` numbers per element
+ * for the procedure, and `kept` numbers per element for each version of the block that some worker can still have
+ * computed an update from. Four functions are called, for one block at a time; those that are not needed may be NULL,
+ * except apply:
+ *
+ *   init      when the block is made; values and memory are 0
+ *   on_read   before a version goes to a worker for the first time: writes down what must be known of it later
+ *   apply     with an update, and what on_read wrote down of the version that the update was computed from
+ *   expire    when no worker can name that version any more
+ *
+ * Different blocks may be worked on by different threads at the same time, one block never is. The same calls must have
+ * the same result, element by element, wherever a block begins: then BSP gives the same bits on every runtime with any
+ * number of servers. A table with a procedure is dense and of f32. src/rule/adarev.c is one to start from. */
+typedef struct rbt_procedure rbt_procedure;
+
+/* What the job's options say. */
+typedef struct rbt_procedure_job {
+    uint32_t workers;
+    float rate;     /* --lr; 0.5 if not given */
+    float momentum; /* --momentum */
+    float factor;   /* --global-rate, or 1 / workers */
+} rbt_procedure_job;
+
+typedef struct rbt_procedure_block {
+    uint32_t n;       /* elements */
+    uint64_t version; /* updates it has taken */
+    uint64_t clock;   /* clocks that the fastest worker has finished in it, before the update being applied */
+    float *value;     /* n */
+    float *memory;    /* number k of element i is at k * n + i */
+} rbt_procedure_block;
+
+typedef struct rbt_procedure_update {
+    uint32_t worker;
+    uint64_t clock; /* the clock it was computed in */
+    uint32_t count;
+    const uint32_t *index; /* which elements, ascending; NULL: 0 .. count - 1 */
+    const float *value;    /* count */
+    const float *kept;     /* of the version it was computed from; NULL: of none (never read), or it keeps nothing */
+} rbt_procedure_update;
+
+struct rbt_procedure {
+    const char *name;
+    const void *argument; /* yours */
+    uint32_t memory;
+    uint32_t kept;        /* 0: an update's version does not matter */
+    bool takes_gradients; /* workers send gradients: they see their own effect only through the server */
+    bool counts_empty;    /* apply is called in every clock of every worker, also when nothing changed */
+    void (*init)(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block);
+    void (*on_read)(const rbt_procedure *procedure, const rbt_procedure_job *job, const rbt_procedure_block *block,
+                    float *kept);
+    void (*apply)(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block,
+                  const rbt_procedure_update *update);
+    void (*expire)(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block,
+                   const float *kept);
+};
+
+/* The servers' own procedures by name (adagrad, adarev, momentum), or NULL. */
+RBT_API const rbt_procedure *rbt_procedure_find(const char *name);
+
 typedef struct rbt_table_spec {
     const char *name;
     uint64_t rows;
     uint64_t cols;
     rbt_type type;
-    bool sparse; /* store only what is not zero */
+    bool sparse;               /* store only what is not zero */
+    const rbt_procedure *rule; /* what servers do with updates; NULL: what --rule says. Integers are always added up */
 } rbt_table_spec;
 
 typedef uint32_t rbt_table; /* a table's number: 0, 1, ... in order of creation */
@@ -245,7 +307,9 @@ RBT_API uint64_t rbt_worker_clock(const rbt_worker *worker);
 RBT_API bool rbt_worker_should_stop(const rbt_worker *worker); /* the job asks everybody to end after this clock */
 
 /* Reads. The values contain every update of every worker from clocks before (my clock - staleness), all of my own
- * updates, and perhaps more. A call waits when the staleness bound demands it. `out` has the table's type. */
+ * updates, and perhaps more. A call waits when the staleness bound demands it. `out` has the table's type. Under a rule
+ * that takes gradients (adagrad, adarev) my own updates are in it once my clock has ended and the server has made
+ * something of them. */
 RBT_API rbt_err rbt_get_row(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t staleness, void *out,
                             rbt_error *error);
 RBT_API rbt_err rbt_get_range(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col, uint64_t n,
@@ -330,8 +394,8 @@ typedef struct rbt_result {
     double wait_fraction;
     uint64_t max_gap; /* the largest difference between clocks being computed */
     uint64_t staleness_histogram[RBT_STALENESS_BINS];
-    uint64_t peak_versions; /* dyn: most versions alive at once in a block */
-    uint64_t version_bytes; /* dyn: most memory of versions on any one server */
+    uint64_t peak_versions; /* dyn, adarev: most versions alive at once in a block */
+    uint64_t version_bytes; /* dyn, adarev: most memory of versions on any one server */
     uint64_t parameter_bytes;
     double samples_per_second;
     double minobj; /* mean and variance of the last five clocks' objectives */
@@ -475,10 +539,12 @@ typedef struct rbt_plan {
     uint32_t workers;
     uint64_t seed;
     double lr;               /* --lr; 0: not given */
-    double l1, l2;           /* --l1, --l2; 0 and NAN: not given */
     bool bias;               /* not --no-bias */
     uint64_t staleness;      /* the job's bound; 0 under bsp, RBT_UNBOUNDED under asp */
     uint64_t skip_bad;       /* --skip-bad, for methods that read `path` themselves */
+    double l1, l2;           /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
+    bool shared;             /* in shared memory: `pass` is called, and there are no tables */
+    bool takes_gradients;    /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
     void *state;             /* the method's own, from `plan` to `end` */
     struct rbt_planned *job; /* ours */
 } rbt_plan;
@@ -500,8 +566,9 @@ RBT_API uint64_t rbt_plan_pass_clocks(const rbt_plan *plan);
 RBT_API uint64_t rbt_plan_clocks(const rbt_plan *plan);
 RBT_API void rbt_plan_set_pass_clocks(rbt_plan *plan, uint64_t clocks);
 
-/* The step size in this clock: --lr (or, not given, `lr`) after --decay. */
+/* The step size in this clock: --lr (or, not given, `lr`) after --decay; the same for the clock of that number. */
 RBT_API double rbt_plan_rate(const rbt_plan *plan, const rbt_worker *worker, double lr);
+RBT_API double rbt_plan_rate_at(const rbt_plan *plan, uint64_t clock, double lr);
 
 /* In `work`: adds to the objective of the present clock. What the job reports is the sum of all that workers told of a
  * clock, divided by the sum of the weights. Not finite: RBT_E_DIVERGED. */
@@ -561,11 +628,19 @@ typedef struct rbt_figure {
 
 #define RBT_FIGURES_MOST 8
 
+/* What a worker has done in a pass in shared memory, and what it tells of the objective. */
+typedef struct rbt_told {
+    double sum;
+    uint64_t weight; /* samples, too */
+    uint64_t rows;
+} rbt_told;
+
 struct rbt_method {
     const char *name;
     const char *about;
     const char *objective; /* what workers tell, in words: "squared distance" */
-    const char *format;    /* the only --format it reads; "rows": those of models; "none": it reads `path` itself */
+    rbt_content content;   /* what its rows are: helps to tell the format of a file whose lines do not */
+    bool reads_itself;     /* from plan->path; the plan's data has no rows */
     const rbt_method_option *options;
     uint32_t opening, closing; /* clocks that `work` makes before its first batch, and after the last */
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
@@ -575,6 +650,11 @@ struct rbt_method {
     rbt_err (*work)(rbt_worker *worker, rbt_plan *plan, rbt_error *error);
     rbt_err (*keep)(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *error);
     void (*end)(rbt_plan *plan); /* frees plan->state, also after a `plan` that failed; may be NULL */
+
+    /* Shared memory (--sync hogwild or sequential): called by every worker's thread once per pass over the data, by all at the
+     * same time, in the place of `work`. The worker goes through its share of the rows and changes what is in plan->state;
+     * what several change must be atomic. NULL: there is no such way. */
+    rbt_err (*pass)(rbt_plan *plan, uint32_t worker, uint64_t pass, rbt_told *told, rbt_error *error);
 
     /* What can be done with a fitted model. Writes a line for one row of data; finds at most RBT_FIGURES_MOST figures;
      * describes it for a reader. Each may be NULL. `open` checks a model from a file: may the others rely on its arrays? */
@@ -587,6 +667,10 @@ struct rbt_method {
     /* The same as predict and evaluate for a method that reads files itself: for a line of text, of a file. */
     rbt_err (*answer)(const rbt_fitted *fitted, const char *line, size_t n, FILE *out, rbt_error *error);
     rbt_err (*measure)(const rbt_fitted *fitted, const char *path, rbt_figure *figures, size_t *n, rbt_error *error);
+
+    /* Writes the best n columns for a row of this name, a line each; those that `known` (or NULL) has for it are left out. */
+    rbt_err (*recommend)(const rbt_fitted *fitted, const rbt_data *known, const char *name, size_t n, FILE *out,
+                         rbt_error *error);
 };
 
 /* A built-in method by name, or NULL. rbt_method_at lists them: NULL past the last. */

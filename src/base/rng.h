@@ -20,6 +20,7 @@ typedef enum rbt_stream {
     RBT_STREAM_SWARM,        /* random configurations of the swarm */
     RBT_STREAM_TEST,
     RBT_STREAM_METHOD, /* what methods draw */
+    RBT_STREAM_GOSSIP, /* whom a peer averages with */
 } rbt_stream;
 
 typedef struct rbt_rng {

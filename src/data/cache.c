@@ -94,6 +94,7 @@ typedef struct hashing {
     uint32_t part, parts; /* the share of each section's blocks that is looked at; parts 0: all */
     atomic_size_t falls;  /* how often an index is not larger than the one before it, whatever row they are in */
     atomic_bool wrong;    /* a value is zero or not finite */
+    uint32_t threads;
 } hashing;
 
 /* Finite and, unless `least` is 0, not zero, without a branch: a magnitude from `least` to below infinity's. */
@@ -104,25 +105,48 @@ static inline uint32_t is_bad_value(float value, uint32_t least)
     return (bits & 0x7fffffff) - least >= 0x7f800000 - least;
 }
 
+/* Counts of 32 bits and plain bounds: so that compilers make these loops four or more numbers wide. */
+static uint32_t count_falls(const uint32_t *index, size_t n)
+{
+    uint32_t falls = 0;
+    for (size_t i = 0; i < n; i++)
+        falls += index[i] >= index[i + 1];
+    return falls;
+}
+
+static uint32_t has_bad_value(const float *value, size_t n, uint32_t least)
+{
+    uint32_t bad = 0;
+    for (size_t i = 0; i < n; i++)
+        bad |= is_bad_value(value[i], least);
+    return bad;
+}
+
 /* While a block is at hand: what can be said about its features without knowing rows. */
 static void look_at_block(hashing *h, size_t s, size_t from, size_t bytes)
 {
     const rbt_data *d = h->data;
-    size_t first = from / sizeof(uint32_t), end = first + bytes / sizeof(uint32_t), falls = 0;
-    uint32_t bad = 0, least = d->content != RBT_CONTENT_RATINGS;
-    for (size_t i = first; s == INDEX_SECTION && i < end && i + 1 < d->nnz; i++)
-        falls += d->index[i] >= d->index[i + 1];
-    for (size_t i = first; s == VALUE_SECTION && i < end; i++)
-        bad |= is_bad_value(d->value[i], least);
-    atomic_fetch_add_explicit(&h->falls, falls, memory_order_relaxed);
-    if (bad != 0)
+    size_t first = from / sizeof(uint32_t), n = bytes / sizeof(uint32_t);
+    if (s == INDEX_SECTION) /* the last index of all has none after it */
+        atomic_fetch_add_explicit(&h->falls, count_falls(d->index + first, first + n < d->nnz ? n : n - 1),
+                                  memory_order_relaxed);
+    if (s == VALUE_SECTION && has_bad_value(d->value + first, n, d->content != RBT_CONTENT_RATINGS) != 0)
         atomic_store_explicit(&h->wrong, true, memory_order_relaxed);
+}
+
+/* Threads that meet new pages close to each other wait for the same lock of the system: each begins in a stretch of its
+ * own. A permutation of the n items for `lanes` that take them in turn. */
+static size_t spread(size_t item, size_t n, size_t lanes)
+{
+    size_t lane = item % lanes, longer = n % lanes;
+    return lane * (n / lanes) + (lane < longer ? lane : longer) + item / lanes;
 }
 
 static void hash_block(void *context, size_t item)
 {
     hashing *h = context;
     size_t s = 0;
+    item = spread(item, h->first[SECTIONS], h->threads);
     while (item >= h->first[s + 1])
         s++;
     uint64_t block = item - h->first[s], blocks = h->first[s + 1] - h->first[s];
@@ -151,7 +175,8 @@ static size_t scan_blocks(hashing *h, rbt_cache_names names, const uint64_t *sou
     size_t blocks = h->first[SECTIONS];
     h->hashes = rbt_alloc(blocks, sizeof *h->hashes);
     /* As many blocks as there are arrays are hashed before a second thread has begun. */
-    rbt_parallel_for(blocks, blocks > SECTIONS ? rbt_parallel_threads() : 1, hash_block, h);
+    h->threads = blocks > SECTIONS ? rbt_parallel_threads() : 1;
+    rbt_parallel_for(blocks, h->threads, hash_block, h);
     return blocks;
 }
 

@@ -105,7 +105,9 @@ rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *err
     bool colocate;
     rbt_session_config config = {.insecure = options->insecure,
                                  .shm = options->shm != RBT_OFF,
-                                 .takes_back = options->on_worker_loss == RBT_LOSS_WAIT,
+                                 .on_loss = options->on_worker_loss,
+                                 .needs_all = options->sync == RBT_SYNC_ALLREDUCE,
+                                 .cannot_return = rbt_options_peers(options),
                                  .listen = options->listen,
                                  .advertise = options->advertise,
                                  .join_timeout_ms = (uint64_t)options->join_timeout * 1000,
@@ -225,11 +227,11 @@ static double losses_here(void *context, const float *w, uint64_t *rows)
     return *rows > 0 ? rbt_training_losses(training, w) : 0;
 }
 
-static rbt_err inherit_here(void *context, uint32_t lost, uint32_t part, uint32_t parts, rbt_error *error)
+static rbt_err inherit_here(void *context, const rbt_rows_of *rows, size_t *taken, rbt_error *error)
 {
     rbt_model_run *r = context;
 
-    return rbt_inherit(r, rbt_session_seat(r->session, rbt_session_rank(r->session)), lost, part, parts, error);
+    return rbt_inherit(r, rbt_session_seat(r->session, rbt_session_rank(r->session)), rows, taken, error);
 }
 
 typedef struct weighing {
@@ -249,16 +251,42 @@ static rbt_err losses_of_all(void *context, const float *w, double *sum, rbt_err
     return err;
 }
 
+/* Without a lead every process saves what its own peers have learned. */
+static rbt_err save_alone(rbt_model_run *r, rbt_error *error)
+{
+    const char *out = r->job->options.out;
+    char path[4096], sentence[sizeof path + 64];
+    rbt_err err;
+
+    if (out == NULL || strcmp(out, "-") == 0)
+        return rbt_fail(error, RBT_E_LOST,
+                        "the lead is gone, and this process has no file to save its model to; give --out FILE");
+    rbt_model_run_keep(r);
+    snprintf(path, sizeof path, "%s.rank%u", out, rbt_session_rank(r->session));
+    err = rbt_job_save(r->job, path, error);
+    if (err == RBT_OK) {
+        snprintf(sentence, sizeof sentence, "its own model is written to %s", path);
+        rbt_session_log(r->session, RBT_LOG_INFO, "cluster", sentence);
+    }
+    return err;
+}
+
 rbt_err rbt_cluster_job_train(rbt_model_run *r, rbt_error *error)
 {
-    rbt_cluster_work work = {.losses = losses_here, .inherit = inherit_here, .context = r, .n = r->training.n};
+    rbt_cluster_work work = {.losses = losses_here,
+                             .inherit = inherit_here,
+                             .context = r,
+                             .n = r->training.n,
+                             .on_loss = r->job->options.on_worker_loss};
     weighing all = {.training = &r->training};
     rbt_err err;
 
-    all.cluster = rbt_cluster_create(&r->setup.run, r->session, r->job->options.on_worker_loss, &work);
+    all.cluster = rbt_cluster_create(&r->setup.run, r->session, &work);
     r->evaluation.losses = losses_of_all;
     r->evaluation.losses_context = &all;
     err = rbt_cluster_run(all.cluster, error);
+    if (err == RBT_OK && rbt_cluster_was_alone(all.cluster, r->evaluation.w))
+        err = save_alone(r, error);
     rbt_cluster_destroy(all.cluster);
     rbt_inherit_deinit(&r->training);
     return err;

@@ -138,7 +138,8 @@ static rbt_err find_objective(const rbt_evaluation *evaluation, double *objectiv
     return err;
 }
 
-/* With --verify: the sum over the probe is the number of clocks all workers have finished, not one more or less. */
+/* With --verify: the sum over the probe is the number of clocks all workers have finished, not one more or less. What a worker
+ * that was lost had finished, nobody knows but the servers. */
 static rbt_err check_conservation(rbt_worker *observer, rbt_evaluation *evaluation, rbt_error *error)
 {
     uint32_t workers = observer->run->topology->workers;
@@ -152,7 +153,9 @@ static rbt_err check_conservation(rbt_worker *observer, rbt_evaluation *evaluati
         err = find_objective(evaluation, &discarded, error);
     for (uint32_t m = 0; err == RBT_OK && m < workers; m++) {
         evaluation->table_sum += probe[m];
-        finished += (int64_t)atomic_load_explicit(&observer->run->published[m].clock, memory_order_relaxed);
+        finished += atomic_load(&observer->run->published[m].is_lost)
+                        ? probe[m]
+                        : (int64_t)atomic_load_explicit(&observer->run->published[m].clock, memory_order_relaxed);
     }
     if (err == RBT_OK && evaluation->table_sum != finished)
         err = rbt_fail(error, RBT_E_BROKEN, "the workers finished %lld clocks, the servers have %lld of them",

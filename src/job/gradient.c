@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "data/data.h"
 #include "math/kernels.h"
+#include "runtime/handle.h"
 
 /* Batches of one row, and a server that adds updates: steps that cost a row's non-zeros. */
 static bool steps_by_row(const rbt_training *training)
@@ -32,7 +33,7 @@ rbt_err rbt_scratch_init(rbt_scratch *scratch, const rbt_training *training, rbt
     }
     err = rbt_walk_init(&scratch->walk, &training->problem, RBT_ACCESS_ALONE, 1, error);
     if (err == RBT_OK && (options->optimizer != RBT_OPTIMIZER_SGD || steps_by_row(training)))
-        err = rbt_sgd_init(&scratch->sgd, &training->problem, options->optimizer, options->momentum, error);
+        err = rbt_sgd_init(&scratch->sgd, &training->problem, options->optimizer, options->momentum, NULL, error);
     if (err != RBT_OK) {
         rbt_scratch_deinit(scratch);
         return err;
@@ -254,22 +255,55 @@ rbt_err rbt_training_diverged(const rbt_training *training, uint32_t worker, uin
                     worker, loss, (unsigned long long)clock, training->options->lr);
 }
 
-/* --verify: reads how many clocks of every worker are in what it sees, and checks that against the bound. */
-static rbt_err check_probe(rbt_worker *worker, const rbt_training *training, int64_t *probe, rbt_error *error)
+/* --verify: what a worker has seen of the others. A worker that was lost is not missed any more, but the servers may know that
+ * before the one who reads: so on a cluster whoever misses something suspects, and the end tells. */
+typedef struct probing {
+    int64_t *seen; /* per worker; NULL: nothing is verified */
+    uint32_t suspect;
+    rbt_error suspicion; /* RBT_OK: none */
+} probing;
+
+#define SUSPECT_TRIES  100
+#define SUSPECT_NAP_NS 10000000u
+
+static bool is_lost(const rbt_worker *worker, uint32_t other)
+{
+    return atomic_load_explicit(&worker->run->published[other].is_lost, memory_order_relaxed);
+}
+
+/* At the end: has the suspect been lost, as it should be heard soon? */
+static rbt_err judge_suspect(rbt_worker *worker, const probing *probe, rbt_error *error)
+{
+    for (int i = 0; probe->suspicion.code != RBT_OK && i < SUSPECT_TRIES && !is_lost(worker, probe->suspect); i++)
+        worker->ops->sleep_ns(worker, SUSPECT_NAP_NS);
+    if (probe->suspicion.code == RBT_OK || is_lost(worker, probe->suspect))
+        return RBT_OK;
+    return rbt_fail(error, probe->suspicion.code, "%s", probe->suspicion.text);
+}
+
+/* Reads how many clocks of every worker are in what it sees, and checks that against the bound. */
+static rbt_err check_probe(rbt_worker *worker, const rbt_training *training, probing *probe, rbt_error *error)
 {
     uint64_t clock = rbt_worker_clock(worker), staleness = training->options->staleness;
     uint32_t me = rbt_worker_id(worker);
-    rbt_err err = rbt_get_row(worker, RBT_TABLE_PROBE, 0, RBT_STALENESS_OF_JOB, probe, error);
+    rbt_err err = rbt_get_row(worker, RBT_TABLE_PROBE, 0, RBT_STALENESS_OF_JOB, probe->seen, error);
+
+    if (probe->suspicion.code != RBT_OK && is_lost(worker, probe->suspect))
+        probe->suspicion.code = RBT_OK;
 
     for (uint32_t m = 0; err == RBT_OK && m < rbt_worker_count(worker); m++) {
-        uint64_t total = rbt_training_clocks(training, m), seen = (uint64_t)probe[m];
+        uint64_t total = rbt_training_clocks(training, m), seen = (uint64_t)probe->seen[m];
         uint64_t must = staleness == RBT_UNBOUNDED || clock < staleness ? 0 : clock - staleness;
 
-        if (seen < (must < total ? must : total) && !training->options->has_target && !rbt_worker_should_stop(worker))
-            err =
-                rbt_fail(error, RBT_E_BROKEN,
-                         "worker %u at clock %llu misses updates of worker %u: it sees %llu clocks, staleness is %llu",
-                         me, (unsigned long long)clock, m, (unsigned long long)seen, (unsigned long long)staleness);
+        if (seen < (must < total ? must : total) && !training->options->has_target && !rbt_worker_should_stop(worker) &&
+            !is_lost(worker, m) && probe->suspicion.code == RBT_OK) {
+            probe->suspect = m;
+            rbt_fail(&probe->suspicion, RBT_E_BROKEN,
+                     "worker %u at clock %llu misses updates of worker %u: it sees %llu clocks, staleness is %llu", me,
+                     (unsigned long long)clock, m, (unsigned long long)seen, (unsigned long long)staleness);
+            if (!worker->run->topology->lost_is_gone) /* nobody can have been lost */
+                err = rbt_fail(error, probe->suspicion.code, "%s", probe->suspicion.text);
+        }
         if (m == me && seen < clock) /* more after a restart: this server had more than the others */
             err = rbt_fail(error, RBT_E_BROKEN,
                            "worker %u at clock %llu does not see its own writes: it sees %llu clocks", me,
@@ -281,7 +315,7 @@ static rbt_err check_probe(rbt_worker *worker, const rbt_training *training, int
 }
 
 /* One clock of a worker: read, compute, hand over. */
-static rbt_err work_clock(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, int64_t *probe,
+static rbt_err work_clock(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, probing *probe,
                           rbt_error *error)
 {
     uint32_t id = rbt_worker_id(worker);
@@ -290,7 +324,7 @@ static rbt_err work_clock(rbt_worker *worker, const rbt_training *training, rbt_
     rbt_err err =
         rbt_get_range(worker, RBT_TABLE_PARAMETERS, 0, 0, training->n, RBT_STALENESS_OF_JOB, scratch->w, error);
 
-    if (err == RBT_OK && probe != NULL)
+    if (err == RBT_OK && probe->seen != NULL)
         err = check_probe(worker, training, probe, error);
     if (err != RBT_OK)
         return err;
@@ -306,13 +340,14 @@ rbt_err rbt_training_work(rbt_worker *worker, void *argument, rbt_error *error)
 {
     const rbt_training *training = argument;
     uint64_t clocks = rbt_training_clocks(training, rbt_worker_id(worker));
-    int64_t *probe = training->options->verify ? rbt_alloc(rbt_worker_count(worker), sizeof *probe) : NULL;
+    probing probe = {.seen =
+                         training->options->verify ? rbt_alloc(rbt_worker_count(worker), sizeof *probe.seen) : NULL};
     rbt_scratch scratch;
     rbt_err err = rbt_scratch_init(&scratch, training, error);
 
     if (err == RBT_OK) {
         while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !rbt_worker_should_stop(worker)) {
-            err = work_clock(worker, training, &scratch, probe, error);
+            err = work_clock(worker, training, &scratch, &probe, error);
             if (err == RBT_OK && rbt_training_latest(training) != training) {
                 training = rbt_training_latest(training);
                 clocks = rbt_training_clocks(training, rbt_worker_id(worker));
@@ -322,7 +357,9 @@ rbt_err rbt_training_work(rbt_worker *worker, void *argument, rbt_error *error)
         }
         rbt_scratch_deinit(&scratch);
     }
-    rbt_free(probe);
+    if (err == RBT_OK)
+        err = judge_suspect(worker, &probe, error);
+    rbt_free(probe.seen);
     return err;
 }
 

@@ -56,23 +56,21 @@ static void make_shards(const rbt_shards *of, const rbt_seat *seat, const rbt_da
     }
 }
 
-static rbt_err take_rows(const rbt_loaded *all, uint32_t lost, uint32_t part, uint32_t parts, rbt_data *extra,
-                         rbt_error *error)
+static rbt_err take_rows(const rbt_loaded *all, const rbt_rows_of *taken, rbt_data *extra, rbt_error *error)
 {
-    const rbt_shard *shard = &all->shards.shard[lost];
+    const rbt_shard *shard = &all->shards.shard[taken->worker];
     uint32_t *rows = rbt_alloc(shard->n, sizeof *rows);
     size_t n = 0;
     rbt_err err;
 
-    for (size_t i = part; i < shard->n; i += parts)
+    for (size_t i = taken->first; i < shard->n; i += taken->step)
         rows[n++] = shard->rows[i];
     err = rbt_data_select(&all->data, rows, n, extra, error);
     rbt_free(rows);
     return err;
 }
 
-rbt_err rbt_inherit(rbt_model_run *r, const rbt_seat *seat, uint32_t lost, uint32_t part, uint32_t parts,
-                    rbt_error *error)
+rbt_err rbt_inherit(rbt_model_run *r, const rbt_seat *seat, const rbt_rows_of *rows, size_t *taken, rbt_error *error)
 {
     rbt_training *last = &r->training;
     rbt_loaded all = {0};
@@ -80,16 +78,23 @@ rbt_err rbt_inherit(rbt_model_run *r, const rbt_seat *seat, uint32_t lost, uint3
     heir *h = rbt_alloc(1, sizeof *h);
     rbt_err err = load_all(&r->job->options, &all, error);
 
+    *taken = 0;
     while (atomic_load(&last->next) != NULL)
         last = atomic_load(&last->next);
+    if (err == RBT_OK && rows->first >= all.shards.shard[rows->worker].n) { /* more heirs than rows */
+        rbt_loaded_deinit(&all);
+        rbt_free(h);
+        return RBT_OK;
+    }
     if (err == RBT_OK)
-        err = take_rows(&all, lost, part, parts, &both[1], error);
+        err = take_rows(&all, rows, &both[1], error);
     both[0] = *last->data;
     if (err == RBT_OK)
         err = rbt_data_join(both, 2, &h->data, error);
     rbt_loaded_deinit(&all);
     if (err == RBT_OK) {
         make_shards(last->shards, seat, &h->data, both[1].rows, &h->shards);
+        *taken = both[1].rows;
         h->training = *last;
         h->training.data = &h->data;
         h->training.shards = &h->shards;

@@ -33,12 +33,12 @@ static rbt_reading reading_of(const rbt_options *options, rbt_read_report *repor
                          .report = report};
 }
 
-rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, const char *format, const rbt_log *log,
+rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, rbt_content expect, const rbt_log *log,
                              rbt_data *data, rbt_read_report *report, rbt_error *error)
 {
     rbt_reading reading = reading_of(options, report);
-    if (reading.format == NULL)
-        reading.format = format;
+    reading.expect = expect;
+    reading.unlabelled = expect != RBT_CONTENT_ROWS;
     const rbt_storing storing = {
         .level = options->store, .keep = options->cache == RBT_CACHE_AUTO, .reading = &reading, .log = log};
     return rbt_store_read(path, &storing, data, error);
@@ -71,9 +71,9 @@ static rbt_err read_ranked(rbt_loaded *loaded, const rbt_options *options, rbt_e
 rbt_err rbt_loaded_read_valid(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error)
 {
     loaded->has_valid = options->valid != NULL;
-    return loaded->has_valid
-               ? rbt_loaded_read_data(options, options->valid, NULL, log, &loaded->valid, &loaded->valid_report, error)
-               : RBT_OK;
+    return loaded->has_valid ? rbt_loaded_read_data(options, options->valid, RBT_CONTENT_ROWS, log, &loaded->valid,
+                                                    &loaded->valid_report, error)
+                             : RBT_OK;
 }
 
 rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error)
@@ -82,7 +82,8 @@ rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rb
     if (err == RBT_OK && rbt_path_is_ranked(options->data))
         err = read_ranked(loaded, options, error);
     else if (err == RBT_OK)
-        err = rbt_loaded_read_data(options, options->data, NULL, log, &loaded->data, &loaded->report, error);
+        err =
+            rbt_loaded_read_data(options, options->data, RBT_CONTENT_ROWS, log, &loaded->data, &loaded->report, error);
     return err == RBT_OK ? rbt_loaded_read_valid(loaded, options, log, error) : err;
 }
 

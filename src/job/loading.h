@@ -37,8 +37,8 @@ typedef struct rbt_loaded {
 /* Reads --data and --valid; what becomes of caches goes to the log. */
 rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error);
 
-/* One path, in the format that the options name, or else in this one (NULL: found out). */
-rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, const char *format, const rbt_log *log,
+/* One path; where its lines do not tell what they are, they are what is expected. */
+rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, rbt_content expect, const rbt_log *log,
                              rbt_data *data, rbt_read_report *report, rbt_error *error);
 
 /* The steps of that, for sharing.c: the model by its name; a process's part of --data; --valid. */

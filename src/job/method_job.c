@@ -81,19 +81,38 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
 
 static rbt_err read_data(method_run *r, rbt_error *error)
 {
-    const char *format = r->plan.method->format;
     rbt_log log = rbt_job_log(r->job);
 
-    if (strcmp(format, "none") == 0)
+    if (r->plan.method->reads_itself)
         return RBT_OK;
-    return rbt_loaded_read_data(&r->job->options, r->job->options.data, strcmp(format, "rows") == 0 ? NULL : format,
-                                &log, &r->data, &r->report, error);
+    return rbt_loaded_read_data(&r->job->options, r->job->options.data, r->plan.method->content, &log, &r->data,
+                                &r->report, error);
+}
+
+/* The tables, and what runs on them. */
+static rbt_err lay_out(method_run *r, rbt_error *error)
+{
+    const rbt_options *options = &r->job->options;
+    rbt_run *run = &r->setup.run;
+    rbt_err err = rbt_planned_close(&r->planned, &r->plan, error);
+
+    if (err == RBT_OK)
+        err = rbt_setup_lay_out(&r->setup, options, r->planned.tables.at, (uint32_t)r->planned.tables.count, error);
+    if (err != RBT_OK)
+        return err;
+    r->told = rbt_alloc(r->planned.clocks * RBT_TOLD_COLS, sizeof *r->told);
+    run->program = (rbt_program){.name = r->plan.method->name, .work = work, .argument = r};
+    run->observe = (rbt_program){.name = "evaluator", .work = observe, .argument = r};
+    run->has_target = rbt_watch_may_stop(options);
+    run->target = options->has_target ? options->target_loss : -INFINITY;
+    run->log = rbt_job_log(r->job);
+    run->interrupted = &r->job->interrupted;
+    return RBT_OK;
 }
 
 static rbt_err set_up(method_run *r, rbt_error *error)
 {
     rbt_options *options = &r->job->options;
-    rbt_run *run = &r->setup.run;
     rbt_err err;
 
     r->plan.data = &r->data;
@@ -110,23 +129,17 @@ static rbt_err set_up(method_run *r, rbt_error *error)
     }
     if (err == RBT_OK)
         err = r->plan.method->plan(&r->plan, error);
-    if (err == RBT_OK)
-        err = rbt_planned_close(&r->planned, &r->plan, error);
-    if (err == RBT_OK)
-        err = rbt_setup_lay_out(&r->setup, options, r->planned.tables.at, (uint32_t)r->planned.tables.count, error);
     if (err != RBT_OK)
         return err;
-    r->told = rbt_alloc(r->planned.clocks * RBT_TOLD_COLS, sizeof *r->told);
+    options->lr = options->lr > 0 ? options->lr : r->plan.lr; /* what the method has settled */
+    options->l2 = isnan(options->l2) ? r->plan.l2 : options->l2;
+    err = r->plan.shared ? RBT_OK : lay_out(r, error);
+    if (err != RBT_OK)
+        return err;
     rbt_watch_init(&r->evaluation.watch, options, 0);
     r->evaluation.first = INFINITY; /* an objective may grow: workers say when they diverge */
     r->evaluation.on_progress = rbt_job_on_progress;
     r->evaluation.context = r->job;
-    run->program = (rbt_program){.name = r->plan.method->name, .work = work, .argument = r};
-    run->observe = (rbt_program){.name = "evaluator", .work = observe, .argument = r};
-    run->has_target = rbt_watch_may_stop(options);
-    run->target = options->has_target ? options->target_loss : -INFINITY;
-    run->log = rbt_job_log(r->job);
-    run->interrupted = &r->job->interrupted;
     rbt_job_forget_texts(r->job);
     return RBT_OK;
 }
@@ -173,6 +186,20 @@ static rbt_err count_tables(method_run *r, rbt_error *error)
     return err;
 }
 
+/* In shared memory there are no tables: the hash is of the arrays that are kept. */
+static void hash_fitted(rbt_job *job)
+{
+    rbt_hasher *hasher = rbt_hasher_create(0);
+
+    for (size_t i = 0; i < job->fitted.arrays; i++) {
+        const rbt_values *v = &job->fitted.array[i];
+
+        rbt_hasher_add(hasher, v->at, (size_t)(v->rows * v->cols) * rbt_type_size(v->type));
+    }
+    job->result.param_hash = rbt_hasher_value(hasher);
+    rbt_hasher_destroy(hasher);
+}
+
 /* How the fitted model does on --valid: told as an event, and what it has no word for as a note. */
 static rbt_err evaluate_valid(method_run *r, rbt_error *error)
 {
@@ -195,8 +222,7 @@ static rbt_err evaluate_valid(method_run *r, rbt_error *error)
         return RBT_OK;
     if (method->evaluate == NULL)
         return rbt_fail(error, RBT_E_USAGE, "%s cannot be evaluated; leave out --valid", method->name);
-    err = rbt_loaded_read_data(&job->options, job->options.valid,
-                               strcmp(method->format, "rows") == 0 ? NULL : method->format, &log, &valid, NULL, error);
+    err = rbt_loaded_read_data(&job->options, job->options.valid, method->content, &log, &valid, NULL, error);
     if (err == RBT_OK)
         err = method->evaluate(&job->fitted, &valid, figures, &n, error);
     for (size_t i = 0; err == RBT_OK && i < n; i++) {
@@ -220,21 +246,24 @@ static rbt_err keep(method_run *r, double load_seconds, rbt_error *error)
     rbt_job *job = r->job;
     rbt_err err;
 
-    rbt_job_count(job, &r->setup);
+    if (!r->plan.shared) {
+        rbt_job_count(job, &r->setup);
+        r->planned.layouts = job->layouts.at;
+        r->planned.contents = job->contents.at;
+    }
     rbt_job_fill(job, &r->evaluation, load_seconds);
-    rbt_job_keep_layouts(job, &r->setup);
-    r->planned.layouts = job->layouts.at;
-    r->planned.contents = job->contents.at;
-    for (size_t m = 0; m < job->result.workers && r->planned.shards.workers > 0; m++) {
+    for (size_t m = 0; !r->plan.shared && m < job->result.workers && r->planned.shards.workers > 0; m++) {
         job->reports[m].rows = r->planned.shards.shard[m].n;
         job->reports[m].nonzeros = r->planned.shards.shard[m].nnz;
     }
-    err = count_tables(r, error);
+    err = r->plan.shared ? RBT_OK : count_tables(r, error);
     job->fitted.method = r->plan.method;
     if (err == RBT_OK)
         err = r->plan.method->keep(&r->plan, &job->fitted, error);
     if (err == RBT_OK) {
         job->has_result = true;
+        if (r->plan.shared)
+            hash_fitted(job);
         err = evaluate_valid(r, error);
     }
     return err;
@@ -253,8 +282,8 @@ static double no_losses(void *context, const float *w, uint64_t *rows)
 
 static rbt_err run_on_cluster(method_run *r, rbt_error *error)
 {
-    rbt_cluster_work work = {.losses = no_losses, .context = r};
-    rbt_cluster *cluster = rbt_cluster_create(&r->setup.run, r->session, r->job->options.on_worker_loss, &work);
+    rbt_cluster_work work = {.losses = no_losses, .context = r, .on_loss = r->job->options.on_worker_loss};
+    rbt_cluster *cluster = rbt_cluster_create(&r->setup.run, r->session, &work);
     rbt_err err = rbt_cluster_run(cluster, error);
 
     rbt_cluster_destroy(cluster);
@@ -291,7 +320,11 @@ rbt_err rbt_method_job_run(rbt_job *job, rbt_error *error)
         load_seconds = simulated ? 0 : rbt_now_seconds() - started;
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
         rbt_job_tell_of_reading(job, &r.report);
-        err = r.session != NULL ? run_on_cluster(&r, error) : rbt_setup_run(&r.setup, &job->options, error);
+        err = r.plan.shared
+                  ? rbt_method_shared_run(job, &r.plan, r.planned.clocks, &r.setup.stragglers, &r.evaluation, error)
+              : r.session != NULL ? run_on_cluster(&r, error)
+                                  : rbt_setup_run(&r.setup, &job->options, error);
+        rbt_job_keep_layouts(job, &r.setup); /* also of a run that failed: they say how much was kept */
     }
     if (err == RBT_OK)
         err = keep(&r, load_seconds, error);

@@ -424,7 +424,7 @@ static bool option_applies(const rbt_options *options, const rbt_option *o)
     if (o->offset == OFFSET(epochs))
         return options->epochs > 0;
     if (o->offset == OFFSET(momentum))
-        return options->optimizer == RBT_OPTIMIZER_MOMENTUM;
+        return options->optimizer == RBT_OPTIMIZER_MOMENTUM || options->rule == RBT_RULE_MOMENTUM;
     if (o->offset == OFFSET(delta))
         return options->model != NULL && strcmp(options->model, "huber") == 0;
     if (o->offset == OFFSET(l1))

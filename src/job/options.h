@@ -24,6 +24,7 @@ typedef enum rbt_sync {
     RBT_SYNC_SSP,
     RBT_SYNC_ASP,
     RBT_SYNC_HOP,       /* peers, no servers: a graph of neighbours ... */
+    RBT_SYNC_ADPSGD,    /* ... of which one at a time is averaged with ... */
     RBT_SYNC_ALLREDUCE, /* ... or sums around a ring */
     RBT_SYNC_HOGWILD,   /* from here on: shared memory, no servers */
     RBT_SYNC_AIG,
@@ -32,7 +33,15 @@ typedef enum rbt_sync {
     RBT_SYNC_SEQUENTIAL,
 } rbt_sync;
 typedef enum rbt_order { RBT_ORDER_PARALLEL, RBT_ORDER_SERIAL } rbt_order;
-typedef enum rbt_rule_kind { RBT_RULE_AUTO, RBT_RULE_SUM, RBT_RULE_CON, RBT_RULE_DYN, RBT_RULE_ADAGRAD } rbt_rule_kind;
+typedef enum rbt_rule_kind {
+    RBT_RULE_AUTO,
+    RBT_RULE_SUM,
+    RBT_RULE_CON,
+    RBT_RULE_DYN,
+    RBT_RULE_ADAGRAD,
+    RBT_RULE_ADAREV,
+    RBT_RULE_MOMENTUM
+} rbt_rule_kind;
 typedef enum rbt_decay { RBT_DECAY_NONE, RBT_DECAY_SQRT, RBT_DECAY_MULT, RBT_DECAY_AUTO } rbt_decay;
 typedef enum rbt_normalize { RBT_NORMALIZE_NONE, RBT_NORMALIZE_UNIT, RBT_NORMALIZE_STANDARD } rbt_normalize;
 typedef enum rbt_cache_use { RBT_CACHE_OFF, RBT_CACHE_AUTO } rbt_cache_use;
@@ -63,7 +72,7 @@ typedef struct rbt_options {
     rbt_sync sync; /* --sync; auto: hogwild for a model on local unless something of servers is asked for, else ssp */
     uint64_t staleness; /* --staleness S; only with ssp (default 3 there); 0 under bsp, RBT_UNBOUNDED under asp */
     bool staleness_given;
-    rbt_rule_kind rule;        /* --rule auto|sum|con|dyn|adagrad; auto: con under bsp, dyn otherwise */
+    rbt_rule_kind rule;        /* --rule auto|sum|con|dyn|adagrad|adarev|momentum; auto: con under bsp, dyn otherwise */
     double global_rate;        /* --global-rate G: con's factor; 0 = 1/workers; only with con */
     rbt_toggle partition_sync; /* --partition-sync on|off: dyn only; auto = on when servers > 1, unless --eager on */
     rbt_toggle eager; /* --eager on|off: servers push fresh blocks to readers; ssp only; auto = on with 0 < s < inf and
@@ -79,12 +88,12 @@ typedef struct rbt_options {
     bool verify;                /* --verify: run the checkers on this run too */
     bool encode;                /* --encode: every message is encoded and decoded on its way (testing) */
 
-    /* peers without servers; only with --sync hop */
-    char *graph;           /* --graph KIND|FILE; NULL = ring-based */
+    /* peers without servers; only with --sync hop, the graph also with adpsgd */
+    char *graph;           /* --graph KIND|FILE; NULL = ring-based, for adpsgd ring */
     char *machines;        /* --machines N|N,N,...: for cliques; or NULL */
     uint64_t max_gap;      /* --max-gap G: iterations ahead of a neighbour; 0 = no tokens */
     uint32_t backup;       /* --backup N: in-neighbours that are not waited for */
-    uint64_t skip;         /* --skip J: iterations that may be jumped over at once; 0 = none */
+    uint64_t skip;         /* --skip J: iterations that may be advanced by at once; 0 = one */
     uint64_t skip_trigger; /* --skip-trigger T: only when so far behind; default 2 */
     rbt_order order;       /* --order parallel|serial */
     bool notify_ack;       /* --notify-ack */
@@ -93,6 +102,7 @@ typedef struct rbt_options {
     rbt_optimizer optimizer; /* --optimizer; auto: sdca in shared memory where it fits, else sgd */
     double momentum;         /* --momentum, default 0.9 */
     double lr;               /* --lr ETA; 0 = found on a sample of the data */
+    bool lr_found;           /* it was 0, and has been found */
     rbt_decay decay;         /* --decay none|sqrt:ALPHA|mult:BETA */
     double decay_factor;
     double l2;               /* --l2 LAMBDA; NAN = 1 / rows, softmax half */
@@ -163,19 +173,30 @@ static inline bool rbt_options_shared(const rbt_options *options)
     return options->sync >= RBT_SYNC_HOGWILD;
 }
 
+/* Do workers send gradients, of which servers make steps that adapt themselves? */
+static inline bool rbt_options_adaptive(const rbt_options *options)
+{
+    return options->rule == RBT_RULE_ADAGRAD || options->rule == RBT_RULE_ADAREV;
+}
+
 /* Does the job run on peers that have no servers? After rbt_options_check. */
 static inline bool rbt_options_peers(const rbt_options *options)
 {
-    return options->sync == RBT_SYNC_HOP || options->sync == RBT_SYNC_ALLREDUCE;
+    return options->sync >= RBT_SYNC_HOP && options->sync <= RBT_SYNC_ALLREDUCE;
 }
 
 /* Writes the help of all options, group by group, through `write`. */
 void rbt_options_help(void (*write)(void *context, const char *line), void *context);
 
-/* Parses protocol shorthand of compare: "bsp", "asp/sum", "ssp:3/con", "ssp:10/dyn" into sync, staleness and rule. What
- * the shorthand leaves out stays as it was (--rule, and --staleness under ssp); what is senseless under that protocol
- * (--staleness, --global-rate, --partition-sync, --eager, --decay) is dropped, so that one command line serves several
- * protocols. To be called before rbt_options_check. */
+/* Parses protocol shorthand of compare: "bsp", "asp/sum", "ssp:3/con", "ssp:10/dyn" into sync, staleness and rule;
+ * "hop:ring-based/max-gap=5/backup=1", "adpsgd:ring", "allreduce" into sync, graph and the options of peers. What the shorthand
+ * leaves out stays as it was (--rule, --graph, and --staleness under ssp and hop); what is senseless under that protocol is
+ * dropped, so that one command line serves several protocols. To be called before rbt_options_check. */
 rbt_err rbt_options_set_protocol(rbt_options *options, const char *text, rbt_error *error);
+
+/* Parts of rbt_options_check (options_peers.c): `served` is an option given that is for servers, or NULL. */
+rbt_err rbt_options_check_peers(const rbt_options *options, rbt_sync sync, const char *served, rbt_error *error);
+void rbt_options_settle_peers(rbt_options *options);
+const char *rbt_sync_name(rbt_sync sync);
 
 #endif

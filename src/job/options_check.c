@@ -1,5 +1,5 @@
-/* What options mean together: combinations that make no sense are refused with the reason, "auto" is settled; job files
- * and the shorthand for protocols. The contract stands in options.h, the table in options.c. Proved by
+/* What options mean together: combinations that make no sense are refused with the reason, "auto" is settled; job files.
+ * The contract stands in options.h, the table in options.c, what peers are about in options_peers.c. Proved by
  * tests/unit/test_options.c.
  */
 #include "job/options.h"
@@ -23,7 +23,6 @@
 #define TOLERANCE_DEFAULT 1e-3
 #define EPOCHS_LIMIT      1e9
 #define FILTER_OF_DYN     1e-6
-#define BATCH_OF_PEERS    128
 #define FILE_LINES_LIMIT  10000
 
 /* ------------------------------------------------------------------------------------------------ check */
@@ -80,14 +79,6 @@ static rbt_err check_values(const rbt_options *o, rbt_error *error)
     return RBT_OK;
 }
 
-static const char *sync_name(rbt_sync sync)
-{
-    static const char *const NAMES[] = {"auto",    "bsp", "ssp",         "asp",  "hop",       "allreduce",
-                                        "hogwild", "aig", "round-robin", "psgd", "sequential"};
-
-    return NAMES[sync];
-}
-
 static const char *runtime_name(rbt_runtime_kind runtime)
 {
     static const char *const NAMES[] = {"local", "sim", "cluster"};
@@ -97,7 +88,7 @@ static const char *runtime_name(rbt_runtime_kind runtime)
 
 static const char *rule_name(rbt_rule_kind rule)
 {
-    static const char *const NAMES[] = {"auto", "sum", "con", "dyn", "adagrad"};
+    static const char *const NAMES[] = {"auto", "sum", "con", "dyn", "adagrad", "adarev", "momentum"};
 
     return NAMES[rule];
 }
@@ -137,15 +128,15 @@ static rbt_err check_shared(const rbt_options *o, rbt_error *error)
         return rbt_fail(error, RBT_E_USAGE,
                         "--sync %s is for threads that share memory and makes no sense with --runtime %s; use --sync "
                         "bsp, ssp or asp",
-                        sync_name(o->sync), runtime_name(o->runtime));
+                        rbt_sync_name(o->sync), runtime_name(o->runtime));
     if (o->model == NULL)
         return rbt_fail(error, RBT_E_USAGE, "--sync %s trains models; a table program needs bsp, ssp or asp",
-                        sync_name(o->sync));
+                        rbt_sync_name(o->sync));
     if (asked != NULL)
         return rbt_fail(error, RBT_E_USAGE,
                         "--%s makes no sense with --sync %s, where workers step row by row through one memory without "
                         "servers; leave it out, or use --sync bsp, ssp or asp",
-                        asked, sync_name(o->sync));
+                        asked, rbt_sync_name(o->sync));
     if (o->sync == RBT_SYNC_SEQUENTIAL && o->workers > 1)
         return rbt_fail(error, RBT_E_USAGE, "--sync sequential has one worker; leave out --workers, or use hogwild");
     if (o->sync == RBT_SYNC_PSGD && o->optimizer != RBT_OPTIMIZER_AUTO && o->optimizer != RBT_OPTIMIZER_SGD)
@@ -231,48 +222,27 @@ static rbt_err check_ranked(const rbt_options *o, rbt_error *error)
     return RBT_OK;
 }
 
-/* What is for peers alone, and what makes no sense for them. */
-static rbt_err check_peers(const rbt_options *o, rbt_sync sync, rbt_error *error)
+/* Is every update multiplied by the same factor? */
+static bool has_factor(rbt_rule_kind rule)
 {
-    const char *given = o->graph != NULL                 ? "graph"
-                        : o->machines != NULL            ? "machines"
-                        : o->max_gap > 0                 ? "max-gap"
-                        : o->backup > 0                  ? "backup"
-                        : o->skip > 0                    ? "skip"
-                        : o->order != RBT_ORDER_PARALLEL ? "order"
-                        : o->notify_ack                  ? "notify-ack"
-                                                         : NULL;
-    const char *served = server_option(o);
+    return rule == RBT_RULE_CON || rule == RBT_RULE_MOMENTUM;
+}
 
-    if (sync != RBT_SYNC_HOP && sync != RBT_SYNC_ALLREDUCE)
-        return given == NULL
-                   ? RBT_OK
-                   : rbt_fail(error, RBT_E_USAGE,
-                              "--%s is for peers without servers and makes no sense with --sync %s; use --sync "
-                              "hop",
-                              given, sync_name(sync));
-    if (served != NULL)
+/* What the rules that make the steps themselves do not go with. */
+static rbt_err check_rule(const rbt_options *o, rbt_error *error)
+{
+    if (rbt_options_adaptive(o) && (o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT))
         return rbt_fail(error, RBT_E_USAGE,
-                        "--%s is for servers, and --sync %s has none; leave it out, or use --sync bsp, ssp or asp",
-                        served, sync_name(sync));
-    if (sync == RBT_SYNC_ALLREDUCE && (given != NULL || o->staleness_given))
-        return rbt_fail(
-            error, RBT_E_USAGE,
-            "--%s makes no sense with --sync allreduce, where everybody waits for everybody; use --sync hop",
-            given != NULL ? given : "staleness");
-    if ((o->backup > 0 || o->skip > 0) && o->max_gap == 0)
+                        "--decay makes no sense with --rule %s, which shrinks its own steps; leave it out",
+                        rule_name(o->rule));
+    if (rbt_options_adaptive(o) && (o->l1 > 0 || o->optimizer > RBT_OPTIMIZER_SGD))
         return rbt_fail(error, RBT_E_USAGE,
-                        "--%s needs tokens, which bound how far peers get apart; give --max-gap too, as in --max-gap 5",
-                        o->backup > 0 ? "backup" : "skip");
-    if (o->notify_ack && (o->max_gap > 0 || o->backup > 0 || (o->staleness_given && o->staleness > 0) || o->skip > 0))
-        return rbt_fail(
-            error, RBT_E_USAGE,
-            "--notify-ack is the plain protocol in which everybody waits for everybody's answer; leave it out, "
-            "or leave out --max-gap, --backup, --staleness and --skip");
-    if (o->staleness_given && o->staleness == RBT_UNBOUNDED)
-        return rbt_fail(error, RBT_E_USAGE, "--staleness inf makes no sense with --sync hop; give a number");
-    if (o->model == NULL)
-        return rbt_fail(error, RBT_E_USAGE, "--sync hop trains models; a table program needs bsp, ssp or asp");
+                        "--%s makes no sense with --rule %s, where workers send gradients and servers make the "
+                        "steps; use --rule con or dyn",
+                        o->l1 > 0 ? "l1" : "optimizer", rule_name(o->rule));
+    if (o->rule == RBT_RULE_MOMENTUM && o->optimizer == RBT_OPTIMIZER_MOMENTUM)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--rule momentum and --optimizer momentum would both go on with the same steps; choose one");
     return RBT_OK;
 }
 
@@ -292,11 +262,13 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
     double *values = rbt_alloc(RBT_METHOD_OPTIONS_MOST, sizeof *values);
     rbt_err err = rbt_method_settings(method, o->settings, values, error);
 
+    bool shared = method->pass != NULL && (sync == RBT_SYNC_HOGWILD || sync == RBT_SYNC_SEQUENTIAL);
+
     rbt_free(values);
-    if (err == RBT_OK && (sync >= RBT_SYNC_HOGWILD || sync == RBT_SYNC_HOP || sync == RBT_SYNC_ALLREDUCE))
-        err =
-            rbt_fail(error, RBT_E_USAGE, "--sync %s is for models that learn from gradients; %s needs bsp, ssp or asp",
-                     sync_name(sync), method->name);
+    if (err == RBT_OK && !shared && sync >= RBT_SYNC_HOP)
+        err = rbt_fail(error, RBT_E_USAGE,
+                       "--sync %s is for models that learn from gradients; %s needs %sbsp, ssp or asp",
+                       rbt_sync_name(sync), method->name, method->pass != NULL ? "hogwild, sequential, " : "");
     if (err == RBT_OK && gradient != NULL)
         err = rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s; leave it out", gradient, method->name);
     if (err == RBT_OK && o->data != NULL && rbt_path_is_ranked(o->data))
@@ -313,7 +285,7 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
 
 static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
 {
-    rbt_err err = check_peers(o, sync, error);
+    rbt_err err = rbt_options_check_peers(o, sync, server_option(o), error);
 
     if (err != RBT_OK)
         return err;
@@ -324,12 +296,12 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
                         o->optimizer == RBT_OPTIMIZER_SDCA     ? "sdca"
                         : o->optimizer == RBT_OPTIMIZER_NEWTON ? "newton"
                                                                : "asgd");
-    if (o->staleness_given && sync != RBT_SYNC_SSP && sync != RBT_SYNC_HOP && sync != RBT_SYNC_ALLREDUCE)
+    if (o->staleness_given && sync != RBT_SYNC_SSP && (sync < RBT_SYNC_HOP || sync > RBT_SYNC_ALLREDUCE))
         return rbt_fail(error, RBT_E_USAGE, "--staleness makes no sense with --sync %s, where %s; use --sync ssp",
-                        sync_name(sync), sync == RBT_SYNC_BSP ? "it is always 0" : "nobody ever waits");
-    if (o->global_rate > 0 && rule != RBT_RULE_CON)
+                        rbt_sync_name(sync), sync == RBT_SYNC_BSP ? "it is always 0" : "nobody ever waits");
+    if (o->global_rate > 0 && !has_factor(rule))
         return rbt_fail(error, RBT_E_USAGE,
-                        "--global-rate makes no sense with --rule %s: only con scales every update "
+                        "--global-rate makes no sense with --rule %s: only con and momentum scale every update "
                         "by the same factor; use --rule con",
                         rule_name(rule));
     if (o->partition_sync == RBT_ON && rule != RBT_RULE_DYN)
@@ -341,7 +313,7 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
         return rbt_fail(error, RBT_E_USAGE,
                         "--eager on makes no sense with --sync %s: only ssp reads from a cache that "
                         "a push can keep fresh; use --sync ssp",
-                        sync_name(sync));
+                        rbt_sync_name(sync));
     if (o->eager == RBT_ON && o->partition_sync == RBT_ON)
         return rbt_fail(error, RBT_E_USAGE,
                         "--eager on and --partition-sync on exclude each other: a pushed block would "
@@ -360,18 +332,11 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
             o->cache == RBT_CACHE_AUTO ? "--cache auto" : "--store both");
     if (o->clocks > 0 && o->epochs > 0)
         return rbt_fail(error, RBT_E_USAGE, "--clocks and --epochs both say how long to train; give one of them");
-    if (o->rule == RBT_RULE_ADAGRAD && (o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT))
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--decay makes no sense with --rule adagrad, which shrinks its own steps; leave it out");
-    if (o->rule == RBT_RULE_ADAGRAD && (o->l1 > 0 || o->optimizer > RBT_OPTIMIZER_SGD))
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--%s makes no sense with --rule adagrad, where workers send gradients and servers make the "
-                        "steps; use --rule con or dyn",
-                        o->l1 > 0 ? "l1" : "optimizer");
-    return check_runtime(o, error);
+    err = check_rule(o, error);
+    return err == RBT_OK ? check_runtime(o, error) : err;
 }
 
-/* A model on one machine is trained in shared memory, unless something is asked for that needs servers. */
+/* A model on one machine is trained in shared memory, if it can be and nothing is asked for that needs servers. */
 static rbt_sync settled_sync(const rbt_options *o)
 {
     if (o->sync != RBT_SYNC_AUTO)
@@ -404,32 +369,13 @@ static void settle_shared(rbt_options *o)
                                                                                                : RBT_DECAY_NONE;
         o->decay_factor = o->decay == RBT_DECAY_SQRT ? 1 : 0;
     }
-    if (isnan(o->tolerance))
-        o->tolerance = o->clocks == 0 && o->epochs == 0 && !o->has_target ? TOLERANCE_DEFAULT : 0;
-    if (o->clocks == 0 && o->epochs == 0)
-        o->epochs = EPOCHS_SHARED;
-    o->staleness = RBT_UNBOUNDED;
-}
+    bool method = rbt_trainee_method(o->model) != NULL; /* nobody knows how far from the optimum it is */
 
-/* What is settled for peers: an iteration is a mini-batch. */
-static void settle_peers(rbt_options *o)
-{
-    if (o->batch == 0) { /* a step size found by trying rows is one for rows */
-        bool by_row = o->lr == 0 && o->optimizer == RBT_OPTIMIZER_SGD;
-        o->batch = by_row ? 1 : BATCH_OF_PEERS;
-        o->batches_per_clock = o->batches_per_clock > 0 || !by_row ? o->batches_per_clock : BATCH_OF_PEERS;
-    }
-    if (o->batches_per_clock == 0)
-        o->batches_per_clock = 1;
-    if (o->decay == RBT_DECAY_AUTO)
-        o->decay = RBT_DECAY_NONE;
     if (isnan(o->tolerance))
-        o->tolerance = 0;
-    if (!o->staleness_given)
-        o->staleness = 0;
+        o->tolerance = o->clocks == 0 && o->epochs == 0 && !o->has_target && !method ? TOLERANCE_DEFAULT : 0;
     if (o->clocks == 0 && o->epochs == 0)
-        o->epochs = EPOCHS_DEFAULT;
-    o->eager = o->partition_sync = RBT_OFF;
+        o->epochs = method ? EPOCHS_DEFAULT : EPOCHS_SHARED;
+    o->staleness = RBT_UNBOUNDED;
 }
 
 static void settle(rbt_options *o)
@@ -445,7 +391,7 @@ static void settle(rbt_options *o)
         return;
     }
     if (rbt_options_peers(o)) {
-        settle_peers(o);
+        rbt_options_settle_peers(o);
         return;
     }
     if (o->servers == 0)
@@ -455,7 +401,7 @@ static void settle(rbt_options *o)
         if (o->rule == RBT_RULE_AUTO)
             o->rule = RBT_RULE_SUM;
     } else if (o->batch == 0) { /* a step size found by trying rows is one for rows */
-        bool by_row = o->lr == 0 && o->rule != RBT_RULE_ADAGRAD && o->optimizer == RBT_OPTIMIZER_SGD;
+        bool by_row = o->lr == 0 && !rbt_options_adaptive(o) && o->optimizer == RBT_OPTIMIZER_SGD;
         o->batch = by_row ? 1 : 10;
         o->batch_percent = !by_row;
     }
@@ -467,7 +413,7 @@ static void settle(rbt_options *o)
         o->rule = o->sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
     if (o->sync != RBT_SYNC_SSP)
         o->staleness = o->sync == RBT_SYNC_BSP ? 0 : RBT_UNBOUNDED;
-    if (o->rule == RBT_RULE_CON && o->global_rate == 0)
+    if (has_factor(o->rule) && o->global_rate == 0)
         o->global_rate = 1.0 / o->workers;
     if (o->partition_sync == RBT_AUTO) /* what was asked for by name wins over what is automatic */
         o->partition_sync = o->rule == RBT_RULE_DYN && o->servers > 1 && o->eager != RBT_ON ? RBT_ON : RBT_OFF;
@@ -567,67 +513,4 @@ rbt_err rbt_options_read_file(rbt_options *options, const char *path, rbt_error 
     free(line);
     fclose(file);
     return err;
-}
-
-/* --------------------------------------------------------------------------------------------- protocols */
-
-/* Forgets what makes no sense under the options' sync and rule. */
-static void drop_senseless(rbt_options *o)
-{
-    rbt_rule_kind rule = o->rule;
-
-    if (rule == RBT_RULE_AUTO)
-        rule = o->sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
-    if (o->sync != RBT_SYNC_SSP) {
-        o->staleness_given = false;
-        o->eager = RBT_AUTO;
-    }
-    if (rule != RBT_RULE_CON)
-        o->global_rate = 0;
-    if (o->rule == RBT_RULE_ADAGRAD)
-        o->decay = RBT_DECAY_NONE;
-    if (rule != RBT_RULE_DYN)
-        o->partition_sync = RBT_AUTO;
-    if (rbt_options_shared(o)) { /* what servers and batches are about */
-        o->servers = 0;
-        o->rule = RBT_RULE_AUTO;
-        o->batch = 0;
-        o->batches_per_clock = 0;
-        o->filter_given = false;
-        o->filter = 0;
-        o->verify = o->encode = false;
-        if (o->sync == RBT_SYNC_SEQUENTIAL)
-            o->workers = 1;
-    } else if (o->optimizer >= RBT_OPTIMIZER_ASGD) {
-        o->optimizer = RBT_OPTIMIZER_AUTO;
-    }
-}
-
-rbt_err rbt_options_set_protocol(rbt_options *options, const char *text, rbt_error *error)
-{
-    char name[64];
-    rbt_err err = RBT_OK;
-
-    if (strlen(text) >= sizeof name)
-        return rbt_fail(error, RBT_E_USAGE, "protocol '%.60s...' is too long to be one; write it like ssp:3/dyn", text);
-    snprintf(name, sizeof name, "%s", text);
-    char *rule = strchr(name, '/');
-    if (rule != NULL)
-        *rule++ = '\0';
-    char *staleness = strchr(name, ':');
-    if (staleness != NULL)
-        *staleness++ = '\0';
-    if (staleness != NULL && strcmp(name, "ssp") != 0)
-        return rbt_fail(error, RBT_E_USAGE, "protocol '%s': only ssp takes a staleness; write it like ssp:3/dyn", text);
-
-    rbt_error inner = {RBT_OK, ""};
-    err = rbt_options_set(options, "sync", name, &inner);
-    if (err == RBT_OK && staleness != NULL)
-        err = rbt_options_set(options, "staleness", staleness, &inner);
-    if (err == RBT_OK && rule != NULL)
-        err = rbt_options_set(options, "rule", rule, &inner);
-    if (err != RBT_OK)
-        return rbt_fail(error, err, "protocol '%s': %.900s", text, inner.text);
-    drop_senseless(options);
-    return RBT_OK;
 }

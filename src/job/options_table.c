@@ -10,7 +10,7 @@
 
 static const rbt_option TABLE[] = {
     {"model", "Data", RBT_OPTION_TEXT, AT(model), NULL, "NAME",
-     .help = "The model to train: lr, svm, svm2, softmax, linear, huber, kmeans, or a shared object's path."},
+     .help = "The model to train: lr, svm, svm2, softmax, linear, huber, kmeans, mf, or a shared object's path."},
     {"set", "Data", RBT_OPTION_TEXT, AT(settings), NULL, "NAME=VALUE,...",
      .help = "Options of the model's own; those of built-in ones also as --NAME VALUE."},
     {"data", "Data", RBT_OPTION_TEXT, AT(data), NULL, "PATH",
@@ -46,18 +46,23 @@ static const rbt_option TABLE[] = {
      .help = "Servers that the parameters are spread over; auto = 1, none in shared memory.", .zero = "auto", .min = 1,
      .max = RBT_SERVERS_LIMIT},
     {"sync", "Job", RBT_OPTION_WORD, AT(sync), "auto",
-     "auto|bsp|ssp|asp|hop|allreduce|hogwild|aig|round-robin|psgd|sequential",
+     "auto|bsp|ssp|asp|hop|adpsgd|allreduce|hogwild|aig|round-robin|psgd|sequential",
      .help =
          "Who waits for whom. With servers: everybody, within a bound, nobody. Without servers: hop: neighbours in a "
-         "graph; allreduce: everybody, around a ring. In shared memory, without: no locks, "
+         "graph; adpsgd: one of them at a time, at random; allreduce: everybody, around a ring. In shared memory, "
+         "without: no locks, "
          "locks per element, turns, each alone with a mean at the end, one worker. auto = hogwild on local, else ssp.",
-     .words = "auto|bsp|ssp|asp|hop|allreduce|hogwild|aig|round-robin|psgd|sequential"},
+     .words = "auto|bsp|ssp|asp|hop|adpsgd|allreduce|hogwild|aig|round-robin|psgd|sequential"},
     {"staleness", "Job", RBT_OPTION_STALENESS, 0, "3", "S|inf",
      .help = "How many clocks a worker may be ahead of the slowest.", .when = "--sync ssp"},
-    {"rule", "Job", RBT_OPTION_WORD, AT(rule), "auto", "auto|sum|con|dyn|adagrad",
-     .help = "What a server does with an update; auto = con under bsp, else dyn.", .words = "auto|sum|con|dyn|adagrad"},
+    {"rule", "Job", RBT_OPTION_WORD, AT(rule), "auto", "auto|sum|con|dyn|adagrad|adarev|momentum",
+     .help =
+         "What a server does with an update: adds it, a part of it, the mean of those that share a version; adagrad "
+         "and adarev take gradients and make the steps, adarev with regard to delays; momentum goes on with what "
+         "a clock changed. auto = con under bsp, else dyn.",
+     .words = "auto|sum|con|dyn|adagrad|adarev|momentum"},
     {"global-rate", "Job", RBT_OPTION_REAL, AT(global_rate), "auto", "G|auto",
-     .help = "The factor of each update; auto = 1/workers.", .when = "--rule con", .zero = "auto"},
+     .help = "The factor of each update; auto = 1/workers.", .when = "--rule con|momentum", .zero = "auto"},
     {"partition-sync", "Job", RBT_OPTION_WORD, AT(partition_sync), "auto", "on|off|auto",
      .help = "Reads never mix versions of different servers; auto = on with several.", .when = "--rule dyn",
      .words = "auto|off|on"},
@@ -83,8 +88,8 @@ static const rbt_option TABLE[] = {
      .help = "Encodes and decodes every message on its way (for testing)."},
     {"graph", "Peers", RBT_OPTION_TEXT, AT(graph), NULL, "KIND|FILE",
      .help = "Who sends to whom: ring, ring-based, double-ring, complete, exponential, clique, or a file of edges "
-             "(rubato graph shows them); ring-based if nothing is said.",
-     .when = "--sync hop"},
+             "(rubato graph shows them); ring-based if nothing is said, ring with adpsgd.",
+     .when = "--sync hop or adpsgd"},
     {"machines", "Peers", RBT_OPTION_TEXT, AT(machines), NULL, "N|N,N,...",
      .help = "Peers on each machine, for cliques.", .when = "--graph clique"},
     {"max-gap", "Peers", RBT_OPTION_U64, AT(max_gap), "0", "G",
@@ -94,7 +99,7 @@ static const rbt_option TABLE[] = {
      .help = "In-neighbours whose update is not waited for; needs --max-gap.", .when = "--sync hop",
      .max = RBT_WORKERS_LIMIT},
     {"skip", "Peers", RBT_OPTION_U64, AT(skip), "0", "J",
-     .help = "Iterations that a peer far behind may jump over at once; needs --max-gap.", .when = "--sync hop",
+     .help = "Iterations that a peer far behind may advance by at once; needs --max-gap.", .when = "--sync hop",
      .max = 1000000},
     {"skip-trigger", "Peers", RBT_OPTION_U64, AT(skip_trigger), "2", "T", .help = "How far behind it must be for that.",
      .when = "--skip", .min = 2, .max = 1000000},
@@ -107,7 +112,7 @@ static const rbt_option TABLE[] = {
      .help = "How steps are made; auto = in shared memory newton for few parameters and sdca for many, else sgd.",
      .words = "auto|sgd|momentum|adagrad|adam|asgd|sdca|newton"},
     {"momentum", "Learning", RBT_OPTION_REAL, AT(momentum), "0.9", "MU", .help = "The share of a step that stays.",
-     .when = "--optimizer momentum"},
+     .when = "--optimizer momentum, --rule momentum"},
     {"lr", "Learning", RBT_OPTION_REAL, AT(lr), "auto", "ETA|auto",
      .help = "Step size; auto = the best of several on a sample of the data.", .zero = "auto"},
     {"decay", "Learning", RBT_OPTION_DECAY, 0, "auto", "auto|none|sqrt:A|mult:B",

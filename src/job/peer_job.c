@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "data/file.h"
 #include "math/kernels.h"
 #include "runtime/handle.h"
@@ -27,14 +28,49 @@ static rbt_err read_graph(rbt_graph *graph, const char *path, uint32_t nodes, rb
     return err;
 }
 
+/* AD-PSGD: those who ask and those who answer. */
+static rbt_err take_sides(rbt_hop *hop, const char *name, rbt_error *error)
+{
+    rbt_edge within;
+
+    hop->side = rbt_alloc(hop->graph.nodes, sizeof *hop->side);
+    if (rbt_graph_is_bipartite(&hop->graph, hop->side, &within))
+        return RBT_OK;
+    return rbt_fail(
+        error, RBT_E_USAGE,
+        "--graph %.200s: --sync adpsgd needs a bipartite graph, in which one half of the peers asks and the other "
+        "answers, or peers could wait for each other in a circle; the edge between %u and %u lies within one half; "
+        "use --graph ring with an even number of --workers",
+        name, within.from, within.to);
+}
+
+/* Somebody must be waited for, or nobody would ever hear of the others. */
+static rbt_err check_backup(const rbt_hop *hop, rbt_error *error)
+{
+    for (uint32_t m = 0; hop->backup > 0 && m < hop->graph.nodes; m++) {
+        uint32_t others = rbt_graph_in(&hop->graph, m).count - 1;
+
+        if (hop->backup >= others)
+            return rbt_fail(
+                error, RBT_E_USAGE,
+                "--backup %u: worker %u has %u in-neighbours besides itself, and would wait for none of them; give at "
+                "most %u, or a --graph with more edges",
+                hop->backup, m, others, others > 0 ? others - 1 : 0);
+    }
+    return RBT_OK;
+}
+
 rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t parameters, rbt_error *error)
 {
-    const char *name = options->graph != NULL ? options->graph : "ring-based";
+    const char *usual = options->sync == RBT_SYNC_ADPSGD ? "ring" : "ring-based"; /* which is seldom bipartite */
+    const char *name = options->graph != NULL ? options->graph : usual;
     rbt_machines machines = {0};
     rbt_graph_kind kind;
     rbt_err err = RBT_OK;
 
     *hop = (rbt_hop){.parameters = parameters,
+                     .seed = options->seed,
+                     .damping = 1,
                      .serial = options->order == RBT_ORDER_SERIAL,
                      .notify_ack = options->notify_ack,
                      .max_gap = options->max_gap,
@@ -52,6 +88,11 @@ rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t paramete
                                                : read_graph(&hop->graph, name, options->workers, error);
     if (err == RBT_OK)
         err = rbt_graph_check(&hop->graph, name, error);
+    if (err == RBT_OK)
+        err = options->sync == RBT_SYNC_ADPSGD ? take_sides(hop, name, error) : check_backup(hop, error);
+    if (err == RBT_OK && options->lr_found && !hop->serial &&
+        hop->side == NULL) /* a step size that was tried alone, without averages */
+        hop->damping = (float)(rbt_graph_step_room(&hop->graph) / 2);
     rbt_machines_deinit(&machines);
     return err;
 }
@@ -59,6 +100,8 @@ rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t paramete
 void rbt_hop_deinit(rbt_hop *hop)
 {
     rbt_graph_deinit(&hop->graph);
+    rbt_free(hop->side);
+    hop->side = NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------- the program */
@@ -70,7 +113,7 @@ static rbt_err compute(rbt_worker *worker, const rbt_training *training, rbt_scr
     uint64_t clock = rbt_worker_clock(worker);
     rbt_clock_work work;
 
-    memcpy(scratch->w, worker->peer->x->f32, training->n * sizeof *scratch->w);
+    rbt_hop_read(worker, scratch->w);
     work = rbt_training_clock(training, id, clock, scratch);
     rbt_worker_did(worker, work.samples, work.nonzeros);
     return isfinite(work.loss) ? RBT_OK : rbt_training_diverged(training, id, clock, work.loss, error);
@@ -84,11 +127,8 @@ static rbt_err work_parallel(rbt_worker *worker, const rbt_training *training, r
     if (err == RBT_OK)
         err = compute(worker, training, scratch, error);
     if (err == RBT_OK)
-        err = rbt_hop_receive(worker, &mixed, error);
-    if (err != RBT_OK)
-        return err;
-    rbt_kernels_best()->add(scratch->u, mixed->f32, training->n);
-    return rbt_hop_next(worker, mixed, error);
+        err = rbt_hop_receive(worker, scratch->u, worker->run->topology->hop->damping, &mixed, error);
+    return err == RBT_OK ? rbt_hop_next(worker, mixed, error) : err;
 }
 
 static rbt_err work_serial(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, rbt_error *error)
@@ -98,12 +138,23 @@ static rbt_err work_serial(rbt_worker *worker, const rbt_training *training, rbt
 
     if (err != RBT_OK)
         return err;
-    rbt_snap_writable(&worker->peer->x);
-    rbt_kernels_best()->add(scratch->u, worker->peer->x->f32, training->n);
+    rbt_hop_add(worker, scratch->u, 1);
     err = rbt_hop_send(worker, error);
     if (err == RBT_OK)
-        err = rbt_hop_receive(worker, &mixed, error);
+        err = rbt_hop_receive(worker, NULL, 0, &mixed, error);
     return err == RBT_OK ? rbt_hop_next(worker, mixed, error) : err;
+}
+
+/* AD-PSGD: the update is added to what the parameters have become meanwhile, and the sum averaged with one neighbour's. */
+static rbt_err work_adpsgd(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, rbt_error *error)
+{
+    rbt_err err = compute(worker, training, scratch, error);
+
+    if (err != RBT_OK)
+        return err;
+    rbt_hop_add(worker, scratch->u, 1);
+    err = rbt_hop_gossip(worker, error);
+    return err == RBT_OK ? rbt_hop_next(worker, NULL, error) : err;
 }
 
 /* All-reduce: the mean of all updates. Who has been asked to stop says so in one more number, so that all stop together. */
@@ -111,7 +162,6 @@ static rbt_err work_allreduce(rbt_worker *worker, const rbt_training *training, 
                               bool *stop, rbt_error *error)
 {
     rbt_err err = compute(worker, training, scratch, error);
-    rbt_snap *x;
 
     if (err != RBT_OK)
         return err;
@@ -121,10 +171,8 @@ static rbt_err work_allreduce(rbt_worker *worker, const rbt_training *training, 
     if (err != RBT_OK)
         return err;
     *stop = sum[training->n] > 0;
-    x = rbt_snap_ref(worker->peer->x);
-    rbt_snap_writable(&x);
-    rbt_kernels_best()->axpy((float)(1 / (double)rbt_worker_count(worker)), sum, x->f32, training->n);
-    return rbt_hop_next(worker, x, error);
+    rbt_hop_add(worker, sum, (float)(1 / (double)rbt_worker_count(worker)));
+    return rbt_hop_next(worker, NULL, error);
 }
 
 /* All do as many iterations as the one with the fewest. */
@@ -158,19 +206,23 @@ static rbt_err run_allreduce(rbt_worker *worker, const rbt_training *training, r
 rbt_err rbt_peer_work(rbt_worker *worker, void *argument, rbt_error *error)
 {
     const rbt_training *training = argument;
+    const rbt_hop *hop = worker->run->topology->hop;
     uint64_t clocks = rbt_training_clocks(training, rbt_worker_id(worker));
-    bool serial = worker->peer->topology->hop->serial;
+    rbt_err (*work)(rbt_worker *, const rbt_training *, rbt_scratch *, rbt_error *) = hop->side != NULL ? work_adpsgd
+                                                                                      : hop->serial     ? work_serial
+                                                                                                        : work_parallel;
     rbt_scratch scratch;
     rbt_err err = rbt_scratch_init(&scratch, training, error);
 
     if (err != RBT_OK)
         return err;
-    if (worker->peer->topology->hop->allreduce)
+    if (hop->allreduce)
         err = run_allreduce(worker, training, &scratch, error);
     else
         while (err == RBT_OK && rbt_worker_clock(worker) < clocks && !rbt_worker_should_stop(worker))
-            err = serial ? work_serial(worker, training, &scratch, error)
-                         : work_parallel(worker, training, &scratch, error);
+            err = work(worker, training, &scratch, error);
+    if (err == RBT_OK && hop->side != NULL)
+        err = rbt_hop_linger(worker, error);
     rbt_scratch_deinit(&scratch);
     return err;
 }

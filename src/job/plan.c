@@ -146,7 +146,8 @@ static void count_clocks(rbt_planned *p, const rbt_method *method)
     const rbt_options *o = p->options;
 
     p->clocks = o->clocks > 0 ? o->clocks : (uint64_t)ceil(o->epochs * (double)p->pass_clocks - 1e-9);
-    p->clocks += method->opening + method->closing;
+    if (!rbt_options_shared(o)) /* there a clock is a pass */
+        p->clocks += method->opening + method->closing;
 }
 
 /* How many clocks a pass takes: as many as the worker with most rows needs for batches of the size asked for. */
@@ -179,6 +180,8 @@ rbt_err rbt_planned_init(rbt_planned *planned, rbt_plan *plan, const rbt_options
     plan->bias = !options->no_bias;
     plan->staleness = options->staleness;
     plan->skip_bad = options->skip_bad;
+    plan->shared = rbt_options_shared(options);
+    plan->takes_gradients = rbt_options_adaptive(options);
     err = rbt_method_settings(method, options->settings, planned->values, error);
     if (err == RBT_OK && plan->data->rows > 0)
         err = rbt_shards_create(plan->data, options->workers, options->seed, &planned->shards, error);
@@ -262,14 +265,20 @@ bool rbt_plan_batch(const rbt_plan *plan, const rbt_worker *worker, size_t *firs
     return true;
 }
 
-double rbt_plan_rate(const rbt_plan *plan, const rbt_worker *worker, double lr)
+double rbt_plan_rate_at(const rbt_plan *plan, uint64_t clock, double lr)
 {
     rbt_options options = *plan->job->options;
-    uint64_t clock = rbt_worker_clock(worker);
 
     if (!(options.lr > 0))
         options.lr = lr;
-    return rbt_training_rate(&options, clock > plan->method->opening ? clock - plan->method->opening : 0);
+    return rbt_training_rate(&options, clock);
+}
+
+double rbt_plan_rate(const rbt_plan *plan, const rbt_worker *worker, double lr)
+{
+    uint64_t clock = rbt_worker_clock(worker);
+
+    return rbt_plan_rate_at(plan, clock > plan->method->opening ? clock - plan->method->opening : 0, lr);
 }
 
 /* ---------------------------------------------------------------------------------------------------- the objective */

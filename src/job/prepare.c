@@ -2,7 +2,6 @@
  * test_sharing_parallel.c. The options are settled in settle.c. */
 #include "job/prepare.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -57,9 +56,16 @@ static rbt_err see_labels(const preparing *p, sightings *all, rbt_error *error)
     rbt_bytes *in = rbt_alloc(p->crew->size, sizeof *in);
     sightings mine = {0};
     rbt_map known = {0};
-    for (size_t r = 0; r < data->rows; r++)
-        if (r == 0 || data->label[r] != data->label[r - 1])
-            see(&mine, &known, (double)data->label[r], p->extent->first + r);
+    uint32_t last = UINT32_MAX, other = UINT32_MAX; /* two, because there are often no more; these are of no number */
+    for (size_t r = 0; r < data->rows; r++) {
+        uint32_t bits;
+        memcpy(&bits, &data->label[r], sizeof bits);
+        if ((bits == last) | (bits == other)) /* no branch between them: which it is cannot be foreseen */
+            continue;
+        see(&mine, &known, (double)data->label[r], p->extent->first + r);
+        other = last;
+        last = bits;
+    }
     rbt_map_deinit(&known);
     rbt_err err =
         rbt_crew_collect(p->crew, RBT_OK, (rbt_bytes){(uint8_t *)mine.at, mine.count * sizeof *mine.at}, in, error);

@@ -249,8 +249,7 @@ static void fill_result(rbt_model_run *r, double load_seconds)
     }
 }
 
-/* The model, for data as it is in the file. */
-static void keep_model(rbt_model_run *r)
+void rbt_model_run_keep(rbt_model_run *r)
 {
     rbt_job *job = r->job;
 
@@ -327,7 +326,7 @@ static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
     if (err == RBT_OK) {
         fill_result(r, load_seconds);
         note_limit(r);
-        keep_model(r);
+        rbt_model_run_keep(r);
     }
     return err;
 }

@@ -26,6 +26,9 @@ void rbt_job_on_progress(void *job, const rbt_progress *progress);
 void rbt_job_tell_of_reading(rbt_job *job, const rbt_read_report *report);
 void rbt_job_fill(rbt_job *job, const rbt_evaluation *evaluation, double load_seconds);
 
+/* The parameters in the evaluation become the job's model, for data as it is in the file. */
+void rbt_model_run_keep(rbt_model_run *run);
+
 /* Trains in shared memory; fills in the evaluation and the job's result. */
 rbt_err rbt_shared_job_run(rbt_model_run *run, rbt_error *error);
 

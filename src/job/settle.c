@@ -247,7 +247,7 @@ rbt_err rbt_prepare_options(rbt_loaded *loaded, rbt_options *options, const rbt_
     }
     if (err != RBT_OK || options->lr > 0 || options->optimizer >= RBT_OPTIMIZER_SDCA)
         return err;
-    if (options->rule == RBT_RULE_ADAGRAD && !rbt_options_shared(options)) {
+    if (rbt_options_adaptive(options) && !rbt_options_shared(options)) {
         options->lr = RBT_RATE_ADAPTIVE;
         return RBT_OK;
     }
@@ -255,7 +255,11 @@ rbt_err rbt_prepare_options(rbt_loaded *loaded, rbt_options *options, const rbt_
         return rbt_fail(error, RBT_E_USAGE,
                         "a step size for the model %s cannot be found by trying; give --lr, as in --lr 0.1",
                         loaded->model->name);
-    return crew->size == 1
-               ? rbt_rate_find(&problem, options->optimizer, options->momentum, options->seed, &options->lr, error)
-               : find_rate_together(loaded, options, &problem, extent, crew, error);
+    options->lr_found = true;
+    err = crew->size == 1
+              ? rbt_rate_find(&problem, options->optimizer, options->momentum, options->seed, &options->lr, error)
+              : find_rate_together(loaded, options, &problem, extent, crew, error);
+    if (options->rule == RBT_RULE_MOMENTUM) /* a step goes on until it is 1 / (1 - momentum) times as long */
+        options->lr *= 1 - options->momentum;
+    return err;
 }

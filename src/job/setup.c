@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "solve/rate.h"
 
 rbt_err rbt_setup_init(rbt_setup *setup, const rbt_options *options, rbt_error *error)
 {
@@ -24,6 +25,10 @@ static const rbt_rule *rule_of(rbt_rule_kind kind)
         return &rbt_rule_con;
     case RBT_RULE_ADAGRAD:
         return &rbt_rule_adagrad;
+    case RBT_RULE_ADAREV:
+        return &rbt_rule_adarev;
+    case RBT_RULE_MOMENTUM:
+        return &rbt_rule_momentum;
     case RBT_RULE_DYN:
     case RBT_RULE_AUTO:
         break;
@@ -31,11 +36,14 @@ static const rbt_rule *rule_of(rbt_rule_kind kind)
     return &rbt_rule_dyn;
 }
 
-/* Is there room for the tables at all? The system is asked, nothing is touched; better now than in the middle. */
-static rbt_err check_memory(const rbt_table_spec *specs, uint32_t tables, rbt_error *error)
+/* Is there room for the tables at all, and for what their rules remember? The system is asked, nothing is touched; better
+ * now than in the middle. */
+static rbt_err check_memory(const rbt_table_spec *specs, uint32_t tables, const rbt_rule *rule, rbt_error *error)
 {
     for (uint32_t t = 0; t < tables; t++) {
-        double bytes = (double)specs[t].rows * (double)specs[t].cols * (double)rbt_type_size(specs[t].type);
+        const rbt_procedure *procedure = specs[t].rule != NULL ? specs[t].rule : rule->procedure;
+        double numbers = specs[t].type == RBT_F32 && procedure != NULL ? 1 + (double)procedure->memory : 1;
+        double bytes = (double)specs[t].rows * (double)specs[t].cols * (double)rbt_type_size(specs[t].type) * numbers;
         void *room = specs[t].sparse ? NULL : bytes < 1e18 ? malloc((size_t)bytes + 1) : NULL;
 
         if (room == NULL && !specs[t].sparse)
@@ -56,9 +64,10 @@ rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rb
                             .workers = options->workers,
                             .staleness = options->staleness,
                             .factor = (float)(options->global_rate > 0 ? options->global_rate : 1.0 / options->workers),
-                            .rate = (float)options->lr,
+                            .rate = (float)(options->lr > 0 ? options->lr : RBT_RATE_ADAPTIVE),
+                            .momentum = (float)options->momentum,
                             .partition_sync = options->partition_sync == RBT_ON};
-    rbt_err err = check_memory(specs, tables, error);
+    rbt_err err = check_memory(specs, tables, rule.rule, error);
 
     if (err != RBT_OK)
         return err;

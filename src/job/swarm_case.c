@@ -3,7 +3,8 @@
  * The program under test reads and increments two tables: one of f32 under the drawn rule, and one of counters in which
  * every worker counts its own clocks. What a reader finds there tells which updates it sees, so the reader's guarantees
  * can be checked without believing anything the nodes say: no update older than the bound is missing, its own are
- * there, under BSP nothing else is, and in the end every clock was counted once. The servers' guarantees are checked by
+ * there, under BSP nothing else is, and in the end every clock was counted once. A third table holds tokens that are moved
+ * about (swarm_tokens.h): none is lost and none is there twice. The servers' guarantees are checked by
  * the simulator's checker after every event. */
 #include "job/swarm_case.h"
 
@@ -13,10 +14,11 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "job/swarm_hop.h"
+#include "job/swarm_tokens.h"
 #include "runtime/check.h"
 #include "runtime/handle.h"
 
-enum { VALUES, COUNTERS, TABLES };
+enum { VALUES, COUNTERS, TOKENS, TABLES };
 
 #define CLOCKS_MAX  20
 #define WORKERS_MAX 8
@@ -29,6 +31,7 @@ typedef struct swarm_case {
     bool reads_all;               /* or only a random range */
     bool prefetches;
     bool skips_reads; /* now and then: the bound must hold all the same */
+    rbt_swarm_tokens tokens;
     rbt_topology topology;
     rbt_stragglers stragglers;
     rbt_sim_options sim;
@@ -95,7 +98,7 @@ static void make_update(const swarm_case *c, uint32_t worker, uint64_t clock, fl
     }
 }
 
-/* Reads both tables, or a part, and checks what it finds. */
+/* Reads the tables, or a part, and checks what it finds. */
 static rbt_err read_tables(rbt_worker *worker, const swarm_case *c, rbt_rng *rng, float *values, int64_t *counters,
                            rbt_error *error)
 {
@@ -110,6 +113,8 @@ static rbt_err read_tables(rbt_worker *worker, const swarm_case *c, rbt_rng *rng
     if (err == RBT_OK) {
         check_counters(c, me, clock, counters);
         check_gap(c, me, clock);
+        err = rbt_swarm_tokens_look(&c->tokens, worker, c->clocks,
+                                    c->topology.staleness == 0 && c->sim.faults.crashes == 0, c->checker, error);
     }
     return err;
 }
@@ -131,6 +136,8 @@ static rbt_err work_clock(rbt_worker *worker, const swarm_case *c, float *values
         err = rbt_inc_row(worker, VALUES, 0, values, error);
     if (err == RBT_OK)
         err = rbt_inc(worker, COUNTERS, 0, me, 1, error);
+    if (err == RBT_OK)
+        err = rbt_swarm_tokens_move(&c->tokens, worker, error);
     if (err == RBT_OK && c->prefetches)
         err = rbt_prefetch(worker, VALUES, 0, 0, c->cols, RBT_STALENESS_OF_JOB, error);
     if (err == RBT_OK)
@@ -154,6 +161,19 @@ static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
     return err;
 }
 
+/* Where the tokens are in the end; a worker that is gone for good may have told one server more than another. */
+static rbt_err observe_tokens(rbt_worker *observer, const swarm_case *c, rbt_error *error)
+{
+    int32_t *cells = rbt_alloc(c->tokens.rows * c->tokens.cols, sizeof *cells);
+    uint64_t slowest;
+    rbt_err err = rbt_observe(observer, TOKENS, RBT_UNBOUNDED, cells, &slowest, error);
+
+    if (err == RBT_OK && !c->topology.lost_is_gone)
+        rbt_swarm_tokens_judge(&c->tokens, cells, c->clocks, c->topology.workers, c->checker);
+    rbt_free(cells);
+    return err;
+}
+
 /* When all have left: every clock was counted exactly once. */
 static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
 {
@@ -168,7 +188,7 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
             rbt_checker_report(c->checker, "worker %u finished %" PRIu64 " clocks, the servers counted %" PRId64, m,
                                c->clocks[m], counters[m]);
     rbt_free(counters);
-    return err;
+    return err == RBT_OK ? observe_tokens(observer, c, error) : err;
 }
 
 /* ---------------------------------------------------------------------------------------------- drawing */
@@ -205,11 +225,11 @@ const char *rbt_swarm_draw_stragglers(rbt_rng *rng)
 
 static rbt_err draw(swarm_case *c, rbt_error *error)
 {
-    static const rbt_rule *const rules[] = {&rbt_rule_sum, &rbt_rule_con, &rbt_rule_dyn, &rbt_rule_dyn,
-                                            &rbt_rule_adagrad};
+    static const rbt_rule *const rules[] = {&rbt_rule_sum,     &rbt_rule_con,    &rbt_rule_dyn,    &rbt_rule_dyn,
+                                            &rbt_rule_adagrad, &rbt_rule_adarev, &rbt_rule_adarev, &rbt_rule_momentum};
     rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_SWARM, 0);
     rbt_topology *topology = &c->topology;
-    rbt_rule_config rule = {.factor = 0.5f, .rate = 0.25f};
+    rbt_rule_config rule = {.factor = 0.5f, .rate = 0.25f, .momentum = 0.75f};
     rbt_table_spec specs[TABLES] = {[VALUES] = {.name = "values", .rows = 1, .type = RBT_F32},
                                     [COUNTERS] = {.name = "counters", .rows = 1, .type = RBT_I64}};
     uint64_t kind = rbt_rng_below(&rng, 6),
@@ -224,6 +244,8 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     rule.rule = rules[rbt_rng_below(&rng, sizeof rules / sizeof rules[0])];
     rule.workers = topology->workers;
     rule.staleness = topology->staleness;
+    rule.most_kept =
+        rule.rule == &rbt_rule_adarev && rbt_rng_below(&rng, 4) == 0 ? 1 + (uint32_t)rbt_rng_below(&rng, 4) : 0;
     rule.partition_sync = rule.rule == &rbt_rule_dyn && rbt_rng_below(&rng, 2);
     topology->partition_sync = rule.partition_sync;
     topology->eager = !rule.partition_sync && kind > 1 && rbt_rng_below(&rng, 2);
@@ -235,8 +257,10 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     for (uint32_t m = 0; m < topology->workers; m++)
         c->clocks[m] = rbt_rng_below(&rng, 4) == 0 ? rbt_rng_below(&rng, CLOCKS_MAX) : clocks;
     specs[VALUES].cols = c->cols;
-    specs[VALUES].sparse = !rule.rule->takes_gradients && rbt_rng_below(&rng, 4) == 0;
+    specs[VALUES].sparse = rule.rule->procedure == NULL && rbt_rng_below(&rng, 4) == 0;
     specs[COUNTERS].cols = topology->workers;
+    rbt_swarm_tokens_draw(&c->tokens, c->seed, TOKENS);
+    specs[TOKENS] = rbt_swarm_tokens_spec(&c->tokens);
     rbt_swarm_draw_sim(&c->sim, c->seed, &rng);
     topology->lost_is_gone = c->sim.faults.crashes > 0 && rbt_rng_below(&rng, 4) == 0;
     c->straggler = rbt_swarm_draw_stragglers(&rng);
@@ -253,12 +277,13 @@ static void summarise(const swarm_case *c, const rbt_run *run, char *summary, si
         snprintf(staleness, sizeof staleness, "%" PRIu64, t->staleness);
     snprintf(summary, room,
              "seed %" PRIu64
-             ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s%s, straggler %s, drop "
+             ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s%s, %u tokens%s, straggler %s, drop "
              "%.3f dup %.3f delay %.3f, "
              "%u partitions, %u crashes%s: %" PRIu64 " events, %" PRIu64 " repeated pushes, %.3f s",
              c->seed, t->workers, t->process_workers, t->servers, staleness, t->rule[VALUES].rule->name,
              t->partition_sync ? " synchronised" : "", t->eager ? " eager" : "", c->prefetches ? " prefetch" : "",
              c->cols, c->reads_all ? "" : " in part", c->skips_reads ? " now and then" : "",
+             t->workers * c->tokens.each, c->tokens.sparse ? " (sparse)" : "",
              c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop, c->sim.faults.duplicate,
              c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes, t->lost_is_gone ? " for good" : "",
              run->events, run->repeated, (double)run->elapsed_ns / 1e9);

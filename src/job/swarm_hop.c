@@ -4,6 +4,7 @@
  * column and its iteration in another. The average then tells whose updates are in it, of which iteration and with which
  * weight, so that it can be checked without believing anything the peer says: nothing too old, in standard mode and with
  * backup workers nothing but this iteration's, the weights of docs/protocols.md, section 4, and no more missing than may be.
+ * With AD-PSGD peers add to a column of their own, and the sum over all peers must be what was added.
  * Gaps, tokens, queues and jumps are checked by the simulator's checker after every event. In the end everybody has come to
  * his last iteration. */
 #include "job/swarm_hop.h"
@@ -75,10 +76,31 @@ static bool is_right_age(const hop_case *c, uint64_t of, uint64_t iteration)
     return c->hop.staleness > 0 ? of + c->hop.staleness >= iteration : of == iteration;
 }
 
+/* After a loss in standard mode a peer itself weighs what its neighbours leave of 1; how much that is depends on who has heard. */
+static void check_mended(const hop_case *c, uint32_t me, uint64_t iteration, const float *x)
+{
+    double sum = 0;
+
+    for (uint32_t m = 0; m < c->topology.workers; m++) {
+        sum += (double)x[m];
+        if (x[m] < 0 || (m != me && (double)x[m] > 0.5 + TOLERANCE))
+            rbt_checker_report(c->checker, "worker %u in iteration %" PRIu64 " weighs worker %u with %.6g", me,
+                               iteration, m, (double)x[m]);
+    }
+    if (!(fabs(sum - 1) <= TOLERANCE))
+        rbt_checker_report(c->checker, "the weights of worker %u in iteration %" PRIu64 " sum to %.6g, not to 1", me,
+                           iteration, sum);
+}
+
 static void check_weights(const hop_case *c, uint32_t me, uint64_t iteration, const float *x)
 {
     double sum = 0, weight;
     uint64_t of;
+
+    if (c->sim.faults.crashes > 0 && c->hop.staleness == 0 && c->hop.backup == 0) {
+        check_mended(c, me, iteration, x);
+        return;
+    }
 
     for (uint32_t m = 0; m < c->topology.workers; m++)
         if (decode(c, x, m, &of, &weight))
@@ -141,7 +163,7 @@ static rbt_err work_iteration(rbt_worker *worker, const hop_case *c, rbt_error *
     if (err == RBT_OK && !c->hop.serial)
         rbt_worker_did(worker, samples, 0);
     if (err == RBT_OK)
-        err = rbt_hop_receive(worker, &mixed, error);
+        err = rbt_hop_receive(worker, NULL, 0, &mixed, error);
     if (err != RBT_OK)
         return err;
     check_average(c, me, iteration, mixed->f32);
@@ -152,14 +174,47 @@ static rbt_err work_iteration(rbt_worker *worker, const hop_case *c, rbt_error *
     return err;
 }
 
+/* AD-PSGD: a peer adds 1 to its own column in every iteration; averaging moves that between peers and must lose nothing. */
+static rbt_err gossip_iteration(rbt_worker *worker, const hop_case *c, rbt_error *error)
+{
+    uint32_t me = rbt_worker_id(worker);
+    rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_BATCH, me * 1000 + rbt_worker_clock(worker));
+    float update[2 * WORKERS_MAX] = {0};
+    rbt_err err;
+
+    rbt_worker_did(worker, 1 + rbt_rng_below(&rng, 2000), 0);
+    update[me] = 1;
+    rbt_hop_add(worker, update, 1);
+    err = rbt_hop_gossip(worker, error);
+    return err == RBT_OK ? rbt_hop_next(worker, NULL, error) : err;
+}
+
 static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
 {
     const hop_case *c = argument;
     rbt_err err = RBT_OK;
 
     while (err == RBT_OK && rbt_worker_clock(worker) < c->clocks[rbt_worker_id(worker)])
-        err = work_iteration(worker, c, error);
-    return err;
+        err = c->hop.side != NULL ? gossip_iteration(worker, c, error) : work_iteration(worker, c, error);
+    return err == RBT_OK && c->hop.side != NULL ? rbt_hop_linger(worker, error) : err;
+}
+
+/* What all peers have in the end is what all have added. */
+static void check_sums(const hop_case *c, const rbt_onlooker *onlooker)
+{
+    for (uint32_t m = 0; m < c->topology.workers; m++) {
+        double sum = 0;
+
+        for (uint32_t i = 0; i < c->topology.workers; i++) {
+            if (onlooker->poses[i].x == NULL || onlooker->poses[i].is_lost)
+                return; /* what it had is lost with it */
+            sum += (double)onlooker->poses[i].x->f32[m];
+        }
+        if (!(fabs(sum - (double)c->clocks[m]) <= TOLERANCE * (1 + (double)c->clocks[m])))
+            rbt_checker_report(c->checker,
+                               "worker %u has added %" PRIu64 " in all, and all peers together have %.6g of it", m,
+                               c->clocks[m], sum);
+    }
 }
 
 /* Looks once on the way and once at the end, when everybody has come to his last iteration. */
@@ -182,6 +237,8 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
             rbt_checker_report(c->checker, "worker %u ended in iteration %" PRIu64 ", its last one is %" PRIu64, m,
                                pose->iteration, c->clocks[m]);
     }
+    if (err == RBT_OK && c->hop.side != NULL)
+        check_sums(c, observer->onlooker);
     rbt_free(mean);
     return err;
 }
@@ -250,6 +307,37 @@ static rbt_err draw_graph(hop_case *c, rbt_rng *rng, rbt_error *error)
     return err == RBT_OK ? rbt_graph_check(&c->hop.graph, c->graph_name, error) : err;
 }
 
+/* AD-PSGD: every second peer asks, a ring or everybody across. */
+static rbt_err draw_bipartite(hop_case *c, rbt_rng *rng, rbt_error *error)
+{
+    rbt_edge edges[EDGES_MAX];
+    size_t count = 0;
+    uint32_t n = c->topology.workers;
+    bool all = rbt_rng_below(rng, 2) == 0;
+    rbt_err err;
+
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < n; j++)
+            if (i == j || (all ? (i + j) % 2 == 1 : (i + 1) % n == j || (j + 1) % n == i))
+                edges[count++] = (rbt_edge){i, j};
+    c->graph_name = all ? "two-sided" : "ring";
+    err = rbt_graph_init_edges(&c->hop.graph, n, edges, count, error);
+    c->hop.side = rbt_alloc(n, sizeof *c->hop.side);
+    if (err == RBT_OK && !rbt_graph_is_bipartite(&c->hop.graph, c->hop.side, NULL))
+        err = rbt_fail(error, RBT_E_BROKEN, "a graph drawn to be bipartite is not");
+    return err;
+}
+
+/* The fewest in-neighbours that anybody has, itself not counted. */
+static uint32_t fewest_senders(const rbt_graph *graph)
+{
+    uint32_t fewest = UINT32_MAX;
+
+    for (uint32_t i = 0; i < graph->nodes; i++)
+        fewest = rbt_graph_in(graph, i).count - 1 < fewest ? rbt_graph_in(graph, i).count - 1 : fewest;
+    return fewest;
+}
+
 /* A variant that rubato train would take. */
 static void draw_variant(hop_case *c, rbt_rng *rng)
 {
@@ -267,8 +355,10 @@ static void draw_variant(hop_case *c, rbt_rng *rng)
         hop->max_gap = 1 + rbt_rng_below(rng, 6);
     if (kind > 3 && hop->max_gap > 0 && (hop->staleness == 0 || rbt_rng_below(rng, 2)))
         hop->backup = 1 + (uint32_t)rbt_rng_below(rng, 2);
+    if (hop->backup >= fewest_senders(&hop->graph)) /* somebody must be waited for */
+        hop->backup = fewest_senders(&hop->graph) > 1 ? 1 : 0;
     if (kind > 4 && hop->max_gap > 0) {
-        hop->skip = 1 + rbt_rng_below(rng, 15);
+        hop->skip = 2 + rbt_rng_below(rng, 15);
         hop->skip_trigger = 2 + rbt_rng_below(rng, 3);
     }
 }
@@ -279,17 +369,23 @@ static rbt_err draw(hop_case *c, rbt_error *error)
     rbt_topology *topology = &c->topology;
     rbt_rule_config rule = {.rule = &rbt_rule_sum, .workers = 1};
     uint64_t clocks = rbt_rng_below(&rng, 4) == 0 ? 1 + rbt_rng_below(&rng, 3) : CLOCKS_MAX;
-    bool uneven = rbt_rng_below(&rng, 4) == 0;
+    bool uneven = rbt_rng_below(&rng, 4) == 0, in_pairs;
+    rbt_rng pairs = rbt_rng_stream(c->seed, RBT_STREAM_SWARM, 3);
     rbt_err err;
 
     topology->workers = 1 + (uint32_t)rbt_rng_below(&rng, WORKERS_MAX);
+    in_pairs = rbt_rng_below(&pairs, 6) == 0;
+    if (in_pairs)
+        topology->workers += topology->workers % 2;
+    c->hop.seed = c->seed;
     topology->observers = 1;
     c->hop.parameters = 2 * topology->workers;
     for (uint32_t m = 0; m < topology->workers; m++)
         c->clocks[m] = uneven && rbt_rng_below(&rng, 3) == 0 ? rbt_rng_below(&rng, CLOCKS_MAX) : clocks;
     c->looks = rbt_rng_below(&rng, clocks + 1);
-    err = draw_graph(c, &rng, error);
-    draw_variant(c, &rng);
+    err = in_pairs ? draw_bipartite(c, &pairs, error) : draw_graph(c, &rng, error);
+    if (err == RBT_OK && !in_pairs)
+        draw_variant(c, &rng);
     rbt_swarm_draw_sim(&c->sim, c->seed, &rng);
     topology->lost_is_gone = true; /* a peer has nothing to come back to */
     c->straggler = rbt_swarm_draw_stragglers(&rng);
@@ -314,7 +410,10 @@ static void summarise(const hop_case *c, const rbt_run *run, const rbt_hop_check
              ", skip %" PRIu64 " from %" PRIu64
              ", straggler %s, drop %.3f dup %.3f delay %.3f, %u partitions, %u crashes: %" PRIu64
              " events, gap %" PRIu64 ", %" PRIu64 " jumps, %.3f s",
-             c->seed, c->topology.workers, c->graph_name, hop->graph.edges, hop->serial ? "serial" : "parallel",
+             c->seed, c->topology.workers, c->graph_name, hop->graph.edges,
+             hop->side != NULL ? "AD-PSGD"
+             : hop->serial     ? "serial"
+                               : "parallel",
              hop->notify_ack ? " notify-ack" : "", hop->max_gap, hop->backup, hop->staleness, hop->skip,
              hop->skip_trigger, c->straggler != NULL ? c->straggler : "none", faults->drop, faults->duplicate,
              faults->delay, faults->partitions, faults->crashes, run->events, rbt_hop_checker_gap(hop_checker),
@@ -349,5 +448,6 @@ rbt_err rbt_swarm_hop_case(uint64_t seed, char *summary, size_t room, rbt_error 
     rbt_stragglers_deinit(&c.stragglers);
 graph:
     rbt_graph_deinit(&c.hop.graph);
+    rbt_free(c.hop.side);
     return err;
 }

@@ -77,7 +77,9 @@ bool rbt_trainee_needs_servers(const char *name)
 {
     rbt_trainee trainee;
 
-    return rbt_trainee_find(name, &trainee, NULL) == RBT_OK && (trainee.method != NULL || trainee.is_plugin);
+    if (rbt_trainee_find(name, &trainee, NULL) != RBT_OK)
+        return false;
+    return trainee.method != NULL ? trainee.method->pass == NULL : trainee.is_plugin;
 }
 
 const rbt_method *rbt_trainee_method(const char *name)

@@ -17,7 +17,7 @@ typedef struct rbt_trainee {
 /* An unknown name is refused with the nearest one, or with the list of those there are. */
 rbt_err rbt_trainee_find(const char *name, rbt_trainee *kind, rbt_error *error);
 
-/* Is it one that cannot step row by row through shared memory: a method, or a model from a shared object? */
+/* Is it one that cannot go through shared memory: a method without a `pass`, or a model from a shared object? */
 bool rbt_trainee_needs_servers(const char *name);
 
 /* The method of this name, or NULL: there is none, or it is a model. */

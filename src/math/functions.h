@@ -13,4 +13,7 @@ double rbt_log1p(double x);    /* x > -1 */
 double rbt_sigmoid(double x);  /* 1/(1+exp(-x)), no overflow */
 double rbt_softplus(double x); /* log(1+exp(x)), no overflow */
 
+/* log(Gamma(x)) for x > 0, to 1e-11 absolutely or relatively, whichever is larger. */
+double rbt_ln_gamma(double x);
+
 #endif

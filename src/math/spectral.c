@@ -12,20 +12,31 @@
 #define STEPS_MOST 60 /* for one eigenvalue; two or three are usual */
 #define SHIFT_ODD  10 /* every so many steps the shift is an odd one, so that no matrix can go round in circles */
 
-/* The difference of the two largest of n moduli. */
+/* The two largest of all moduli, and the room for steps: for each eigenvalue the largest c with |l - c| <= 1. */
 typedef struct top {
     double first;
     double second;
+    double room;
 } top;
 
-static void top_add(top *t, double modulus)
+static const top NONE = {0, 0, 2}; /* 2: that of the eigenvalue 1 */
+
+static void top_add(top *t, double real, double imaginary)
 {
+    double modulus = hypot(real, imaginary), room = real + sqrt(fmax(0, 1 - imaginary * imaginary));
+
     if (modulus > t->first) {
         t->second = t->first;
         t->first = modulus;
     } else if (modulus > t->second) {
         t->second = modulus;
     }
+    t->room = fmin(t->room, room);
+}
+
+static rbt_spectrum top_result(const top *t, bool settled)
+{
+    return settled ? (rbt_spectrum){t->first - t->second, fmax(0, t->room)} : (rbt_spectrum){NAN, NAN};
 }
 
 /* What is nothing beside the whole matrix: less than rounding has done to it anyway. */
@@ -140,11 +151,11 @@ static void ql_step(double *d, double *e, size_t l, size_t m)
     e[m] = 0;
 }
 
-double rbt_spectral_gap_symmetric(double *matrix, size_t n)
+rbt_spectrum rbt_spectrum_symmetric(double *matrix, size_t n)
 {
     double *d = rbt_alloc(n, sizeof *d), *e = rbt_alloc(n, sizeof *e);
     double tiny = nothing(matrix, n);
-    top t = {0, 0};
+    top t = NONE;
     bool settled = isfinite(tiny);
 
     RBT_ASSERT(n > 0);
@@ -160,10 +171,10 @@ double rbt_spectral_gap_symmetric(double *matrix, size_t n)
         settled = settled && isfinite(d[l]);
     }
     for (size_t i = 0; i < n; i++)
-        top_add(&t, fabs(d[i]));
+        top_add(&t, d[i], 0);
     rbt_free(d);
     rbt_free(e);
-    return settled ? t.first - t.second : NAN;
+    return top_result(&t, settled);
 }
 
 /* ----------------------------------------------------------------------------------------------------- general */
@@ -266,11 +277,11 @@ static size_t block_begin(const double complex *h, size_t n, size_t end, double 
     return l;
 }
 
-double rbt_spectral_gap_general(double *matrix, size_t n)
+rbt_spectrum rbt_spectrum_general(double *matrix, size_t n)
 {
     double complex *h = rbt_alloc(n * n, sizeof *h), *sine = rbt_alloc(n, sizeof *sine);
     double *cosine = rbt_alloc(n, sizeof *cosine), tiny = nothing(matrix, n);
-    top t = {0, 0};
+    top t = NONE;
     bool settled = isfinite(tiny);
 
     RBT_ASSERT(n > 0);
@@ -290,20 +301,20 @@ double rbt_spectral_gap_general(double *matrix, size_t n)
             settled = step < STEPS_MOST;
         }
         settled = settled && isfinite(cabs(h[end * n + end]));
-        top_add(&t, cabs(h[end * n + end]));
+        top_add(&t, creal(h[end * n + end]), cimag(h[end * n + end]));
     }
     rbt_free(h);
     rbt_free(sine);
     rbt_free(cosine);
-    return settled ? t.first - t.second : NAN;
+    return top_result(&t, settled);
 }
 
 /* --------------------------------------------------------------------------------------------------- circulant */
 
-double rbt_spectral_gap_circulant(uint32_t n, const uint32_t *offset, uint32_t count)
+rbt_spectrum rbt_spectrum_circulant(uint32_t n, const uint32_t *offset, uint32_t count)
 {
     static const double turn = 6.283185307179586476925;
-    top t = {0, 0};
+    top t = NONE;
 
     for (uint32_t k = 0; k < n; k++) {
         double real = 0, imaginary = 0;
@@ -314,7 +325,7 @@ double rbt_spectral_gap_circulant(uint32_t n, const uint32_t *offset, uint32_t c
             real += cos(angle);
             imaginary += sin(angle);
         }
-        top_add(&t, count > 0 ? hypot(real, imaginary) / count : 0);
+        top_add(&t, count > 0 ? real / count : 0, count > 0 ? imaginary / count : 0);
     }
-    return t.first - t.second;
+    return top_result(&t, true);
 }

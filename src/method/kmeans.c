@@ -388,7 +388,6 @@ static void kmeans_describe(const rbt_fitted *fitted, FILE *out)
 const rbt_method rbt_method_kmeans = {.name = "kmeans",
                                       .about = "clusters around their means",
                                       .objective = "squared distance from the nearest mean",
-                                      .format = "rows",
                                       .options = kmeans_options,
                                       .keeps_state = true,
                                       .plan = kmeans_plan,

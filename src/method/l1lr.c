@@ -589,7 +589,6 @@ static rbt_err l1lr_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt
 const rbt_method rbt_method_l1lr = {.name = "l1lr",
                                     .about = "logistic regression with an L1 penalty, by delayed block proximal steps",
                                     .objective = "mean logistic loss + l1 |w|",
-                                    .format = "rows",
                                     .options = l1lr_options,
                                     .closing = 1,
                                     .keeps_state = true,

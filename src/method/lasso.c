@@ -467,7 +467,6 @@ static void lasso_describe(const rbt_fitted *fitted, FILE *out)
 const rbt_method rbt_method_lasso = {.name = "lasso",
                                      .about = "linear regression with an L1 penalty, by coordinate descent",
                                      .objective = "half the mean squared error + l1 |w|",
-                                     .format = "rows",
                                      .options = lasso_options,
                                      .closing = 1,
                                      .keeps_state = true,

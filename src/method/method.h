@@ -13,6 +13,8 @@ extern const rbt_method rbt_method_kmeans;
 extern const rbt_method rbt_method_l1lr;
 extern const rbt_method rbt_method_lasso;
 extern const rbt_method rbt_method_sketch;
+extern const rbt_method rbt_method_lda;
+extern const rbt_method rbt_method_mf;
 
 /* The method's option of this name, or NULL. */
 const rbt_method_option *rbt_method_option_find(const rbt_method *method, const char *name);

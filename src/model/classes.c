@@ -57,19 +57,29 @@ static void insert(found *f, size_t at, double label, size_t row)
     f->row.at[at] = row;
 }
 
+/* A label's bits: two labels in random order are compared without a branch that could not be foreseen. */
+#define NO_LABEL UINT32_MAX /* of no number */
+static inline uint32_t bits_of(float label)
+{
+    uint32_t bits;
+    memcpy(&bits, &label, sizeof bits);
+    return bits;
+}
+
 /* Collects different labels until there are `enough`. */
 static void collect(const rbt_data *data, size_t enough, found *f)
 {
-    double last = NAN, other = NAN; /* two, because there are often no more */
+    uint32_t last = NO_LABEL, other = NO_LABEL; /* two, because there are often no more */
     for (size_t r = 0; r < data->rows && f->value.count < enough; r++) {
+        uint32_t bits = bits_of(data->label[r]);
         double label = (double)data->label[r];
-        if ((label == last) | (label == other))
+        if ((bits == last) | (bits == other))
             continue;
         size_t at = place_of(f->value.at, f->value.count, label);
         if (at == f->value.count || (f->value.at != NULL && f->value.at[at] != label))
             insert(f, at, label, r + 1);
         other = last;
-        last = label;
+        last = bits;
     }
 }
 
@@ -184,20 +194,21 @@ static rbt_err refuse_label(const rbt_shape *shape, const rbt_data *data, size_t
 
 static rbt_err number_labels(const rbt_shape *shape, rbt_data *data, rbt_error *error)
 {
-    double last[2] = {NAN, NAN}; /* the labels looked up last, and their classes: often there are no more than two */
-    size_t class[2] = {0, 0};
+    uint32_t last[2] = {NO_LABEL, NO_LABEL}; /* those looked up last, and their classes: often there are no more */
+    float class[2] = {0, 0};
     for (size_t r = 0; r < data->rows; r++) {
-        double label = (double)data->label[r];
-        size_t which = label == last[1];
-        if (!((label == last[0]) | (label == last[1]))) {
+        uint32_t bits = bits_of(data->label[r]);
+        size_t which = bits == last[1];
+        if (!((bits == last[0]) | (bits == last[1]))) {
+            size_t number = class_of(shape, data, (double)data->label[r]);
+            if (number == shape->classes)
+                return refuse_label(shape, data, r, error);
             last[1] = last[0];
             class[1] = class[0];
-            last[0] = label;
-            class[0] = class_of(shape, data, label);
-            if (class[0] == shape->classes)
-                return refuse_label(shape, data, r, error);
+            last[0] = bits;
+            class[0] = (float)number;
         }
-        data->label[r] = (float)class[which];
+        data->label[r] = class[which];
     }
     return RBT_OK;
 }

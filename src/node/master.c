@@ -8,6 +8,7 @@ void rbt_master_init(rbt_master *master, const rbt_topology *topology)
 {
     *master = (rbt_master){.topology = topology, .view = 1, .reached_clock = RBT_UNBOUNDED};
     master->members = rbt_alloc(topology->workers, sizeof *master->members);
+    master->left = rbt_alloc(topology->workers, sizeof *master->left);
     master->slowest = rbt_alloc(topology->servers, sizeof *master->slowest);
     master->version = rbt_alloc(topology->servers, sizeof *master->version);
 }
@@ -19,6 +20,7 @@ void rbt_master_deinit(rbt_master *master)
     rbt_array_free(&master->asking);
     rbt_array_free(&master->asking_since_ns);
     rbt_free(master->members);
+    rbt_free(master->left);
     rbt_free(master->slowest);
     rbt_free(master->version);
 }
@@ -45,6 +47,8 @@ static void tell_view(rbt_master *master, rbt_node to, rbt_env *env)
 static void next_view(rbt_master *master, rbt_env *env)
 {
     master->view++;
+    for (uint32_t m = 0; m < master->topology->workers; m++)
+        master->left[m] = master->members[m].state == RBT_MEMBER_RETIRED;
     for (rbt_node node = 1; node < rbt_topology_nodes(master->topology); node++)
         tell_view(master, node, env);
 }
@@ -71,7 +75,13 @@ static void handle_lost(rbt_master *master, const rbt_message *message, rbt_env 
 {
     rbt_member *member = &master->members[message->worker];
 
-    if (message->incarnation != member->incarnation || member->state != RBT_MEMBER_LIVE)
+    if (message->incarnation != member->incarnation)
+        return;
+    if (member->state == RBT_MEMBER_RETIRED && !master->left[message->worker]) {
+        next_view(master, env); /* it told us that it leaves, and perhaps not all servers */
+        return;
+    }
+    if (member->state != RBT_MEMBER_LIVE)
         return;
     rbt_log_event(env->log, RBT_LOG_WARNING, "master", "worker %u was lost; %s", message->worker,
                   master->topology->lost_is_gone ? "the others go on without it" : "waiting for it to come back");

@@ -13,6 +13,7 @@ typedef struct rbt_master {
     const rbt_topology *topology;
     uint32_t view;
     rbt_member *members; /* per worker */
+    bool *left;          /* per worker: a view has told everybody that it left */
     uint64_t *slowest;   /* per server: as reported */
     uint64_t *version;   /* per server: as reported */
     RBT_ARRAY(rbt_message *) asking;

@@ -6,23 +6,15 @@
 
 #include "base/error.h"
 #include "math/kernels.h"
-#include "sync/bridge.h"
 
-#define CHUNK 8192 /* floats that are averaged at a time: the sums stay in the nearest cache */
-
-#define UNTOLD (UINT64_MAX / 2) /* where a new out-neighbour stands, until it tells: further than anybody gets */
+#define is_self rbt_peer_is_self
 
 static const rbt_hop *hop_of(const rbt_peer *peer)
 {
     return peer->topology->hop;
 }
 
-static bool is_self(const rbt_peer *peer, const rbt_neighbour *n)
-{
-    return n->worker == peer->worker;
-}
-
-static rbt_neighbour *find(const rbt_peer *peer, uint32_t worker)
+rbt_neighbour *rbt_peer_find(const rbt_peer *peer, uint32_t worker)
 {
     for (size_t i = 0; i < peer->neighbours.count; i++)
         if (peer->neighbours.at[i].worker == worker)
@@ -30,14 +22,18 @@ static rbt_neighbour *find(const rbt_peer *peer, uint32_t worker)
     return NULL;
 }
 
-/* The neighbour with this number, a new one if there is none; they stay in ascending order. */
-static rbt_neighbour *meet(rbt_peer *peer, uint32_t worker)
+/* They stay in ascending order. */
+rbt_neighbour *rbt_peer_meet(rbt_peer *peer, uint32_t worker)
 {
-    rbt_neighbour *found = find(peer, worker), new = {.worker = worker};
+    rbt_neighbour *found = rbt_peer_find(peer, worker), new = {.worker = worker};
     size_t at;
 
     if (found != NULL)
         return found;
+    new.tokens = rbt_token_queue_of(hop_of(peer)->max_gap, 0, peer->iteration);
+#ifdef RBT_MUTANT_TOKEN /* one too many: the swarm must notice */
+    new.tokens.size += hop_of(peer)->max_gap > 0;
+#endif
     rbt_array_push(&peer->neighbours, new);
     for (at = peer->neighbours.count - 1; at > 0 && peer->neighbours.at[at - 1].worker > worker; at--)
         peer->neighbours.at[at] = peer->neighbours.at[at - 1];
@@ -55,32 +51,70 @@ void rbt_peer_init(rbt_peer *peer, const rbt_topology *topology, uint32_t worker
     peer->is_lost = rbt_alloc(topology->workers, sizeof *peer->is_lost);
     peer->x = rbt_snap_create(RBT_F32, n);
     rbt_allreduce_init(&peer->ring, topology, worker);
+    rbt_gossip_init(&peer->gossip, topology, worker);
     if (topology->hop->allreduce)
         return;
     list = rbt_graph_in(graph, worker);
     for (uint32_t i = 0; i < list.count; i++)
-        meet(peer, list.at[i])->is_in = true;
+        rbt_peer_meet(peer, list.at[i])->is_in = true;
     list = rbt_graph_out(graph, worker);
     for (uint32_t i = 0; i < list.count; i++)
-        meet(peer, list.at[i])->is_out = true;
+        rbt_peer_meet(peer, list.at[i])->is_out = true;
 }
 
 void rbt_peer_deinit(rbt_peer *peer)
 {
-    for (size_t i = 0; i < peer->neighbours.count; i++) {
-        rbt_neighbour *n = &peer->neighbours.at[i];
-
-        for (size_t k = 0; k < n->came.count; k++)
-            rbt_snap_unref(n->came.at[k].x);
-        rbt_array_free(&n->came);
-    }
+    for (size_t i = 0; i < peer->neighbours.count; i++)
+        rbt_update_queue_deinit(&peer->neighbours.at[i].came);
     rbt_array_free(&peer->neighbours);
     rbt_free(peer->is_lost);
     for (size_t i = 0; i < peer->asking.count; i++)
         rbt_message_destroy(peer->asking.at[i]);
     rbt_array_free(&peer->asking);
     rbt_allreduce_deinit(&peer->ring);
+    rbt_gossip_deinit(&peer->gossip);
+    for (size_t i = 0; i < RBT_PEER_SPARES; i++)
+        rbt_snap_unref(peer->spares[i]);
     rbt_snap_unref(peer->x);
+}
+
+/* ------------------------------------------------------------------------------------------------- parameters */
+
+rbt_snap *rbt_peer_blank(rbt_peer *peer)
+{
+    for (size_t i = 0; i < RBT_PEER_SPARES; i++) {
+        rbt_snap *spare = peer->spares[i];
+
+        if (spare == NULL || !rbt_snap_is_mine(spare))
+            continue;
+        peer->spares[i] = NULL;
+        return spare;
+    }
+    return rbt_snap_try_create(RBT_F32, RBT_DENSE, peer->x->length, peer->x->length);
+}
+
+void rbt_peer_take(rbt_peer *peer, rbt_snap *x)
+{
+    size_t at = 0;
+
+    while (at + 1 < RBT_PEER_SPARES && peer->spares[at] != NULL) /* the last one is given up if there are too many */
+        at++;
+    rbt_snap_unref(peer->spares[at]);
+    peer->spares[at] = peer->x;
+    peer->x = x;
+}
+
+void rbt_peer_add(rbt_peer *peer, const float *update, float factor)
+{
+    rbt_snap *sum;
+
+    if (!rbt_snap_is_mine(peer->x)) {
+        sum = rbt_peer_blank(peer);
+        RBT_ASSERT(sum != NULL);
+        memcpy(sum->f32, peer->x->f32, sum->length * sizeof(float));
+        rbt_peer_take(peer, sum);
+    }
+    rbt_kernels_best()->axpy(factor, update, peer->x->f32, peer->x->length);
 }
 
 static rbt_message *say(const rbt_peer *peer, rbt_env *env, rbt_message_type type, rbt_node to)
@@ -122,8 +156,8 @@ void rbt_peer_send(rbt_peer *peer, rbt_env *env)
 
         if (!n->is_out || is_self(peer, n) || n->gone)
             continue;
-        if (n->entered > peer->iteration + hop_of(peer)->staleness) {
-            peer->withheld++; /* it is past this, and told us so */
+        if (n->untold || rbt_token_queue_ahead(&n->tokens) > (int64_t)hop_of(peer)->staleness) {
+            peer->withheld++; /* it is past this, and told us so; or will tell where it is */
             continue;
         }
         carry(say(peer, env, RBT_MSG_UPDATE, rbt_node_of_worker(peer->topology, n->worker)), peer->x);
@@ -145,21 +179,15 @@ static uint64_t oldest(const rbt_peer *peer)
     return peer->iteration > s ? peer->iteration - s : 0;
 }
 
-static void drop_first(rbt_neighbour *n)
-{
-    rbt_snap_unref(n->came.at[0].x);
-    n->came.count--;
-    memmove(n->came.at, n->came.at + 1, n->came.count * sizeof *n->came.at);
-}
-
 /* Discards what is too old; with staleness also what is not the newest. */
 static void discard(rbt_peer *peer, rbt_neighbour *n)
 {
-    while (n->came.count > 0 &&
-           (n->came.at[0].iteration < oldest(peer) || (hop_of(peer)->staleness > 0 && n->came.count > 1))) {
-        peer->discarded += n->came.at[0].iteration < oldest(peer) && !n->came.at[0].used;
-        drop_first(n);
-    }
+    const rbt_update *newest;
+
+    peer->discarded += rbt_update_queue_drop(&n->came, oldest(peer));
+    newest = rbt_update_queue_newest(&n->came);
+    if (hop_of(peer)->staleness > 0 && newest != NULL)
+        rbt_update_queue_drop(&n->came, newest->iteration);
 }
 
 static void count_queue(rbt_peer *peer)
@@ -176,16 +204,8 @@ static void count_queue(rbt_peer *peer)
     RBT_ASSERT(hop_of(peer)->max_gap == 0 || waiting <= (1 + hop_of(peer)->max_gap) * in);
 }
 
-static void handle_update(rbt_peer *peer, const rbt_message *message)
+static void take_update(rbt_peer *peer, rbt_neighbour *n, const rbt_message *message)
 {
-    rbt_neighbour *n = find(peer, message->worker);
-    rbt_arrived new = {.iteration = message->clock};
-    size_t at;
-
-    if (n == NULL || is_self(peer, n) || message->parts.count != 1 || message->parts.at[0].snap == NULL ||
-        message->parts.at[0].snap->type != RBT_F32 || message->parts.at[0].snap->form != RBT_DENSE ||
-        message->parts.at[0].snap->length != peer->x->length)
-        return;
     if (!n->is_in || n->since > message->clock) { /* a neighbour that a repair has given us, or will soon */
         n->is_in = true;
         n->since = message->clock;
@@ -194,28 +214,34 @@ static void handle_update(rbt_peer *peer, const rbt_message *message)
         peer->discarded++;
         return;
     }
-    for (at = n->came.count; at > 0 && n->came.at[at - 1].iteration >= message->clock; at--)
-        if (n->came.at[at - 1].iteration == message->clock)
-            return; /* repeated */
-    new.x = rbt_snap_ref(message->parts.at[0].snap);
-    rbt_array_push(&n->came, new);
-    memmove(n->came.at + at + 1, n->came.at + at, (n->came.count - 1 - at) * sizeof *n->came.at);
-    n->came.at[at] = new;
+    if (!rbt_update_queue_put(&n->came, message->clock, message->parts.at[0].snap))
+        return; /* repeated */
     discard(peer, n);
     count_queue(peer);
 }
 
-/* What of a neighbour would be taken now, or NULL. */
-static const rbt_arrived *usable(const rbt_peer *peer, const rbt_neighbour *n)
+static void handle_update(rbt_peer *peer, const rbt_message *message, rbt_env *env)
 {
-    const rbt_arrived *last = n->came.count > 0 ? &n->came.at[n->came.count - 1] : NULL;
+    rbt_neighbour *n = rbt_peer_find(peer, message->worker);
+    const rbt_snap *x = message->parts.count == 1 ? message->parts.at[0].snap : NULL;
+
+    if (n == NULL || is_self(peer, n) || x == NULL || x->type != RBT_F32 || x->form != RBT_DENSE ||
+        x->length != peer->x->length)
+        return;
+    if (hop_of(peer)->side != NULL)
+        rbt_gossip_handle(peer, message, env);
+    else
+        take_update(peer, n, message);
+}
+
+/* What of a neighbour would be taken now, or NULL. */
+static rbt_update *usable(const rbt_peer *peer, const rbt_neighbour *n)
+{
+    rbt_update *newest = rbt_update_queue_newest(&n->came);
 
     if (hop_of(peer)->staleness > 0)
-        return last != NULL && last->iteration >= oldest(peer) ? last : NULL;
-    for (size_t i = 0; i < n->came.count; i++)
-        if (n->came.at[i].iteration == peer->iteration)
-            return &n->came.at[i];
-    return NULL;
+        return newest != NULL && newest->iteration >= oldest(peer) ? newest : NULL;
+    return rbt_update_queue_get(&n->came, peer->iteration);
 }
 
 /* Can something of use still come from it? */
@@ -250,10 +276,14 @@ static bool is_enough(const rbt_peer *peer)
 
 /* -------------------------------------------------------------------------------------------------- reducing */
 
-/* With staleness the newer is the heavier; otherwise all are alike. */
-static double weight_of(const rbt_peer *peer, uint64_t iteration)
+/* With staleness the newer is the heavier; otherwise all are alike, unless somebody was lost. */
+static double weight_of(const rbt_peer *peer, const rbt_neighbour *n, uint64_t iteration)
 {
-    return hop_of(peer)->staleness > 0 ? (double)(iteration + hop_of(peer)->staleness + 1 - peer->iteration) : 1;
+    const rbt_hop *hop = hop_of(peer);
+
+    if (hop->staleness > 0)
+        return (double)(iteration + hop->staleness + 1 - peer->iteration);
+    return peer->mended && hop->backup == 0 ? n->weight : 1;
 }
 
 static void note_staleness(rbt_peer *peer, uint64_t iteration)
@@ -263,54 +293,50 @@ static void note_staleness(rbt_peer *peer, uint64_t iteration)
     peer->staleness_seen[age < RBT_STALENESS_BINS - 1 ? age : RBT_STALENESS_BINS - 1]++;
 }
 
-/* The weighted mean, chunk by chunk, in the order of the workers' numbers. */
-static rbt_snap *average(const float *const *values, const double *weights, size_t count, uint32_t n)
+/* Whose parameters are in the average, and what they weigh before all are divided by the sum of weights. After a repair the peer
+ * itself weighs what the others leave of 1. */
+static void gather(rbt_peer *peer, rbt_mix *mix, double *weights)
 {
-    const rbt_kernels *kernels = rbt_kernels_best();
-    rbt_snap *mean = rbt_snap_try_create(RBT_F32, RBT_DENSE, n, n);
-    double sum = 0;
+    double others = 0, sum = 0;
+    size_t self = 0;
 
-    RBT_ASSERT(mean != NULL);
-    for (size_t i = 0; i < count; i++)
-        sum += weights[i];
-    for (size_t at = 0; at < n; at += CHUNK) {
-        size_t part = n - at < CHUNK ? n - at : CHUNK;
+    for (size_t i = 0; i < peer->neighbours.count; i++) {
+        rbt_neighbour *n = &peer->neighbours.at[i];
+        rbt_update *taken = n->is_in && !is_self(peer, n) ? usable(peer, n) : NULL;
 
-        memset(mean->f32 + at, 0, part * sizeof(float));
-        for (size_t i = 0; i < count; i++)
-            kernels->axpy((float)(weights[i] / sum), values[i] + at, mean->f32 + at, part);
+        if (is_self(peer, n)) {
+            self = mix->count;
+            mix->x[mix->count] = rbt_snap_ref(peer->x);
+            weights[mix->count++] = weight_of(peer, n, peer->iteration);
+        } else if (taken != NULL) {
+            RBT_ASSERT(taken->iteration + hop_of(peer)->staleness >= peer->iteration);
+            note_staleness(peer, taken->iteration);
+            taken->used = true;
+            mix->x[mix->count] = rbt_snap_ref(taken->x);
+            others += weights[mix->count++] = weight_of(peer, n, taken->iteration);
+        }
     }
-    return mean;
+    if (peer->mended && hop_of(peer)->staleness == 0 && hop_of(peer)->backup == 0)
+        weights[self] = others < 1 ? 1 - others : 0;
+    for (size_t i = 0; i < mix->count; i++)
+        sum += weights[i];
+    for (size_t i = 0; i < mix->count; i++)
+        mix->weight[i] = (float)(weights[i] / sum);
 }
 
-bool rbt_peer_reduce(rbt_peer *peer, rbt_snap **mixed, rbt_env *env)
+bool rbt_peer_reduce(rbt_peer *peer, rbt_mix *mix, rbt_env *env)
 {
-    size_t room = peer->neighbours.count, count = 0;
-    const float **values;
+    size_t room = peer->neighbours.count;
     double *weights;
 
     if (!is_enough(peer))
         return false;
-    values = rbt_alloc(room, sizeof *values);
+    RBT_ASSERT(mix->count == 0 && mix->out == NULL);
+    rbt_mix_make_room(mix, room);
     weights = rbt_alloc(room, sizeof *weights);
-    for (size_t i = 0; i < room; i++) {
-        rbt_neighbour *n = &peer->neighbours.at[i];
-        const rbt_arrived *taken = n->is_in ? usable(peer, n) : NULL;
-
-        if (is_self(peer, n)) {
-            values[count] = peer->x->f32;
-            weights[count++] = weight_of(peer, peer->iteration);
-        } else if (taken != NULL) {
-            RBT_ASSERT(taken->iteration + hop_of(peer)->staleness >= peer->iteration);
-            note_staleness(peer, taken->iteration);
-            n->came.at[taken - n->came.at].used = true;
-            values[count] = taken->x->f32;
-            weights[count++] = weight_of(peer, taken->iteration);
-        }
-    }
-    *mixed = average(values, weights, count, peer->x->length);
-    rbt_free(values);
+    gather(peer, mix, weights);
     rbt_free(weights);
+    mix->out = rbt_peer_blank(peer);
     for (size_t i = 0; hop_of(peer)->notify_ack && i < room; i++) {
         const rbt_neighbour *n = &peer->neighbours.at[i];
 
@@ -322,20 +348,28 @@ bool rbt_peer_reduce(rbt_peer *peer, rbt_snap **mixed, rbt_env *env)
 
 /* --------------------------------------------------------------------------------------------------- tokens */
 
+/* Does this one's token queue bind? */
+static bool binds(const rbt_peer *peer, const rbt_neighbour *n)
+{
+    return hop_of(peer)->max_gap > 0 && n->is_out && !is_self(peer, n) && !n->gone && !n->untold;
+}
+
 bool rbt_peer_may_enter(const rbt_peer *peer)
 {
-    uint64_t gap = hop_of(peer)->max_gap;
-
-#ifdef RBT_MUTANT_TOKEN /* one too many: the swarm must notice */
-    gap += gap > 0;
-#endif
-    for (size_t i = 0; gap > 0 && i < peer->neighbours.count; i++) {
+    for (size_t i = 0; i < peer->neighbours.count; i++) {
         const rbt_neighbour *n = &peer->neighbours.at[i];
 
-        if (n->is_out && !is_self(peer, n) && !n->gone && peer->iteration + 1 > n->entered + gap)
+        if (binds(peer, n) && !rbt_token_queue_may_take(&n->tokens, 1))
             return false;
     }
     return true;
+}
+
+static void take_tokens(rbt_peer *peer, uint64_t count)
+{
+    for (size_t i = 0; i < peer->neighbours.count; i++)
+        if (binds(peer, &peer->neighbours.at[i]))
+            rbt_token_queue_take(&peer->neighbours.at[i].tokens, count);
 }
 
 /* Answers observers that wanted this iteration. */
@@ -374,76 +408,57 @@ static void begin_iteration(rbt_peer *peer, uint64_t iteration, rbt_env *env)
     answer_observers(peer, env);
 }
 
-/* The guarantee that tokens give: nobody is more than `ahead` iterations ahead of an out-neighbour. */
-static void assert_gap(const rbt_peer *peer, uint64_t iteration, uint64_t ahead)
-{
-    for (size_t i = 0; hop_of(peer)->max_gap > 0 && i < peer->neighbours.count; i++) {
-        const rbt_neighbour *n = &peer->neighbours.at[i];
-
-        RBT_ASSERT(!n->is_out || is_self(peer, n) || n->gone || iteration <= n->entered + ahead);
-    }
-}
-
 void rbt_peer_enter(rbt_peer *peer, rbt_env *env)
 {
-    RBT_ASSERT(rbt_peer_may_enter(peer));
-    assert_gap(peer, peer->iteration + 1, hop_of(peer)->max_gap);
+    take_tokens(peer, 1);
     begin_iteration(peer, peer->iteration + 1, env);
 }
 
 uint64_t rbt_peer_jump(const rbt_peer *peer)
 {
-    const rbt_hop *hop = hop_of(peer);
-    uint64_t least = UINT64_MAX;
+    int64_t least = INT64_MAX;
+    uint64_t length;
 
-    if (hop->skip == 0)
-        return 0;
     for (size_t i = 0; i < peer->neighbours.count; i++) {
         const rbt_neighbour *n = &peer->neighbours.at[i];
 
         if (!n->is_out || is_self(peer, n) || n->gone)
             continue;
-        if (n->entered <= peer->iteration || n->entered == UNTOLD)
+        if (n->untold)
             return 0;
-        if (n->entered - peer->iteration < least)
-            least = n->entered - peer->iteration;
+        least = rbt_token_queue_ahead(&n->tokens) < least ? rbt_token_queue_ahead(&n->tokens) : least;
     }
-    if (least == UINT64_MAX || least < hop->skip_trigger || least < 2)
+    if (least == INT64_MAX)
         return 0;
 #ifdef RBT_MUTANT_JUMP /* past the slowest out-neighbour: the swarm must notice */
     least++;
 #endif
-    return least - 1 < hop->skip ? least - 1 : hop->skip; /* the next one is entered, not jumped over */
+    length = rbt_jump_length(least, hop_of(peer)->skip, hop_of(peer)->skip_trigger);
+    return length > 0 ? length - 1 : 0; /* the last one is entered, not jumped over */
 }
 
 void rbt_peer_skip(rbt_peer *peer, uint64_t iterations, rbt_env *env)
 {
     RBT_ASSERT(iterations > 0 && iterations <= rbt_peer_jump(peer));
-    assert_gap(peer, peer->iteration + iterations + 1, 0); /* never past one */
+    take_tokens(peer, iterations);
     peer->skipped += iterations;
     begin_iteration(peer, peer->iteration + iterations, env);
     peer->has_sent = true; /* nobody needs what was jumped over */
-}
-
-void rbt_peer_take(rbt_peer *peer, rbt_snap *x)
-{
-    rbt_snap_unref(peer->x);
-    peer->x = x;
 }
 
 /* Does the peer, as it stands, wait for this one? For an answer before it sends, for an update before it reduces, then for
  * a token. */
 static bool is_awaited(const rbt_peer *peer, const rbt_neighbour *n)
 {
-    const rbt_hop *hop = hop_of(peer);
-
     if (is_self(peer, n) || n->gone)
         return false;
+    if (hop_of(peer)->side != NULL)
+        return n->worker == peer->gossip.partner;
     if (!peer->has_sent && !rbt_peer_may_send(peer))
         return n->is_out && n->used < peer->iteration;
     if (!is_enough(peer))
         return n->is_in && usable(peer, n) == NULL && may_come(peer, n);
-    return n->is_out && hop->max_gap > 0 && peer->iteration + 1 > n->entered + hop->max_gap;
+    return binds(peer, n) && !rbt_token_queue_may_take(&n->tokens, 1);
 }
 
 uint32_t rbt_peer_waits_for(const rbt_peer *peer)
@@ -454,82 +469,34 @@ uint32_t rbt_peer_waits_for(const rbt_peer *peer)
     for (size_t i = 0; i < peer->neighbours.count; i++) {
         const rbt_neighbour *n = &peer->neighbours.at[i];
 
-        if (is_awaited(peer, n) && n->entered < least) {
-            least = n->entered;
+        if (is_awaited(peer, n) && n->tokens.told < least) {
+            least = n->tokens.told;
             late = n->worker;
         }
     }
     return late;
 }
 
-/* -------------------------------------------------------------------------------------------------- members */
-
-/* Whom we now send to directly. Where it stands it will tell, if there are tokens. */
-static void connect_out(rbt_peer *peer, uint32_t worker)
-{
-    rbt_neighbour *to = meet(peer, worker);
-
-    if (to->is_out)
-        return;
-    to->is_out = true;
-    to->entered = hop_of(peer)->max_gap > 0 ? UNTOLD : 0;
-    to->used = UNTOLD;
-}
-
-/* Who now sends to us directly. From when on is not known: it is waited for from its first update on. */
-static void connect_in(rbt_peer *peer, uint32_t worker)
-{
-    rbt_neighbour *from = meet(peer, worker);
-
-    if (from->is_in)
-        return;
-    from->is_in = true;
-    from->since = UINT64_MAX;
-}
-
-/* What lost peers would have passed on goes directly. */
-static void repair(rbt_peer *peer)
-{
-    const rbt_graph *graph = &hop_of(peer)->graph;
-    uint32_t *list = rbt_alloc(graph->nodes, sizeof *list), count;
-
-    count = rbt_bridge(graph, peer->is_lost, peer->worker, true, list);
-    for (uint32_t i = 0; i < count; i++)
-        connect_out(peer, list[i]);
-    count = rbt_bridge(graph, peer->is_lost, peer->worker, false, list);
-    for (uint32_t i = 0; i < count; i++)
-        connect_in(peer, list[i]);
-    rbt_free(list);
-}
-
-static void handle_view(rbt_peer *peer, const rbt_message *message)
-{
-    bool news = false;
-
-    if (message->view <= peer->view || message->members.count != peer->topology->workers)
-        return;
-    peer->view = message->view;
-    for (uint32_t m = 0; m < peer->topology->workers; m++) {
-        rbt_neighbour *n = find(peer, m);
-
-        if (message->members.at[m].state != RBT_MEMBER_RETIRED || m == peer->worker || peer->is_lost[m])
-            continue;
-        news = peer->is_lost[m] = true;
-        if (n != NULL)
-            n->gone = true;
-    }
-    if (news && !hop_of(peer)->allreduce) /* which has no graph */
-        repair(peer);
-}
+/* ------------------------------------------------------------------------------------------------- all messages */
 
 static void handle_token(rbt_peer *peer, const rbt_message *message)
 {
-    rbt_neighbour *n = find(peer, message->worker);
+    rbt_neighbour *n = rbt_peer_find(peer, message->worker);
 
     if (n == NULL || is_self(peer, n))
         return;
-    if (n->entered == UNTOLD || message->clock > n->entered)
-        n->entered = message->clock;
+    if (n->untold)
+        n->tokens = rbt_token_queue_of(hop_of(peer)->max_gap, message->clock, peer->iteration);
+    n->untold = false;
+    rbt_token_queue_tell(&n->tokens, message->clock);
+}
+
+static void handle_used(rbt_peer *peer, const rbt_message *message)
+{
+    rbt_neighbour *n = rbt_peer_find(peer, message->worker);
+
+    if (n != NULL && (n->used == UINT64_MAX || message->clock + 1 > n->used))
+        n->used = message->clock + 1;
 }
 
 void rbt_peer_handle(rbt_peer *peer, rbt_message *message, rbt_env *env)
@@ -538,23 +505,21 @@ void rbt_peer_handle(rbt_peer *peer, rbt_message *message, rbt_env *env)
 
     switch (message->type) {
     case RBT_MSG_UPDATE:
-        handle_update(peer, message);
+        handle_update(peer, message, env);
         break;
     case RBT_MSG_TOKEN:
         handle_token(peer, message);
         break;
     case RBT_MSG_USED:
-        n = find(peer, message->worker);
-        if (n != NULL && (n->used == UNTOLD || message->clock + 1 > n->used))
-            n->used = message->clock + 1;
+        handle_used(peer, message);
         break;
     case RBT_MSG_RETIRE:
-        n = find(peer, message->worker);
+        n = rbt_peer_find(peer, message->worker);
         if (n != NULL)
             n->gone = true;
         break;
     case RBT_MSG_VIEW:
-        handle_view(peer, message);
+        rbt_peer_handle_view(peer, message);
         break;
     case RBT_MSG_STOP:
         peer->stopping = true;
@@ -574,6 +539,7 @@ void rbt_peer_handle(rbt_peer *peer, rbt_message *message, rbt_env *env)
 
 void rbt_peer_retire(rbt_peer *peer, rbt_env *env)
 {
+    peer->retired = true;
     say(peer, env, RBT_MSG_RETIRE, RBT_MASTER);
     for (size_t i = 0; i < peer->neighbours.count; i++)
         if (!is_self(peer, &peer->neighbours.at[i]) && !peer->neighbours.at[i].gone)
@@ -586,4 +552,12 @@ void rbt_peer_retire(rbt_peer *peer, rbt_env *env)
         last->included = peer->iteration;
         carry(last, peer->x);
     }
+}
+
+bool rbt_peer_is_alone(const rbt_peer *peer)
+{
+    for (size_t i = 0; i < peer->neighbours.count; i++)
+        if (!is_self(peer, &peer->neighbours.at[i]) && !peer->neighbours.at[i].gone)
+            return false;
+    return true;
 }

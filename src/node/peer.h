@@ -12,9 +12,11 @@
  *
  * Tokens bound how far a peer gets ahead of its out-neighbours: it enters iteration k when each has entered k - max_gap.
  * A peer that sees its out-neighbours far ahead may skip iterations. NOTIFY-ACK sends only when the last one was used.
+ * All-reduce and AD-PSGD, the baselines, are in allreduce.h and gossip.h.
  *
- * Like all nodes it is pure: none of the functions waits; the runtime asks again when messages have come. What holds
- * always is asserted: the update queue's bound, and that nobody is further ahead than its tokens allow. The bounds between
+ * Like all nodes it is pure: none of the functions waits; the runtime asks again when messages have come. They are handled
+ * when they come, also while the worker computes. What holds always is asserted: the update queue's bound, and that nobody
+ * takes a token that is not there. The bounds between
  * peers that are not neighbours are checked by the simulator. Proved by tests/unit/test_peer.c, tests/sim/test_hop.c and
  * the swarm.
  */
@@ -22,24 +24,25 @@
 #define RBT_NODE_PEER_H
 
 #include "node/allreduce.h"
-
-/* An update that has come and may still be taken. */
-typedef struct rbt_arrived {
-    uint64_t iteration;
-    bool used; /* taken at least once */
-    rbt_snap *x;
-} rbt_arrived;
+#include "node/gossip.h"
+#include "node/mix.h"
+#include "sync/token_queue.h"
+#include "sync/update_queue.h"
 
 /* What a peer knows of a neighbour; the peer itself is its own in-neighbour. */
 typedef struct rbt_neighbour {
     uint32_t worker;
     bool is_in, is_out;
-    bool gone;        /* it has left, or was lost: nobody waits for it */
-    uint64_t entered; /* out: the iteration it has entered, as its tokens tell */
-    uint64_t used;    /* out, NOTIFY-ACK: how many of our updates it has used */
-    uint64_t since;   /* in: it sends from this iteration on; UINT64_MAX: a new neighbour, not heard of yet */
-    RBT_ARRAY(rbt_arrived) came; /* in: ascending iterations */
+    bool gone;   /* it has left, or was lost: nobody waits for it */
+    bool untold; /* out: a repair has given us to it, and it has not told where it is: its tokens do not bind yet */
+    rbt_token_queue tokens; /* out: TokenQ(it -> us) */
+    uint64_t used;          /* out, NOTIFY-ACK: how many of our updates it has used */
+    uint64_t since;         /* in: it sends from this iteration on; UINT64_MAX: a new neighbour, not heard of yet */
+    double weight;          /* in, after a repair: what its update counts */
+    rbt_update_queue came;  /* in */
 } rbt_neighbour;
+
+#define RBT_PEER_SPARES 2 /* former parameters whose memory is used again */
 
 typedef struct rbt_peer {
     const rbt_topology *topology;
@@ -47,19 +50,23 @@ typedef struct rbt_peer {
     rbt_node node;
     uint32_t view;
     bool stopping;      /* the master asked to end */
+    bool retired;       /* it has left */
     uint64_t iteration; /* the one it is in */
     rbt_snap *x;        /* the parameters at its beginning (parallel order), or with this iteration's update (serial) */
     bool has_sent;      /* in this iteration */
     bool *is_lost;      /* per worker: it has left the job, as the master tells */
+    bool mended;        /* somebody was lost: averages are weighted so that all peers that are left count alike */
     RBT_ARRAY(rbt_neighbour) neighbours; /* ascending; all in- and out-neighbours, itself among them */
-    uint64_t sent;                       /* messages with parameters */
-    uint64_t withheld;                   /* not sent, because the receiver was past them */
-    uint64_t discarded;                  /* came too late, or was jumped over: never used */
-    uint64_t skipped;                    /* iterations */
-    uint64_t peak_queue;                 /* updates that waited at the same time */
+    rbt_snap *spares[RBT_PEER_SPARES];
+    uint64_t sent;       /* messages with parameters */
+    uint64_t withheld;   /* not sent, because the receiver was past them */
+    uint64_t discarded;  /* came too late, or was jumped over: never used */
+    uint64_t skipped;    /* iterations */
+    uint64_t peak_queue; /* updates that waited at the same time */
     uint64_t staleness_seen[RBT_STALENESS_BINS];
     RBT_ARRAY(rbt_message *) asking; /* pulls of observers that want a later iteration */
     rbt_allreduce ring;              /* all-reduce: no neighbours, this instead */
+    rbt_gossip gossip;               /* AD-PSGD: neighbours, but no queues */
 } rbt_peer;
 
 /* Parameters are n numbers, zero at first. */
@@ -71,11 +78,14 @@ void rbt_peer_handle(rbt_peer *peer, rbt_message *message, rbt_env *env);
 bool rbt_peer_may_send(const rbt_peer *peer);
 void rbt_peer_send(rbt_peer *peer, rbt_env *env);
 
-/* Has enough come? Then *mixed is the average, a new snapshot that only the caller holds. */
-bool rbt_peer_reduce(rbt_peer *peer, rbt_snap **mixed, rbt_env *env);
+/* Has enough come? Then fills `mix` in: what is to be averaged is held, so that the averaging itself needs the peer no more. */
+bool rbt_peer_reduce(rbt_peer *peer, rbt_mix *mix, rbt_env *env);
 
-/* Takes new parameters over (with its reference). */
+/* Takes new parameters over (with its reference); the memory of the old ones is used again when nobody else holds them. */
 void rbt_peer_take(rbt_peer *peer, rbt_snap *x);
+
+/* Parameters to be filled: memory that was used before, if there is any; NULL: there is none at all. */
+rbt_snap *rbt_peer_blank(rbt_peer *peer);
 
 /* Do the tokens let it enter the next iteration? Then enters it. */
 bool rbt_peer_may_enter(const rbt_peer *peer);
@@ -91,5 +101,22 @@ uint32_t rbt_peer_waits_for(const rbt_peer *peer);
 
 /* Leaves: neighbours do not wait for it any more; observers get its last parameters. */
 void rbt_peer_retire(rbt_peer *peer, rbt_env *env);
+
+/* AD-PSGD: an update is added to the parameters; rbt_gossip_begin then asks somebody to average. Have all neighbours left? */
+void rbt_peer_add(rbt_peer *peer, const float *update, float factor);
+bool rbt_peer_is_alone(const rbt_peer *peer);
+
+/* ------------------------------------------------------------------------------ for peer_members.c and gossip.c */
+
+rbt_neighbour *rbt_peer_find(const rbt_peer *peer, uint32_t worker); /* NULL: no neighbour */
+rbt_neighbour *rbt_peer_meet(rbt_peer *peer, uint32_t worker);       /* a new one if there is none */
+
+/* The master's news: those that are lost are not waited for, and what they passed on goes directly. */
+void rbt_peer_handle_view(rbt_peer *peer, const rbt_message *message);
+
+static inline bool rbt_peer_is_self(const rbt_peer *peer, const rbt_neighbour *n)
+{
+    return n->worker == peer->worker;
+}
 
 #endif

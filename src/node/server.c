@@ -17,7 +17,7 @@ static bool is_worker(const rbt_server *server, uint32_t worker)
 
 static bool has_versions(const rbt_server *server, uint32_t table)
 {
-    return server->topology->rule[table].rule->expire != NULL;
+    return server->topology->rule[table].rule->versions == RBT_VERSIONS_SHARED;
 }
 
 static const rbt_rule_config *rule_of(const rbt_server *server, const rbt_server_cell *cell)
@@ -129,11 +129,28 @@ static bool pull_is_outdated(const rbt_server *server, const rbt_message *pull)
     return false;
 }
 
+static void count_versions(rbt_server *server, const rbt_server_cell *cell, size_t bytes_before)
+{
+    rbt_server_stats *stats = &server->stats;
+
+    stats->version_bytes += rbt_cell_version_bytes(&cell->cell) - bytes_before;
+    if (rbt_cell_version_count(&cell->cell) > stats->peak_versions)
+        stats->peak_versions = rbt_cell_version_count(&cell->cell);
+    if (stats->version_bytes > stats->peak_version_bytes)
+        stats->peak_version_bytes = stats->version_bytes;
+}
+
 static void add_block(rbt_server *server, rbt_message *answer, uint32_t ordinal, uint64_t version)
 {
     rbt_server_cell *cell = &server->cells.at[ordinal];
     rbt_part part = {.table = cell->table, .block = cell->block};
 
+    if (is_worker(server, answer->worker)) { /* whose updates can name this version from now on */
+        size_t bytes = rbt_cell_version_bytes(&cell->cell);
+
+        rbt_cell_lend(&cell->cell, rule_of(server, cell), answer->worker);
+        count_versions(server, cell, bytes);
+    }
     part.snap = rbt_cell_read(&cell->cell, rule_of(server, cell), version, &part.version);
     rbt_array_push(&answer->parts, part);
 }
@@ -207,7 +224,10 @@ static void push_eagerly(rbt_server *server, rbt_env *env)
         if (server->clocks.gone[m] || server->retiring[m] || has_held_pull(server, m))
             continue;
         for (uint32_t ordinal = 0; ordinal < server->cells.count; ordinal++) {
-            if (!(server->registered[m][ordinal / 64] >> ordinal % 64 & 1))
+            const rbt_server_cell *cell = &server->cells.at[ordinal];
+
+            if (!(server->registered[m][ordinal / 64] >> ordinal % 64 & 1) ||
+                !rbt_cell_may_spread(&cell->cell, rule_of(server, cell)))
                 continue;
             if (blocks == NULL)
                 blocks = begin_blocks(server, env, m);
@@ -246,17 +266,6 @@ static void clock_advanced(rbt_server *server, bool slowest_rose, rbt_env *env)
 
 /* ------------------------------------------------------------------------------------------------ pushes */
 
-static void count_versions(rbt_server *server, const rbt_server_cell *cell, size_t bytes_before)
-{
-    rbt_server_stats *stats = &server->stats;
-
-    stats->version_bytes += rbt_cell_version_bytes(&cell->cell) - bytes_before;
-    if (cell->cell.versions.count > stats->peak_versions)
-        stats->peak_versions = cell->cell.versions.count;
-    if (stats->version_bytes > stats->peak_version_bytes)
-        stats->peak_version_bytes = stats->version_bytes;
-}
-
 static rbt_push push_of_part(const rbt_message *message, const rbt_part *part)
 {
     return (rbt_push){.worker = message->worker,
@@ -266,15 +275,15 @@ static rbt_push push_of_part(const rbt_message *message, const rbt_part *part)
                       .update = part->snap};
 }
 
-/* Does the message carry what it must? Parts ascend and are ours; every block with versions is named, because an update
- * that changes nothing there still counts. */
+/* Does the message carry what it must? Parts ascend and are ours (a block has several if its rule wants to know which
+ * version each was computed from); every block is named where an update that changes nothing still counts. */
 static bool push_is_sound(const rbt_server *server, const rbt_message *message)
 {
-    size_t versioned = 0, named = 0;
+    size_t counted = 0, named = 0;
     uint32_t last = 0;
 
     for (size_t i = 0; i < server->cells.count; i++)
-        versioned += has_versions(server, server->cells.at[i].table);
+        counted += rule_of(server, &server->cells.at[i])->rule->counts_empty;
     for (size_t i = 0; i < message->parts.count; i++) {
         const rbt_part *part = &message->parts.at[i];
         const rbt_server_cell *cell;
@@ -284,15 +293,18 @@ static bool push_is_sound(const rbt_server *server, const rbt_message *message)
         if (part->table >= server->topology->tables || part->block >= server->topology->layout[part->table].blocks)
             return false;
         ordinal = server->ordinal[part->table][part->block];
-        if (ordinal == UINT32_MAX || (i > 0 && ordinal <= last))
+        if (ordinal == UINT32_MAX)
             return false;
         cell = &server->cells.at[ordinal];
+        if (i > 0 &&
+            (ordinal < last || (ordinal == last && rule_of(server, cell)->rule->versions != RBT_VERSIONS_READ)))
+            return false;
         if (!rbt_cell_accepts(&cell->cell, rule_of(server, cell), &push))
             return false;
-        named += has_versions(server, part->table);
+        named += (i == 0 || ordinal != last) && rule_of(server, cell)->rule->counts_empty;
         last = ordinal;
     }
-    return named == versioned;
+    return named == counted;
 }
 
 /* Tells the worker, in its present life: a push of a former one may have waited here for the others'. */

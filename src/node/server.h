@@ -34,8 +34,8 @@ typedef struct rbt_server_stats {
     uint64_t repeated;      /* pushes dropped because they had been applied */
     uint64_t refused;       /* messages that broke the protocol or came from the past */
     uint64_t max_gap;       /* largest (clock pushed - slowest clock) */
-    uint64_t peak_versions; /* dyn: most live versions of one block */
-    uint64_t version_bytes; /* dyn: now, and at the worst */
+    uint64_t peak_versions; /* dyn, adarev: most live versions of one block */
+    uint64_t version_bytes; /* dyn, adarev: now, and at the worst */
     uint64_t peak_version_bytes;
 } rbt_server_stats;
 

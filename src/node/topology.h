@@ -17,15 +17,18 @@
 /* How peers train without servers; see peer.h. */
 typedef struct rbt_hop {
     bool allreduce; /* sums around a ring, instead of neighbours in the graph */
+    uint8_t *side;  /* AD-PSGD: per worker 0, asks, or 1, answers; NULL: another protocol */
     rbt_graph graph;
+    uint64_t seed;         /* AD-PSGD: of whom is drawn */
     uint32_t parameters;   /* how many */
+    float damping;         /* parallel order: what is added of an update; 1: all of it */
     bool serial;           /* the update is added before the parameters are sent */
     bool notify_ack;       /* sends only when the last one was used */
     uint64_t max_gap;      /* iterations ahead of an out-neighbour; 0: no tokens */
     uint32_t backup;       /* in-neighbours that need not be waited for */
     uint64_t staleness;    /* iterations that an update may be old; 0: of this iteration only */
-    uint64_t skip;         /* iterations jumped over at once, at most; 0: never */
-    uint64_t skip_trigger; /* only when so many can be */
+    uint64_t skip;         /* iterations that a peer far behind advances at once, at most; below 2: it never jumps */
+    uint64_t skip_trigger; /* only when it is so far behind */
 } rbt_hop;
 
 typedef struct rbt_topology {
@@ -41,6 +44,7 @@ typedef struct rbt_topology {
     uint32_t tables;
     rbt_layout *layout;    /* per table */
     rbt_rule_config *rule; /* per table; integer tables always sum */
+    rbt_rule *own_rule;    /* per table: of the procedure it brought, if it did */
     const rbt_hop *hop;    /* peers instead of servers; NULL: servers */
 } rbt_topology;
 
@@ -92,7 +96,7 @@ typedef struct rbt_env {
     rbt_process *process;
 } rbt_env;
 
-/* Lays out the tables. `rule` is the rule of the f32 tables, without its per-table fields. */
+/* Lays out the tables. `rule` is the rule of the f32 tables that bring none, without its per-table fields. */
 rbt_err rbt_topology_init(rbt_topology *topology, const rbt_table_spec *specs, uint32_t tables,
                           const rbt_rule_config *rule, rbt_error *error);
 void rbt_topology_deinit(rbt_topology *topology);

@@ -7,7 +7,13 @@
 
 static bool has_versions(const rbt_client *client, uint32_t table)
 {
-    return client->topology->rule[table].rule->expire != NULL;
+    return client->topology->rule[table].rule->versions == RBT_VERSIONS_SHARED;
+}
+
+/* Must updates of this table name the version they were computed from? */
+static bool has_tags(const rbt_client *client, uint32_t table)
+{
+    return client->topology->rule[table].rule->versions == RBT_VERSIONS_READ;
 }
 
 static rbt_copy *copy_of(const rbt_client *client, rbt_span span)
@@ -39,6 +45,10 @@ void rbt_client_init(rbt_client *client, const rbt_topology *topology, uint32_t 
     client->cache = rbt_alloc(topology->tables, sizeof *client->cache);
     for (uint32_t t = 0; t < topology->tables; t++)
         rbt_cache_init(&client->cache[t], &topology->layout[t]);
+    for (uint32_t t = 0; t < topology->tables; t++) {
+        client->cache[t].is_read_only = topology->rule[t].rule->takes_gradients;
+        client->cache[t].has_tags = has_tags(client, t);
+    }
     for (uint32_t t = 0; t < topology->tables; t++)
         for (uint32_t b = 0; has_versions(client, t) && b < topology->layout[t].blocks; b++)
             client->has_versions[topology->layout[t].server[b]] = true;
@@ -145,9 +155,16 @@ static void adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t sl
 
     if (slowest > client->known[server])
         client->known[server] = slowest;
-    if (!client->is_observer && !is_synchronised(client, span.table) && copy->next > version)
+    if (!client->is_observer && !is_synchronised(client, span.table) && !has_tags(client, span.table) &&
+        copy->next > version)
         version = copy->next; /* this worker has named a later one already, and may not go back */
     rbt_cache_adopt(&client->cache[span.table], span.block, base, slowest, included, version);
+}
+
+/* Are copies of this table not shared in the process? A server must know who may name a version. */
+static bool is_own_affair(const rbt_client *client, uint32_t table)
+{
+    return is_synchronised(client, table) || has_tags(client, table);
 }
 
 /* Looks into the process cache for what is not fresh in our own. */
@@ -161,7 +178,7 @@ static void look_around(rbt_client *client, const rbt_span *spans, size_t n, uin
         uint64_t included = 0;
         bool is_found;
 
-        if (is_fresh(client, spans[i], clock, need, bounded) || is_synchronised(client, spans[i].table))
+        if (is_fresh(client, spans[i], clock, need, bounded) || is_own_affair(client, spans[i].table))
             continue;
         if (process->lock != NULL)
             process->lock(process);
@@ -180,7 +197,7 @@ static void look_around(rbt_client *client, const rbt_span *spans, size_t n, uin
 static void tell_process(const rbt_client *client, const rbt_message *answer, const rbt_part *part,
                          rbt_process *process)
 {
-    if (process == NULL || client->is_observer || is_synchronised(client, part->table) ||
+    if (process == NULL || client->is_observer || is_own_affair(client, part->table) ||
         answer->applied.count != process->cache.workers)
         return;
     if (process->lock != NULL)
@@ -284,6 +301,7 @@ void rbt_client_read(rbt_client *client, rbt_span span, uint32_t offset, uint32_
         RBT_ASSERT(staleness == RBT_UNBOUNDED || (copy->base != NULL && gap <= staleness));
         RBT_ASSERT(!is_synchronised(client, span.table) || copy->version == client->read_version);
     }
+    copy->read_in = client->clock + 1;
     rbt_cache_read(&client->cache[span.table], span.block, offset, n, out);
 }
 
@@ -314,6 +332,15 @@ static bool part_is_sound(const rbt_client *client, const rbt_part *part)
            part->snap->length == rbt_layout_length(layout, part->block);
 }
 
+/* May this part replace a copy whose version updates name? Not by an older one; nor, unless the program waits for it, in
+ * a clock that has read the copy: what it computes from it must get its version. */
+static bool may_replace(const rbt_client *client, const rbt_copy *copy, const rbt_part *part, bool is_awaited)
+{
+    if (client->is_observer || copy->base == NULL || !has_tags(client, part->table))
+        return true;
+    return part->version >= copy->version && (is_awaited || copy->read_in != client->clock + 1);
+}
+
 /* Takes blocks over. An eager push that crossed one of our own pushes on the way lacks that one: it is passed over, and
  * the next read asks if it must. */
 static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_process *process)
@@ -335,14 +362,16 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
         const rbt_part *part = &answer->parts.at[i];
         rbt_span span = {.table = part->table, .block = part->block};
         rbt_copy *copy;
+        bool is_awaited;
 
         if (!part_is_sound(client, part))
             continue;
         tell_process(client, answer, part, process);
         copy = copy_of(client, span);
-        if (asked && copy->request == answer->request)
+        is_awaited = asked && copy->request == answer->request;
+        if (is_awaited)
             copy->request = 0;
-        if (answer->included < client->clock && !client->is_observer)
+        if ((answer->included < client->clock && !client->is_observer) || !may_replace(client, copy, part, is_awaited))
             continue;
         if (copy->base != NULL &&
             (copy->slowest > answer->slowest || (client->is_observer && copy->included > answer->included)))
@@ -520,25 +549,47 @@ static uint64_t version_of(const rbt_client *client, rbt_span span, uint64_t slo
     return rbt_dyn_version(base, since, slowest, client->clock, client->topology->staleness);
 }
 
+/* Names the versions of a block that its update was computed from, those of earlier copies first. A version that was not
+ * named yet is, even if nothing was computed from it: its server can forget the older ones. True if this part is to go. */
+static bool tag_parts(rbt_copy *copy, rbt_part *part, rbt_message *push)
+{
+    bool is_new = copy->base != NULL && copy->next != copy->version + 1;
+
+    for (size_t i = 0; i < copy->aside.count; i++) {
+        rbt_part earlier = *part;
+
+        earlier.version = copy->aside.at[i].version;
+        earlier.snap = copy->aside.at[i].update;
+        rbt_array_push(&push->parts, earlier);
+    }
+    copy->aside.count = 0;
+    part->version = rbt_copy_tag(copy);
+    if (copy->base != NULL)
+        copy->next = copy->version + 1;
+    return is_new;
+}
+
 /* Adds one block's update, if it must be named, to its server's push. */
 static void flush_block(rbt_client *client, rbt_span span, uint64_t slowest, rbt_message *push)
 {
     const rbt_rule_config *rule = &client->topology->rule[span.table];
     rbt_copy *copy = copy_of(client, span);
-    bool versioned = has_versions(client, span.table);
+    bool is_named = rule->rule->counts_empty;
     bool is_mine = !rule->rule->takes_gradients && copy->included <= client->clock;
     rbt_part part = {.table = span.table, .block = span.block};
 
     part.snap =
         rbt_cache_flush(&client->cache[span.table], span.block,
                         client->topology->layout[span.table].type == RBT_F32 ? client->topology->filter : 0, is_mine);
-    if (versioned) {
+    if (has_tags(client, span.table))
+        is_named = tag_parts(copy, &part, push) || is_named;
+    if (has_versions(client, span.table)) {
         part.version = version_of(client, span, slowest);
         copy->next = rbt_dyn_next(part.version, slowest, client->clock, client->topology->staleness);
         if (copy->next > client->next_version)
             client->next_version = copy->next;
     }
-    if (versioned || part.snap != NULL)
+    if (is_named || part.snap != NULL)
         rbt_array_push(&push->parts, part);
 }
 

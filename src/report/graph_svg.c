@@ -112,8 +112,7 @@ static void write_head(const picture *p, double strength, FILE *file)
             "svg { background: #fff; font-family: system-ui, sans-serif; }\n"
             "line { stroke: #555; stroke-opacity: %.3g; stroke-width: %.3g; }\n"
             ".arrow { fill: #555; } .group { fill: #8882; stroke: none; }\n"
-            "text { text-anchor: middle; fill: #222; } .node text { fill: #fff; dominant-baseline: central; }\n"
-            ".gone { opacity: 0.25; }\n",
+            "text { text-anchor: middle; fill: #222; } .node text { fill: #fff; dominant-baseline: central; }\n",
             strength, p->node > 10 ? 2.0 : 1.2);
     for (int c = 0; c < COLOURS; c++)
         fprintf(file, ".c%d circle { fill: %s; } line.c%d { stroke: %s; }\n", c, light[c], c, light[c]);
@@ -167,8 +166,8 @@ static void write_nodes(const picture *p, FILE *file)
     double font = p->graph->nodes > 100 ? 0.85 * p->node : 1.05 * p->node;
 
     for (uint32_t i = 0; i < p->graph->nodes; i++) {
-        fprintf(file, "<g class=\"node c%u%s\"><circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", colour_of(p, i),
-                p->graph->gone[i] ? " gone" : "", p->at[i].x, p->at[i].y, p->node);
+        fprintf(file, "<g class=\"node c%u\"><circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", colour_of(p, i), p->at[i].x,
+                p->at[i].y, p->node);
         if (p->node >= LABEL_LEAST)
             fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.1f\">%u</text>", p->at[i].x, p->at[i].y, font, i);
         fprintf(file, "</g>\n");
@@ -191,7 +190,7 @@ static void write_groups(const picture *p, FILE *file)
 rbt_err rbt_graph_svg_write(const rbt_graph *graph, const rbt_graph_drawing *drawing, FILE *file, rbt_error *error)
 {
     picture p = {.graph = graph, .drawing = drawing};
-    double lines = (double)(graph->edges - graph->live) / (rbt_graph_is_symmetric(graph) ? 2 : 1);
+    double lines = (double)(graph->edges - graph->nodes) / (rbt_graph_is_symmetric(graph) ? 2 : 1);
     double strength = lines > 96 ? 0.8 * sqrt(96 / lines) : 0.8;
 
     if (graph->nodes > RBT_GRAPH_SVG_NODES_MAX || graph->edges > RBT_GRAPH_SVG_EDGES_MAX)

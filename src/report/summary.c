@@ -31,7 +31,7 @@ static bool among_peers(const rbt_recorder *run)
 {
     const char *sync = rbt_recorder_setting(run, "sync", "");
 
-    return strcmp(sync, "hop") == 0 || strcmp(sync, "allreduce") == 0;
+    return strcmp(sync, "hop") == 0 || strcmp(sync, "adpsgd") == 0 || strcmp(sync, "allreduce") == 0;
 }
 
 /* Without servers there is no rule; without peers, too, nothing is sent, and nothing is stale. */
@@ -48,6 +48,10 @@ static void peers_text(const rbt_recorder *run, char *text, size_t room)
 
     if (strcmp(rbt_recorder_setting(run, "sync", ""), "allreduce") == 0) {
         snprintf(text, room, "all-reduce around a ring");
+        return;
+    }
+    if (strcmp(rbt_recorder_setting(run, "sync", ""), "adpsgd") == 0) {
+        snprintf(text, room, "AD-PSGD on %.200s", rbt_recorder_setting(run, "graph", "ring"));
         return;
     }
     n = (size_t)snprintf(text, room, "hop on %.200s, %s order", rbt_recorder_setting(run, "graph", "ring-based"),

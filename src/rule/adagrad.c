@@ -1,31 +1,25 @@
 /* adagrad: workers push gradients; per coordinate G += g*g, w -= rate * g / (sqrt(G) + 1e-8). The worker's copy is
- * read-only under this rule: it sees its own effect through the server. */
-#include "rule/rule.h"
-
+ * read-only under this rule: it sees its own effect through the server. Proved by tests/unit/test_rule.c. */
 #include <math.h>
 
-#define ADAGRAD_FLOOR 1e-8f
+#include "rule/adaptive.h"
+#include "rule/procedure.h"
 
-static void adagrad_init(const rbt_rule_config *config, rbt_cell *cell)
+static void apply(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block,
+                  const rbt_procedure_update *update)
 {
-    (void)config;
-    cell->squares = rbt_snap_create(RBT_F32, cell->value->length);
-}
+    float *squares = block->memory;
 
-static void adagrad_update(const rbt_rule_config *config, rbt_cell *cell, uint64_t version, rbt_snap *update)
-{
-    (void)version;
-    if (update == NULL || update->count == 0)
-        return;
-    rbt_snap_writable(&cell->value);
+    (void)procedure;
     for (uint32_t k = 0; k < update->count; k++) {
-        uint32_t i = update->form == RBT_DENSE ? k : update->index[k];
-        float g = update->f32[k];
+        uint32_t i = update->index == NULL ? k : update->index[k];
+        float g = update->value[k];
 
-        cell->squares->f32[i] += g * g;
-        cell->value->f32[i] -= config->rate * g / (sqrtf(cell->squares->f32[i]) + ADAGRAD_FLOOR);
+        squares[i] += g * g;
+        block->value[i] -= job->rate * g / (sqrtf(squares[i]) + RBT_ADAPTIVE_FLOOR);
     }
 }
 
-const rbt_rule rbt_rule_adagrad = {
-    .name = "adagrad", .takes_gradients = true, .init = adagrad_init, .update = adagrad_update};
+static const rbt_procedure adagrad = {.name = "adagrad", .memory = 1, .takes_gradients = true, .apply = apply};
+
+const rbt_rule rbt_rule_adagrad = RBT_RULE_OF(adagrad, "adagrad", RBT_VERSIONS_NONE, true, false);

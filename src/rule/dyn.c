@@ -11,12 +11,6 @@ static void dyn_init(const rbt_rule_config *config, rbt_cell *cell)
     rbt_floor_init(&cell->next, config->workers);
 }
 
-static uint64_t dyn_map(const rbt_cell *cell, const rbt_push *push)
-{
-    (void)cell;
-    return push->version;
-}
-
 /* The version with this number, made when it does not exist yet; they are few and the newest is wanted most. */
 static rbt_cell_version *find_version(rbt_cell *cell, uint64_t number)
 {
@@ -33,10 +27,10 @@ static rbt_cell_version *find_version(rbt_cell *cell, uint64_t number)
     return &cell->versions.at[i];
 }
 
-static void dyn_update(const rbt_rule_config *config, rbt_cell *cell, uint64_t number, rbt_snap *update)
+static void dyn_apply(const rbt_rule_config *config, rbt_cell *cell, const rbt_push *push)
 {
-    rbt_cell_version *version = find_version(cell, number);
-    rbt_snap *nothing = NULL;
+    rbt_cell_version *version = find_version(cell, push->version);
+    rbt_snap *update = push->update, *nothing = NULL;
 
     version->updates++;
     if (update == NULL)
@@ -75,5 +69,9 @@ static void dyn_expire(const rbt_rule_config *config, rbt_cell *cell, uint64_t o
         cell->versions.at[i] = cell->versions.at[i + gone];
 }
 
-const rbt_rule rbt_rule_dyn = {
-    .name = "dyn", .init = dyn_init, .map = dyn_map, .update = dyn_update, .expire = dyn_expire};
+const rbt_rule rbt_rule_dyn = {.name = "dyn",
+                               .versions = RBT_VERSIONS_SHARED,
+                               .counts_empty = true,
+                               .init = dyn_init,
+                               .apply = dyn_apply,
+                               .expire = dyn_expire};

@@ -2,6 +2,7 @@
 #include "rule/rule.h"
 
 #include "base/error.h"
+#include "rule/procedure.h"
 #include "sync/staleness.h"
 
 void rbt_cell_init(rbt_cell *cell, const rbt_rule_config *config, rbt_type type, uint32_t length, bool sparse)
@@ -15,11 +16,11 @@ void rbt_cell_init(rbt_cell *cell, const rbt_rule_config *config, rbt_type type,
 void rbt_cell_deinit(rbt_cell *cell)
 {
     rbt_snap_unref(cell->value);
-    rbt_snap_unref(cell->squares);
     for (size_t i = 0; i < cell->versions.count; i++)
         rbt_snap_unref(cell->versions.at[i].mean);
     rbt_array_free(&cell->versions);
     rbt_floor_deinit(&cell->next);
+    rbt_cell_deinit_procedure(cell);
 }
 
 bool rbt_cell_accepts(const rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push)
@@ -28,7 +29,9 @@ bool rbt_cell_accepts(const rbt_cell *cell, const rbt_rule_config *config, const
 
     if (update != NULL && (update->type != cell->value->type || update->length != cell->value->length))
         return false;
-    if (config->rule->expire == NULL)
+    if (config->rule->versions == RBT_VERSIONS_READ) /* none, or one that there has been */
+        return push->version == RBT_UNBOUNDED || push->version <= cell->updates;
+    if (config->rule->versions == RBT_VERSIONS_NONE)
         return true;
     if (push->version < cell->next.value[push->worker] || push->version < push->clock ||
         rbt_dyn_next(push->version, push->slowest, push->clock, config->staleness) < cell->next.value[push->worker])
@@ -38,30 +41,52 @@ bool rbt_cell_accepts(const rbt_cell *cell, const rbt_rule_config *config, const
            push->version - cell->next.least <= config->staleness;
 }
 
-void rbt_cell_push(rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push)
+/* dyn: what the worker can name next has risen; versions that nobody can name any more go. */
+static void raise_version(rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push)
 {
-    const rbt_rule *rule = config->rule;
-    uint64_t version = rule->map != NULL ? rule->map(cell, push) : 0;
-
-    rule->update(config, cell, version, push->update);
-    if (rule->expire == NULL)
-        return;
-    if (push->clock + 1 > cell->fastest)
-        cell->fastest = push->clock + 1;
     if (push->version + 1 > cell->top)
         cell->top = push->version + 1;
     rbt_floor_raise(&cell->next, push->worker,
                     rbt_dyn_next(push->version, push->slowest, push->clock, config->staleness));
-    rule->expire(config, cell, cell->next.least);
+    config->rule->expire(config, cell, cell->next.least);
     RBT_ASSERT(config->staleness == RBT_UNBOUNDED || cell->versions.count <= config->staleness + 1);
+}
+
+void rbt_cell_push(rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push)
+{
+    const rbt_rule *rule = config->rule;
+
+    rule->apply(config, cell, push);
+    cell->updates += push->update != NULL;
+    if (push->clock + 1 > cell->fastest)
+        cell->fastest = push->clock + 1;
+    if (rule->versions == RBT_VERSIONS_SHARED)
+        raise_version(cell, config, push);
+    else if (rule->versions == RBT_VERSIONS_READ && push->version != RBT_UNBOUNDED)
+        rbt_cell_release(cell, config, push->worker, push->version);
 }
 
 void rbt_cell_leave(rbt_cell *cell, const rbt_rule_config *config, uint32_t worker)
 {
-    if (config->rule->expire == NULL)
+    const rbt_rule *rule = config->rule;
+
+    if (rule->versions == RBT_VERSIONS_READ)
+        rbt_cell_release(cell, config, worker, RBT_UNBOUNDED);
+    if (rule->versions != RBT_VERSIONS_SHARED)
         return;
     rbt_floor_leave(&cell->next, worker);
-    config->rule->expire(config, cell, cell->next.least);
+    rule->expire(config, cell, cell->next.least);
+}
+
+void rbt_cell_lend(rbt_cell *cell, const rbt_rule_config *config, uint32_t worker)
+{
+    if (config->rule->on_read != NULL)
+        config->rule->on_read(config, cell, worker);
+}
+
+bool rbt_cell_may_spread(const rbt_cell *cell, const rbt_rule_config *config)
+{
+    return cell->kept.count < rbt_most_kept(config) || cell->kept.at[cell->kept.count - 1].version == cell->updates;
 }
 
 rbt_snap *rbt_cell_read(const rbt_cell *cell, const rbt_rule_config *config, uint64_t version, uint64_t *is_version)
@@ -69,7 +94,7 @@ rbt_snap *rbt_cell_read(const rbt_cell *cell, const rbt_rule_config *config, uin
     rbt_snap *value = rbt_snap_ref(cell->value);
 
     if (!config->partition_sync) {
-        *is_version = cell->fastest;
+        *is_version = config->rule->versions == RBT_VERSIONS_READ ? cell->updates : cell->fastest;
         return value;
     }
     for (size_t i = 0; i < cell->versions.count && cell->versions.at[i].number < version; i++)
@@ -78,9 +103,14 @@ rbt_snap *rbt_cell_read(const rbt_cell *cell, const rbt_rule_config *config, uin
     return value;
 }
 
+size_t rbt_cell_version_count(const rbt_cell *cell)
+{
+    return cell->versions.count + cell->kept.count;
+}
+
 size_t rbt_cell_version_bytes(const rbt_cell *cell)
 {
-    size_t bytes = 0;
+    size_t bytes = cell->kept.count * cell->kept_bytes;
 
     for (size_t i = 0; i < cell->versions.count; i++)
         bytes += rbt_snap_bytes(cell->versions.at[i].mean);

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "rule/procedure.h"
+#include "runtime/check_adarev.h"
 
 #define TOLERANCE 1e-4 /* of f32 sums against double, relative to the largest value that went in */
 
@@ -20,8 +22,12 @@ typedef struct shadow_version {
 /* A block as it must be. */
 typedef struct shadow {
     uint32_t length;
-    double scale;                       /* the largest magnitude that went in, at least 1 */
-    RBT_ARRAY(shadow_version) versions; /* one only, number 0, for rules without versions */
+    double scale;     /* the largest magnitude that went in, at least 1 */
+    uint64_t fastest; /* momentum: clocks that the fastest has finished */
+    rbt_shadow_adarev *adarev;
+    RBT_ARRAY(shadow_version)
+    versions; /* of dyn; of momentum: by the clock whose velocity
+                                           they joined; else one only, number 0 */
 } shadow;
 
 /* A push the server has accepted; under BSP it may wait for the others'. */
@@ -83,6 +89,7 @@ void rbt_checker_destroy(rbt_checker *checker)
             for (size_t v = 0; v < server->blocks[i].versions.count; v++)
                 rbt_free(server->blocks[i].versions.at[v].sum);
             rbt_array_free(&server->blocks[i].versions);
+            rbt_shadow_adarev_destroy(server->blocks[i].adarev);
         }
         for (uint32_t m = 0; m < checker->topology->workers; m++) {
             for (size_t i = 0; i < server->workers[m].waiting.count; i++)
@@ -119,12 +126,27 @@ const char *rbt_checker_broken(const rbt_checker *checker)
 
 static bool has_versions(const rbt_checker *checker, uint32_t table)
 {
-    return checker->topology->rule[table].rule->expire != NULL;
+    return checker->topology->rule[table].rule->versions == RBT_VERSIONS_SHARED;
 }
 
+static bool is_momentum(const rbt_checker *checker, uint32_t table)
+{
+    return checker->topology->rule[table].rule == &rbt_rule_momentum;
+}
+
+static bool is_adarev(const rbt_checker *checker, uint32_t table)
+{
+    return checker->topology->rule[table].rule == &rbt_rule_adarev;
+}
+
+/* Values of adagrad depend on the order of arrival, those of adarev on what was merged beyond the limit; a user's
+ * procedure is anybody's guess. */
 static bool is_checkable(const rbt_checker *checker, uint32_t table)
 {
-    return !checker->topology->rule[table].rule->takes_gradients;
+    const rbt_rule_config *rule = &checker->topology->rule[table];
+
+    return rule->rule->procedure == NULL || is_momentum(checker, table) ||
+           (is_adarev(checker, table) && rule->most_kept == 0);
 }
 
 static double value_at(const rbt_snap *snap, uint32_t k)
@@ -161,6 +183,18 @@ static shadow_version *version_of(shadow *block, uint64_t number)
     return &block->versions.at[block->versions.count - 1];
 }
 
+/* Which sum an update belongs to. */
+static uint64_t number_of(const rbt_checker *checker, shadow *block, const rbt_message *push, const rbt_part *part)
+{
+    if (has_versions(checker, part->table))
+        return part->version;
+    if (!is_momentum(checker, part->table))
+        return 0;
+    if (push->clock + 1 > block->fastest)
+        block->fastest = push->clock + 1;
+    return block->fastest;
+}
+
 /* The server says it has applied this push. */
 static void fold(rbt_checker *checker, const rbt_server *server, const rbt_message *push)
 {
@@ -169,13 +203,16 @@ static void fold(rbt_checker *checker, const rbt_server *server, const rbt_messa
     for (size_t i = 0; i < push->parts.count; i++) {
         const rbt_part *part = &push->parts.at[i];
         shadow *block = &mine->blocks[server->ordinal[part->table][part->block]];
-        shadow_version *version = version_of(block, has_versions(checker, part->table) ? part->version : 0);
+        shadow_version *version = version_of(block, number_of(checker, block, push, part));
         double *values = room_for(checker, block->length);
 
         version->updates++;
         if (part->snap == NULL)
             continue;
         spread(part->snap, values);
+        if (block->adarev != NULL)
+            rbt_shadow_adarev_push(block->adarev, (double)checker->topology->rule[part->table].rate, part->version,
+                                   values);
         for (uint32_t k = 0; k < block->length; k++) {
             version->sum[k] += values[k];
             if (fabs(values[k]) > block->scale)
@@ -188,8 +225,12 @@ static void fold(rbt_checker *checker, const rbt_server *server, const rbt_messa
 static void expect(const rbt_checker *checker, const shadow *block, uint32_t table, uint64_t below, double *out)
 {
     const rbt_rule_config *rule = &checker->topology->rule[table];
-    double factor = rule->rule == &rbt_rule_con ? (double)rule->factor : 1;
+    double factor = rule->rule == &rbt_rule_con || is_momentum(checker, table) ? (double)rule->factor : 1;
 
+    if (block->adarev != NULL) {
+        memcpy(out, rbt_shadow_adarev_value(block->adarev), block->length * sizeof *out);
+        return;
+    }
     memset(out, 0, block->length * sizeof *out);
     for (size_t i = 0; i < block->versions.count; i++) {
         const shadow_version *version = &block->versions.at[i];
@@ -197,6 +238,9 @@ static void expect(const rbt_checker *checker, const shadow *block, uint32_t tab
 
         if (has_versions(checker, table) && version->number >= below)
             continue;
+        if (is_momentum(checker, table)) /* 1 + momentum + ... once for every clock since */
+            weight *= (1 - pow((double)rule->momentum, (double)(block->fastest - version->number + 1))) /
+                      (1 - (double)rule->momentum);
         for (uint32_t k = 0; k < block->length; k++)
             out[k] += weight * version->sum[k];
     }
@@ -206,14 +250,15 @@ static void compare(rbt_checker *checker, const rbt_server *server, uint32_t tab
                     const rbt_snap *snap, uint64_t below, const char *where)
 {
     shadow *block = &checker->servers[server->id].blocks[server->ordinal[table][number]];
-    double *expected = room_for(checker, block->length), *found = expected + block->length;
+    double *expected = room_for(checker, block->length), *found = expected + block->length, scale;
 
     if (!is_checkable(checker, table))
         return;
     expect(checker, block, table, below, expected);
     spread(snap, found);
+    scale = block->adarev != NULL ? rbt_shadow_adarev_scale(block->adarev) : block->scale;
     for (uint32_t k = 0; k < block->length; k++)
-        if (!(fabs(found[k] - expected[k]) <= TOLERANCE * (block->scale + fabs(expected[k])))) {
+        if (!(fabs(found[k] - expected[k]) <= TOLERANCE * (scale + fabs(expected[k])))) {
             rbt_checker_report(checker, "server %u, table %u, block %u, element %u %s is %.9g, must be %.9g",
                                server->id, table, number, k, where, found[k], expected[k]);
             return;
@@ -233,6 +278,8 @@ static void init_server(rbt_checker *checker, const rbt_server *server)
     for (size_t i = 0; i < mine->count; i++) {
         mine->blocks[i].length = server->cells.at[i].cell.value->length;
         mine->blocks[i].scale = 1;
+        if (is_adarev(checker, server->cells.at[i].table))
+            mine->blocks[i].adarev = rbt_shadow_adarev_create(mine->blocks[i].length);
     }
 }
 
@@ -273,22 +320,51 @@ static void check_acceptance(rbt_checker *checker, const rbt_server *server)
     checker->handled = NULL;
 }
 
+/* The worker whose push was applied first of those that wait: one event applies several only under BSP, clock by clock
+ * and in worker order. NULL: none has been applied. */
+static shadow_worker *next_applied(rbt_checker *checker, const rbt_server *server)
+{
+    shadow_worker *first = NULL;
+
+    for (uint32_t m = 0; m < checker->topology->workers; m++) {
+        shadow_worker *worker = &checker->servers[server->id].workers[m];
+
+        worker->applied = server->clocks.value[m];
+        if (worker->waiting.count > 0 && worker->waiting.at[0].clock < worker->applied &&
+            (first == NULL || worker->waiting.at[0].clock < first->waiting.at[0].clock))
+            first = worker;
+    }
+    return first;
+}
+
 /* Folds in what the server says it has applied since the last event. */
 static void fold_applied(rbt_checker *checker, const rbt_server *server)
 {
-    for (uint32_t m = 0; m < checker->topology->workers; m++) {
-        shadow_worker *worker = &checker->servers[server->id].workers[m];
-        size_t done = 0;
+    shadow_worker *worker;
 
-        worker->applied = server->clocks.value[m];
-        while (done < worker->waiting.count && worker->waiting.at[done].clock < worker->applied) {
-            fold(checker, server, worker->waiting.at[done].message);
-            rbt_message_destroy(worker->waiting.at[done++].message);
-        }
-        for (size_t i = done; done > 0 && i < worker->waiting.count; i++)
-            worker->waiting.at[i - done] = worker->waiting.at[i];
-        worker->waiting.count -= done;
+    while ((worker = next_applied(checker, server)) != NULL) {
+        fold(checker, server, worker->waiting.at[0].message);
+        rbt_message_destroy(worker->waiting.at[0].message);
+        worker->waiting.count--;
+        for (size_t i = 0; i < worker->waiting.count; i++)
+            worker->waiting.at[i] = worker->waiting.at[i + 1];
     }
+}
+
+/* adarev: what is kept is within the limit, and the sum of gradients is the sum of all gradients. */
+static void check_adarev(rbt_checker *checker, const rbt_server *server, const rbt_server_cell *cell)
+{
+    const rbt_rule_config *rule = &checker->topology->rule[cell->table];
+    const shadow *block = &checker->servers[server->id].blocks[server->ordinal[cell->table][cell->block]];
+    const double *sum = rbt_shadow_adarev_sum(block->adarev);
+
+    if (cell->cell.kept.count > rbt_most_kept(rule))
+        rbt_checker_report(checker, "server %u keeps %zu versions of block %u, at most %u may be", server->id,
+                           cell->cell.kept.count, cell->block, rbt_most_kept(rule));
+    for (uint32_t k = 0; k < block->length; k++)
+        if (!(fabs((double)cell->cell.memory[k] - sum[k]) <= TOLERANCE * (block->scale + fabs(sum[k]))))
+            rbt_checker_report(checker, "server %u, block %u, element %u: the sum of gradients is %.9g, must be %.9g",
+                               server->id, cell->block, k, (double)cell->cell.memory[k], sum[k]);
 }
 
 static void check_cells(rbt_checker *checker, const rbt_server *server)
@@ -303,6 +379,8 @@ static void check_cells(rbt_checker *checker, const rbt_server *server)
 
         compare(checker, server, cell->table, cell->block, all, RBT_UNBOUNDED, "stored");
         rbt_snap_unref(all);
+        if (is_adarev(checker, cell->table))
+            check_adarev(checker, server, cell);
         if (staleness != RBT_UNBOUNDED && cell->cell.versions.count > staleness + 1)
             rbt_checker_report(checker, "server %u keeps %zu versions of block %u, staleness is %llu", server->id,
                                cell->cell.versions.count, cell->block, (unsigned long long)staleness);

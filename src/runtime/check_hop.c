@@ -17,9 +17,11 @@ struct rbt_hop_checker {
     const rbt_hop *hop;
     rbt_checker *report;
     shadow_peer *peers;
-    uint64_t *bound; /* on iter(i) - iter(j): bound[i * workers + j] */
-    bool moved;      /* since the last judgement somebody entered an iteration */
-    bool left;       /* somebody left, or nobody was looked at yet */
+    uint64_t *bound;   /* on iter(i) - iter(j): bound[i * workers + j] */
+    uint64_t *sent;    /* the last token of j that went onto the wire to i: sent[j * workers + i] */
+    uint64_t *arrived; /* the last one that came from it */
+    bool moved;        /* since the last judgement somebody entered an iteration */
+    bool left;         /* somebody left, or nobody was looked at yet */
     uint64_t gap;
     uint64_t jumps;
 };
@@ -31,6 +33,8 @@ rbt_hop_checker *rbt_hop_checker_create(const rbt_topology *topology, rbt_checke
     *checker = (rbt_hop_checker){.topology = topology, .hop = topology->hop, .report = report, .left = true};
     checker->peers = rbt_alloc(topology->workers, sizeof *checker->peers);
     checker->bound = rbt_alloc((size_t)topology->workers * topology->workers, sizeof *checker->bound);
+    checker->sent = rbt_alloc((size_t)topology->workers * topology->workers, sizeof *checker->sent);
+    checker->arrived = rbt_alloc((size_t)topology->workers * topology->workers, sizeof *checker->arrived);
     return checker;
 }
 
@@ -40,6 +44,8 @@ void rbt_hop_checker_destroy(rbt_hop_checker *checker)
         return;
     rbt_free(checker->peers);
     rbt_free(checker->bound);
+    rbt_free(checker->sent);
+    rbt_free(checker->arrived);
     rbt_free(checker);
 }
 
@@ -59,9 +65,10 @@ uint64_t rbt_hop_checker_jumps(const rbt_hop_checker *checker)
 static void set_bounds(rbt_hop_checker *checker)
 {
     uint32_t n = checker->topology->workers, *hops = rbt_alloc((size_t)n * n, sizeof *hops);
+    bool free_running = checker->hop->side != NULL; /* AD-PSGD keeps nobody back */
     rbt_gap_setting setting = {.staleness = checker->hop->staleness,
                                .max_gap = checker->hop->max_gap,
-                               .backup = checker->hop->backup > 0,
+                               .backup = checker->hop->backup > 0 || free_running,
                                .notify_ack = checker->hop->notify_ack};
 
     for (uint32_t i = 0; i < n; i++)
@@ -105,47 +112,79 @@ static void check_gaps(rbt_hop_checker *checker)
 
 /* ----------------------------------------------------------------------------------------------- one peer's own */
 
+static size_t wire_of(const rbt_hop_checker *checker, uint32_t from, uint32_t to)
+{
+    return (size_t)from * checker->topology->workers + to;
+}
+
+void rbt_hop_checker_sent(rbt_hop_checker *checker, const rbt_message *token)
+{
+    uint64_t *sent = &checker->sent[wire_of(checker, token->worker, token->to - checker->topology->servers - 1)];
+
+    if (token->clock > *sent)
+        *sent = token->clock;
+}
+
+void rbt_hop_checker_delivered(rbt_hop_checker *checker, const rbt_message *token)
+{
+    size_t wire = wire_of(checker, token->worker, token->to - checker->topology->servers - 1);
+
+    if (token->clock > checker->sent[wire])
+        rbt_checker_report(checker->report, "a token of worker %u for iteration %llu came that it never put in",
+                           token->worker, (unsigned long long)token->clock);
+    if (token->clock > checker->arrived[wire])
+        checker->arrived[wire] = token->clock;
+}
+
+/* The identity, for every edge of the graph between peers that are there. */
 static void check_tokens(rbt_hop_checker *checker, const rbt_peer *peer, const rbt_neighbour *n)
 {
     const shadow_peer *there = &checker->peers[n->worker];
-    uint64_t last = n->entered + checker->hop->max_gap;
+    size_t wire = wire_of(checker, n->worker, peer->worker);
+    uint64_t under_way = checker->sent[wire] - checker->arrived[wire];
 
     if (checker->hop->max_gap == 0 || !n->is_out || n->gone || there->peer == NULL ||
         !rbt_graph_has(&checker->hop->graph, peer->worker, n->worker))
         return;
-    if (n->entered > there->entered)
-        rbt_checker_report(checker->report, "worker %u has tokens of worker %u up to iteration %llu, which is in %llu",
-                           peer->worker, n->worker, (unsigned long long)n->entered, (unsigned long long)there->entered);
-    if (peer->iteration > last)
+    if (!rbt_token_queue_holds(&n->tokens, there->peer->iteration, peer->iteration, under_way))
         rbt_checker_report(
             checker->report,
-            "worker %u entered iteration %llu, but has tokens of worker %u up to %llu only (max_gap %llu)",
-            peer->worker, (unsigned long long)peer->iteration, n->worker, (unsigned long long)last,
+            "TokenQ(%u->%u) has %lld tokens and %llu are under way, but worker %u is in iteration %llu and worker "
+            "%u in %llu (max_gap %llu)",
+            n->worker, peer->worker, (long long)n->tokens.size, (unsigned long long)under_way, n->worker,
+            (unsigned long long)there->peer->iteration, peer->worker, (unsigned long long)peer->iteration,
             (unsigned long long)checker->hop->max_gap);
 }
 
 static void check_queue(rbt_hop_checker *checker, const rbt_peer *peer, const rbt_neighbour *n)
 {
     const shadow_peer *there = &checker->peers[n->worker];
+    size_t found = 0;
 
     if (checker->hop->notify_ack && n->came.count > 1 && rbt_graph_has(&checker->hop->graph, n->worker, peer->worker))
         rbt_checker_report(checker->report, "worker %u sent worker %u an update before the last one was used",
                            n->worker, peer->worker);
-    for (size_t k = 0; k < n->came.count; k++) {
+    for (uint64_t k = 0; k < n->came.room; k++) {
         uint64_t iteration = n->came.at[k].iteration;
 
+        if (n->came.at[k].x == NULL)
+            continue;
+        found++;
         if (iteration + checker->hop->staleness < peer->iteration)
             rbt_checker_report(checker->report, "worker %u in iteration %llu keeps an update of %llu of worker %u",
                                peer->worker, (unsigned long long)peer->iteration, (unsigned long long)iteration,
                                n->worker);
-        if (k > 0 && iteration <= n->came.at[k - 1].iteration)
-            rbt_checker_report(checker->report, "worker %u has updates of worker %u twice or out of order",
-                               peer->worker, n->worker);
+        if (iteration % n->came.room != k)
+            rbt_checker_report(checker->report, "worker %u has an update of worker %u in a wrong place", peer->worker,
+                               n->worker);
         if (there->peer != NULL && iteration > there->entered)
             rbt_checker_report(checker->report,
                                "worker %u has an update of iteration %llu of worker %u, which is in %llu", peer->worker,
                                (unsigned long long)iteration, n->worker, (unsigned long long)there->entered);
     }
+    if (found != n->came.count)
+        rbt_checker_report(checker->report, "worker %u counts %zu updates of worker %u and has %zu", peer->worker,
+                           n->came.count, n->worker, found);
 }
 
 static void check_peer(rbt_hop_checker *checker, const rbt_peer *peer)

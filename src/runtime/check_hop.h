@@ -2,8 +2,7 @@
  *
  * It looks at all peers at once, which none of them can, and checks:
  *   - iter(i) - iter(j) for every pair, by the paper's Table 1 (sync/gap.h), along paths of peers that are still there;
- *   - tokens: what a peer knows of an out-neighbour is not more than that has entered, and it is at most max_gap ahead of it, so
- *     that size + tokens under way = iter(j) - iter(i) + max_gap;
+ *   - tokens: TokenQ(j->i).size + tokens under way = iter(j) - iter(i) + max_gap, where those under way are counted on the wire;
  *   - update queues: at most (1 + max_gap) * |N_in| in all, nothing that is too old or that was never sent;
  *   - with NOTIFY-ACK no more than one update of each sender waits;
  *   - a jump ends at the slowest out-neighbour or before it.
@@ -28,6 +27,10 @@ void rbt_hop_checker_destroy(rbt_hop_checker *checker);
 /* After an event: every worker's peer (NULL: it is no more), then the judgement. */
 void rbt_hop_checker_see(rbt_hop_checker *checker, uint32_t worker, const rbt_peer *peer);
 void rbt_hop_checker_judge(rbt_hop_checker *checker);
+
+/* A TOKEN goes onto the wire, or comes from it. */
+void rbt_hop_checker_sent(rbt_hop_checker *checker, const rbt_message *token);
+void rbt_hop_checker_delivered(rbt_hop_checker *checker, const rbt_message *token);
 
 /* How far apart two peers were at most, and jumps that were seen. */
 uint64_t rbt_hop_checker_gap(const rbt_hop_checker *checker);

@@ -1,7 +1,7 @@
 /* A worker as its program holds it: the client, and how the runtime lets it wait.
  *
- * The blocking calls of rubato.h (program.c) are the only places where a worker waits. They are written once, over the
- * five operations below; local.c and sim.c supply them. */
+ * The blocking calls of rubato.h (program.c, and hop.c for jobs without servers) are the only places where a worker waits. They are
+ * written once, over the operations below; places.c and sim.c supply them. */
 #ifndef RBT_RUNTIME_HANDLE_H
 #define RBT_RUNTIME_HANDLE_H
 
@@ -10,13 +10,19 @@
 #include "runtime/runtime.h"
 
 typedef struct rbt_worker_ops {
-    /* Handles the messages that have come; when there are none and `wait` is set, sleeps until one comes. False when
-     * this worker is no more (crashed): the program must end. */
+    /* Handles the messages that have come; when there are none and `wait` is set, sleeps until one comes. A peer's are handled when
+     * they come: then it only waits for one that has been since the last call. False when this worker is no more (crashed): the
+     * program must end. */
     bool (*receive)(rbt_worker *worker, bool wait);
     void (*deliver)(rbt_worker *worker, rbt_outbox *out);
     uint64_t (*now_ns)(rbt_worker *worker);
     void (*work)(rbt_worker *worker, uint64_t samples, uint64_t nonzeros); /* NULL: time passes by itself */
     void (*sleep_ns)(rbt_worker *worker, uint64_t ns);                     /* NULL: `work` has charged it already */
+
+    /* A worker's peer, whose messages other threads handle: nobody else touches it while it is held. Letting go delivers what it has
+     * said, before anything it says later. NULL: one thread runs all. */
+    void (*hold)(rbt_worker *worker);
+    void (*let_go)(rbt_worker *worker, rbt_outbox *out);
 } rbt_worker_ops;
 
 struct rbt_worker {
@@ -27,6 +33,7 @@ struct rbt_worker {
     rbt_process *process;   /* what it shares with the others of its process, or NULL */
     rbt_peer *peer;         /* a job without servers: the node of this worker ... */
     rbt_onlooker *onlooker; /* ... or of this observer; the client then has its number and clock alone */
+    rbt_mix mix;            /* the average it is working on */
     RBT_ARRAY(rbt_span) spans;
     uint64_t since_ns;         /* when the program got control back */
     uint64_t clock_compute_ns; /* computed in this clock so far */
@@ -46,15 +53,27 @@ void rbt_worker_deinit(rbt_worker *worker);
 /* Hands a message to the worker's node. */
 void rbt_worker_handle(rbt_worker *worker, rbt_message *message, rbt_env *env);
 
-/* A job without servers (peer.h): each waits until the protocol lets it go on. rbt_hop_send sends the peer's parameters;
- * rbt_hop_receive gives the average, which is the caller's; rbt_hop_next hands the new parameters over (taken) and enters
- * the next iteration, perhaps after jumping over some. */
+/* A job without servers (peer.h). rbt_hop_read copies the peer's parameters, rbt_hop_add adds an update to them. The others wait
+ * until the protocol lets the worker go on: rbt_hop_send sends the parameters; rbt_hop_receive gives the average plus factor * add
+ * (NULL: nothing), which is the caller's; rbt_hop_next hands new parameters over (taken; NULL: they stay) and enters the next iteration,
+ * perhaps after jumping over some. */
+void rbt_hop_read(rbt_worker *worker, float *to);
+void rbt_hop_add(rbt_worker *worker, const float *update, float factor);
 rbt_err rbt_hop_send(rbt_worker *worker, rbt_error *error);
-rbt_err rbt_hop_receive(rbt_worker *worker, rbt_snap **mixed, rbt_error *error);
+rbt_err rbt_hop_receive(rbt_worker *worker, const float *add, float factor, rbt_snap **mixed, rbt_error *error);
 rbt_err rbt_hop_next(rbt_worker *worker, rbt_snap *x, rbt_error *error);
 
 /* All-reduce: `values` becomes the sum over all workers. */
 rbt_err rbt_hop_sum(rbt_worker *worker, float *values, size_t n, rbt_error *error);
+
+/* AD-PSGD: averages with one neighbour; at the end, one who answers stays until all who may ask have left. */
+rbt_err rbt_hop_gossip(rbt_worker *worker, rbt_error *error);
+rbt_err rbt_hop_linger(rbt_worker *worker, rbt_error *error);
+
+/* Called by program.c: the end, and the observer's mean of all peers once the slowest is in iteration `need`. */
+rbt_err rbt_hop_retire(rbt_worker *worker);
+rbt_err rbt_hop_observe(rbt_worker *observer, uint64_t need, void *out, uint64_t *slowest, rbt_error *error);
+uint64_t rbt_hop_observed_updates(const rbt_worker *observer);
 
 /* Runs the program from its first clock (or where a former life stopped) to the end, and leaves the job. */
 rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error *error);

@@ -33,7 +33,7 @@ static void post(rbt_places *places, rbt_message *message, rbt_place **to_run)
     }
     pthread_mutex_lock(&to->lock);
     rbt_outbox_put(&to->inbox, message);
-    if (to->has_thread) {
+    if (to->has_thread && !to->is_run) {
         pthread_cond_signal(&to->news);
     } else if (!to->busy) {
         to->busy = true;
@@ -65,27 +65,65 @@ static rbt_outbox take_inbox(rbt_place *place)
     return taken;
 }
 
-void rbt_places_deliver(rbt_places *places, rbt_outbox *out)
+static void run_node(rbt_places *places, const rbt_place *place, rbt_outbox *inbox, rbt_place **to_run)
 {
-    rbt_place *to_run = NULL;
+    rbt_message *message;
 
-    post_all(places, out, &to_run);
+    while ((message = rbt_outbox_take(inbox)) != NULL) {
+        rbt_env env = {.now_ns = rbt_now_ns(), .log = &places->run->log};
+
+        rbt_nodes_handle(&places->nodes, place->node, message, &env);
+        post_all(places, &env.out, to_run);
+    }
+}
+
+/* What is for a peer that has just left is lost, as it would be later. */
+static void run_peer(rbt_places *places, rbt_place *place, rbt_outbox *inbox, rbt_place **to_run)
+{
+    rbt_message *message;
+
+    pthread_mutex_lock(&place->held);
+    while ((message = rbt_outbox_take(inbox)) != NULL) {
+        rbt_env env = {.now_ns = rbt_now_ns(), .log = &places->run->log};
+
+        if (place->worker == NULL) {
+            rbt_message_destroy(message);
+            continue;
+        }
+        rbt_worker_handle(place->worker, message, &env);
+        post_all(places, &env.out, to_run);
+    }
+    pthread_mutex_unlock(&place->held);
+    pthread_mutex_lock(&place->lock);
+    place->handled++;
+    pthread_cond_signal(&place->news);
+    pthread_mutex_unlock(&place->lock);
+}
+
+/* Runs all places on the list, and whatever that wakes. */
+static void run_all(rbt_places *places, rbt_place *to_run)
+{
     while (to_run != NULL) {
         rbt_place *place = to_run, *next = place->next;
         rbt_outbox inbox = take_inbox(place);
-        rbt_message *message;
 
         if (inbox.first == NULL) { /* idle: another thread may promise to run it and link it into its own list */
             to_run = next;
             continue;
         }
-        while ((message = rbt_outbox_take(&inbox)) != NULL) {
-            rbt_env env = {.now_ns = rbt_now_ns(), .log = &places->run->log};
-
-            rbt_nodes_handle(&places->nodes, place->node, message, &env);
-            post_all(places, &env.out, &to_run);
-        }
+        if (place->has_thread)
+            run_peer(places, place, &inbox, &to_run);
+        else
+            run_node(places, place, &inbox, &to_run);
     }
+}
+
+void rbt_places_deliver(rbt_places *places, rbt_outbox *out)
+{
+    rbt_place *to_run = NULL;
+
+    post_all(places, out, &to_run);
+    run_all(places, to_run);
 }
 
 /* ------------------------------------------------------------------------------------------- a worker waits */
@@ -96,6 +134,57 @@ static void worker_deliver(rbt_worker *worker, rbt_outbox *out)
 
     rbt_places_deliver(places, out);
     if (places->throttle != NULL)
+        places->throttle(places->context);
+}
+
+/* ------------------------------------------------------------------------------------------- a worker's peer */
+
+/* From now on whoever posts to it runs it; what has come before is handled here. */
+static void attach_peer(rbt_places *places, rbt_worker *worker)
+{
+    rbt_place *mine = &places->place[worker->client.node];
+
+    if (worker->peer == NULL)
+        return;
+    pthread_mutex_lock(&mine->held);
+    mine->worker = worker;
+    pthread_mutex_unlock(&mine->held);
+    pthread_mutex_lock(&mine->lock);
+    mine->is_run = mine->busy = true;
+    mine->next = NULL;
+    pthread_mutex_unlock(&mine->lock);
+    run_all(places, mine);
+}
+
+static void detach_peer(rbt_places *places, rbt_worker *worker)
+{
+    rbt_place *mine = &places->place[worker->client.node];
+
+    if (worker->peer == NULL)
+        return;
+    pthread_mutex_lock(&mine->lock);
+    mine->is_run = false;
+    pthread_mutex_unlock(&mine->lock);
+    pthread_mutex_lock(&mine->held);
+    mine->worker = NULL;
+    pthread_mutex_unlock(&mine->held);
+}
+
+static void worker_hold(rbt_worker *worker)
+{
+    pthread_mutex_lock(&((rbt_places *)worker->place)->place[worker->client.node].held);
+}
+
+static void worker_let_go(rbt_worker *worker, rbt_outbox *out)
+{
+    rbt_places *places = worker->place;
+    rbt_place *to_run = NULL;
+    bool said = out->first != NULL;
+
+    post_all(places, out, &to_run);
+    pthread_mutex_unlock(&places->place[worker->client.node].held);
+    run_all(places, to_run);
+    if (said && places->throttle != NULL)
         places->throttle(places->context);
 }
 
@@ -129,6 +218,12 @@ static void note_waiting(const rbt_worker *worker, uint64_t since_ns)
                               memory_order_relaxed);
 }
 
+/* Is there something that the worker's thread does not know of? Under the lock. */
+static bool has_news(const rbt_place *mine)
+{
+    return mine->is_run ? mine->handled != mine->seen : mine->inbox.first != NULL;
+}
+
 /* Sleeps until a message is there or the job is over. Called and left with the lock held, except while it tells. */
 static void wait_for_news(rbt_worker *worker, rbt_place *mine)
 {
@@ -136,12 +231,12 @@ static void wait_for_news(rbt_worker *worker, rbt_place *mine)
     struct timespec until;
     uint64_t waited_s = 0;
 
-    if (mine->inbox.first != NULL)
+    if (has_news(mine))
         return;
     note_waiting(worker, rbt_now_ns());
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PATIENCE_S;
-    while (mine->inbox.first == NULL && !atomic_load(&places->over)) {
+    while (!has_news(mine) && !atomic_load(&places->over)) {
         if (pthread_cond_timedwait(&mine->news, &mine->lock, &until) != ETIMEDOUT)
             continue;
         until.tv_sec += PATIENCE_S;
@@ -174,8 +269,10 @@ static bool worker_receive(rbt_worker *worker, bool wait)
     pthread_mutex_lock(&mine->lock);
     if (wait)
         wait_for_news(worker, mine);
-    inbox = mine->inbox;
-    mine->inbox = (rbt_outbox){0};
+    mine->seen = mine->handled;
+    inbox = mine->is_run ? (rbt_outbox){0} : mine->inbox; /* else whoever promised to will handle it */
+    if (!mine->is_run)
+        mine->inbox = (rbt_outbox){0};
     pthread_mutex_unlock(&mine->lock);
     env.now_ns = rbt_now_ns();
     while ((message = rbt_outbox_take(&inbox)) != NULL)
@@ -207,8 +304,12 @@ static void worker_sleep_ns(rbt_worker *worker, uint64_t ns)
     }
 }
 
-static const rbt_worker_ops ops = {
-    .receive = worker_receive, .deliver = worker_deliver, .now_ns = worker_now_ns, .sleep_ns = worker_sleep_ns};
+static const rbt_worker_ops ops = {.receive = worker_receive,
+                                   .deliver = worker_deliver,
+                                   .now_ns = worker_now_ns,
+                                   .sleep_ns = worker_sleep_ns,
+                                   .hold = worker_hold,
+                                   .let_go = worker_let_go};
 
 /* ------------------------------------------------------------------------------------------- start to end */
 
@@ -250,8 +351,10 @@ static void run_worker(rbt_places *places, uint32_t id, const rbt_program *progr
                     places);
     if (places->process != NULL && id < places->run->topology->workers)
         worker.process = places->process;
+    attach_peer(places, &worker);
     if (rbt_worker_run(&worker, program, &error) != RBT_OK)
         rbt_places_fail(places, &error);
+    detach_peer(places, &worker);
     for (size_t i = 0; staleness_seen != NULL && i < RBT_STALENESS_BINS; i++)
         staleness_seen[i] = worker.client.staleness_seen[i];
     rbt_worker_deinit(&worker);
@@ -307,6 +410,7 @@ void rbt_places_init(rbt_places *places, rbt_run *run, const char *name, const b
         rbt_place *place = &places->place[node];
 
         pthread_mutex_init(&place->lock, NULL);
+        pthread_mutex_init(&place->held, NULL);
         pthread_cond_init(&place->news, &monotonic);
         place->node = node;
         place->has_thread = node > run->topology->servers;
@@ -324,6 +428,7 @@ void rbt_places_deinit(rbt_places *places)
         while ((message = rbt_outbox_take(&place->inbox)) != NULL)
             rbt_message_destroy(message);
         pthread_cond_destroy(&place->news);
+        pthread_mutex_destroy(&place->held);
         pthread_mutex_destroy(&place->lock);
     }
     rbt_free(places->place);

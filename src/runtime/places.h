@@ -1,13 +1,14 @@
 /* The nodes that live in one process: their inboxes, who runs them, and the threads of its workers.
  *
  * A message is a pointer put into the receiver's inbox. Servers and the master have no threads: whoever posts to one
- * that is idle runs it until its inbox is empty, on the spot; payloads are snapshots and are not copied. A worker's own
- * inbox is emptied by its own thread, which sleeps on a condition while it has to wait. A message for a node of another
+ * that is idle runs it until its inbox is empty, on the spot; payloads are snapshots and are not copied. So do the peers of a job
+ * without servers, from when their worker begins to when it ends; their worker's thread holds them while it uses them. Any other
+ * worker's inbox is emptied by its own thread. A worker's thread sleeps on a condition while it has to wait. A message for a node of another
  * process is handed to `forward`.
  *
  * Order per pair of nodes: a node is run by one thread at a time, and what it says while it handles a message is posted
- * before it handles the next. No two locks are ever held: posting takes the receiver's lock alone, and a node that runs
- * holds no lock, only the mark `busy`. Called by local.c, which has all nodes here, and by cluster/cluster.c, which has
+ * before it handles the next. Posting takes the receiver's lock alone, and a node that runs holds no lock, only the mark `busy`; but
+ * a peer that runs, or is held by its worker, has its own `held`, under which it posts. Inside a place's lock nothing else is locked. Called by local.c, which has all nodes here, and by cluster/cluster.c, which has
  * some. Checked by ThreadSanitizer in tests/unit/test_local.c.
  */
 #ifndef RBT_RUNTIME_PLACES_H
@@ -23,7 +24,12 @@ typedef struct rbt_place {
     pthread_cond_t news;    /* workers only */
     rbt_outbox inbox;       /* under the lock, like `busy` */
     bool busy;              /* a thread runs this node, or has promised to */
-    bool has_thread;        /* a worker's place: its thread empties the inbox */
+    bool has_thread;        /* a worker's place: its thread empties the inbox, unless it is run */
+    bool is_run;            /* a peer's, while its worker is there: whoever posts to it runs it */
+    uint64_t handled;       /* times it was run */
+    uint64_t seen;          /* of them, those that its worker's thread knows of; that thread's own */
+    pthread_mutex_t held;   /* peers: whoever touches them */
+    rbt_worker *worker;     /* under `held`: whose peer this is; NULL: it is not there */
     bool is_here;           /* in this process */
     struct rbt_place *next; /* in the list of places one thread has promised to run */
     rbt_node node;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "runtime/calls.h"
 
 #define relaxed memory_order_relaxed
 
@@ -24,6 +25,7 @@ void rbt_worker_init(rbt_worker *worker, rbt_run *run, uint32_t id, uint32_t inc
 
 void rbt_worker_deinit(rbt_worker *worker)
 {
+    rbt_mix_deinit(&worker->mix);
     if (worker->peer != NULL)
         rbt_peer_deinit(worker->peer);
     if (worker->onlooker != NULL)
@@ -58,7 +60,6 @@ void rbt_worker_handle(rbt_worker *worker, rbt_message *message, rbt_env *env)
 {
     if (worker->peer != NULL) {
         rbt_peer_handle(worker->peer, message, env);
-        worker->client.stopping = worker->peer->stopping;
     } else if (worker->onlooker != NULL) {
         rbt_onlooker_handle(worker->onlooker, message);
     } else {
@@ -74,7 +75,7 @@ uint64_t rbt_worker_elapsed_ns(rbt_worker *worker)
 /* ------------------------------------------------------------------------------------------- time and env */
 
 /* The program hands control over: what passed since it got it was computing. */
-static void enter(rbt_worker *worker)
+void rbt_call_enter(rbt_worker *worker)
 {
     uint64_t now = worker->ops->now_ns(worker);
 
@@ -84,7 +85,7 @@ static void enter(rbt_worker *worker)
 }
 
 /* The program gets control back after a call that waited for others for `held_ns` of the time it took. */
-static void leave(rbt_worker *worker, uint64_t held_ns)
+void rbt_call_leave(rbt_worker *worker, uint64_t held_ns)
 {
     uint64_t now = worker->ops->now_ns(worker), took = now - worker->since_ns;
 
@@ -95,18 +96,18 @@ static void leave(rbt_worker *worker, uint64_t held_ns)
     worker->since_ns = now;
 }
 
-static rbt_env begin(rbt_worker *worker)
+rbt_env rbt_call_env(rbt_worker *worker)
 {
     return (rbt_env){.now_ns = worker->ops->now_ns(worker), .log = &worker->run->log, .process = worker->process};
 }
 
-static void end(rbt_worker *worker, rbt_env *env)
+void rbt_call_deliver(rbt_worker *worker, rbt_env *env)
 {
     if (env->out.first != NULL)
         worker->ops->deliver(worker, &env->out);
 }
 
-static rbt_err gone(rbt_error *error, const rbt_worker *worker)
+rbt_err rbt_call_gone(rbt_error *error, const rbt_worker *worker)
 {
     return rbt_fail(error, RBT_E_INTERRUPTED, "worker %u is no longer part of the job", worker->client.worker);
 }
@@ -120,10 +121,10 @@ static rbt_err wait_for_spans(rbt_worker *worker, uint64_t clock, uint64_t stale
         bool fresh;
 
         if (!worker->ops->receive(worker, waited))
-            return gone(error, worker);
-        env = begin(worker);
+            return rbt_call_gone(error, worker);
+        env = rbt_call_env(worker);
         fresh = rbt_client_want(&worker->client, worker->spans.at, worker->spans.count, clock, staleness, &env);
-        end(worker, &env);
+        rbt_call_deliver(worker, &env);
         if (fresh)
             return RBT_OK;
     }
@@ -206,7 +207,7 @@ rbt_err rbt_get_range(rbt_worker *worker, rbt_table table, uint64_t row, uint64_
 
     if (err != RBT_OK)
         return err;
-    enter(worker);
+    rbt_call_enter(worker);
     layout = layout_of(worker, table);
     staleness = settle(worker, staleness);
     collect_range(worker, table, row, col, n);
@@ -217,7 +218,7 @@ rbt_err rbt_get_range(rbt_worker *worker, rbt_table table, uint64_t row, uint64_
             rbt_client_read(&worker->client, p.span, p.offset, p.n, staleness,
                             (char *)out + p.done * rbt_type_size(layout->type));
     }
-    leave(worker, worker->client.held_ns);
+    rbt_call_leave(worker, worker->client.held_ns);
     return err;
 }
 
@@ -248,7 +249,7 @@ rbt_err rbt_get_keys(rbt_worker *worker, rbt_table table, uint64_t row, const ui
 
     if (err != RBT_OK)
         return err;
-    enter(worker);
+    rbt_call_enter(worker);
     layout = layout_of(worker, table);
     staleness = settle(worker, staleness);
     worker->spans.count = 0;
@@ -262,7 +263,7 @@ rbt_err rbt_get_keys(rbt_worker *worker, rbt_table table, uint64_t row, const ui
                 &worker->client, (rbt_span){.table = table, .block = rbt_layout_block(layout, row, cols[i])},
                 rbt_layout_offset(layout, row, cols[i]), 1, staleness, (char *)out + i * rbt_type_size(layout->type));
     }
-    leave(worker, worker->client.held_ns);
+    rbt_call_leave(worker, worker->client.held_ns);
     return err;
 }
 
@@ -275,13 +276,13 @@ rbt_err rbt_prefetch(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t
     /* A partition-synchronised read names a version that is only known when it happens. */
     if (err != RBT_OK || worker->run->topology->partition_sync)
         return err;
-    enter(worker);
+    rbt_call_enter(worker);
     collect_range(worker, table, row, col, n);
-    env = begin(worker);
+    env = rbt_call_env(worker);
     rbt_client_want(&worker->client, worker->spans.at, worker->spans.count, worker->client.clock + 1,
                     settle(worker, staleness), &env);
-    end(worker, &env);
-    leave(worker, 0);
+    rbt_call_deliver(worker, &env);
+    rbt_call_leave(worker, 0);
     return RBT_OK;
 }
 
@@ -353,7 +354,7 @@ void rbt_worker_did(rbt_worker *worker, uint64_t samples, uint64_t nonzeros)
 }
 
 /* A straggler made by hand takes longer for its clock, in proportion to what the clock really took. */
-static void slow_down(rbt_worker *worker)
+void rbt_call_slow_down(rbt_worker *worker)
 {
     double factor = rbt_stragglers_factor(worker->run->stragglers, worker->client.worker, worker->client.clock);
     uint64_t extra = (uint64_t)((factor - 1) * (double)worker->clock_compute_ns);
@@ -362,7 +363,7 @@ static void slow_down(rbt_worker *worker)
         return;
     worker->ops->sleep_ns(worker, extra);
     worker->slowed_ns += extra;
-    enter(worker);
+    rbt_call_enter(worker);
 }
 
 /* A worker that has not read in this clock has not shown that it may be in it: the bound is on clocks, not on reads. So
@@ -381,7 +382,7 @@ static rbt_err hear_from_servers(rbt_worker *worker, rbt_error *error)
     return worker->spans.count > 0 ? wait_for_spans(worker, worker->client.clock, topology->staleness, error) : RBT_OK;
 }
 
-static void publish(rbt_worker *worker)
+void rbt_call_publish(rbt_worker *worker)
 {
     rbt_published *p = &worker->run->published[worker->client.worker];
     uint64_t staleness_sum = 0;
@@ -403,143 +404,24 @@ rbt_err rbt_clock(rbt_worker *worker, rbt_error *error)
     rbt_env env;
     rbt_err err;
 
-    enter(worker);
-    slow_down(worker);
+    rbt_call_enter(worker);
+    rbt_call_slow_down(worker);
     worker->client.held_ns = 0;
     err = hear_from_servers(worker, error);
     while (err == RBT_OK && !rbt_client_may_clock(&worker->client))
         if (!worker->ops->receive(worker, true))
-            err = gone(error, worker);
+            err = rbt_call_gone(error, worker);
     if (err == RBT_OK && !worker->ops->receive(worker, false))
-        err = gone(error, worker);
+        err = rbt_call_gone(error, worker);
     if (err != RBT_OK)
         return err;
-    env = begin(worker);
+    env = rbt_call_env(worker);
     rbt_client_clock(&worker->client, &env);
-    end(worker, &env);
+    rbt_call_deliver(worker, &env);
     worker->clock_compute_ns = 0;
-    leave(worker, worker->client.held_ns);
-    publish(worker);
+    rbt_call_leave(worker, worker->client.held_ns);
+    rbt_call_publish(worker);
     return RBT_OK;
-}
-
-/* ------------------------------------------------------------------------------------------ without servers */
-
-/* Waits until `is_ready` says yes; all of it is waiting for others. */
-static rbt_err wait_for_peers(rbt_worker *worker, bool (*is_ready)(rbt_worker *worker, rbt_env *env), rbt_error *error)
-{
-    for (bool waited = false;; waited = true) {
-        rbt_env env;
-        bool ready;
-
-        if (!worker->ops->receive(worker, waited))
-            return gone(error, worker);
-        env = begin(worker);
-        ready = is_ready(worker, &env);
-        end(worker, &env);
-        if (ready)
-            return RBT_OK;
-    }
-}
-
-static bool send_if_ready(rbt_worker *worker, rbt_env *env)
-{
-    if (!rbt_peer_may_send(worker->peer))
-        return false;
-    rbt_peer_send(worker->peer, env);
-    return true;
-}
-
-static bool enter_if_ready(rbt_worker *worker, rbt_env *env)
-{
-    if (!rbt_peer_may_enter(worker->peer))
-        return false;
-    rbt_peer_enter(worker->peer, env);
-    return true;
-}
-
-rbt_err rbt_hop_send(rbt_worker *worker, rbt_error *error)
-{
-    rbt_err err;
-
-    enter(worker);
-    err = wait_for_peers(worker, send_if_ready, error);
-    leave(worker, UINT64_MAX);
-    return err;
-}
-
-rbt_err rbt_hop_receive(rbt_worker *worker, rbt_snap **mixed, rbt_error *error)
-{
-    rbt_err err = RBT_OK;
-
-    enter(worker);
-    for (bool waited = false; err == RBT_OK; waited = true) {
-        rbt_env env;
-        bool ready;
-
-        if (!worker->ops->receive(worker, waited))
-            err = gone(error, worker);
-        if (err != RBT_OK)
-            break;
-        env = begin(worker);
-        ready = rbt_peer_reduce(worker->peer, mixed, &env);
-        end(worker, &env);
-        if (ready)
-            break;
-    }
-    worker->reads += err == RBT_OK;
-    leave(worker, UINT64_MAX);
-    return err;
-}
-
-static bool sum_if_ready(rbt_worker *worker, rbt_env *env)
-{
-    return rbt_allreduce_go_on(&worker->peer->ring, worker->peer->view, env);
-}
-
-rbt_err rbt_hop_sum(rbt_worker *worker, float *values, size_t n, rbt_error *error)
-{
-    rbt_err err;
-
-    enter(worker);
-    rbt_allreduce_begin(&worker->peer->ring, values, n);
-    err = wait_for_peers(worker, sum_if_ready, error);
-    leave(worker, UINT64_MAX);
-    return err;
-}
-
-rbt_err rbt_hop_next(rbt_worker *worker, rbt_snap *x, rbt_error *error)
-{
-    rbt_peer *peer = worker->peer;
-    uint64_t jump;
-    rbt_err err = RBT_OK;
-
-    rbt_peer_take(peer, x);
-    enter(worker);
-    slow_down(worker);
-    if (!worker->ops->receive(worker, false))
-        err = gone(error, worker);
-    jump = err == RBT_OK ? rbt_peer_jump(peer) : 0;
-    if (jump > 0) {
-        rbt_env env = begin(worker);
-        rbt_snap *mixed = NULL;
-
-        rbt_peer_skip(peer, jump, &env);
-        end(worker, &env);
-        leave(worker, 0);
-        err = rbt_hop_receive(worker, &mixed, error);
-        if (err == RBT_OK)
-            rbt_peer_take(peer, mixed);
-        enter(worker);
-    }
-    if (err == RBT_OK)
-        err = wait_for_peers(worker, enter_if_ready, error);
-    worker->client.clock = peer->iteration;
-    memcpy(worker->client.staleness_seen, peer->staleness_seen, sizeof peer->staleness_seen);
-    worker->clock_compute_ns = 0;
-    leave(worker, UINT64_MAX);
-    publish(worker);
-    return err;
 }
 
 /* ------------------------------------------------------------------------------------- from start to end */
@@ -549,41 +431,36 @@ static rbt_err retire(rbt_worker *worker, rbt_error *error)
 {
     rbt_env env;
 
-    if (worker->peer != NULL) {
-        env = begin(worker);
-        rbt_peer_retire(worker->peer, &env);
-        end(worker, &env);
-        atomic_fetch_add(&worker->run->skipped, worker->peer->skipped);
-        return RBT_OK;
-    }
+    if (worker->peer != NULL)
+        return rbt_hop_retire(worker);
     while (!rbt_client_is_flushed(&worker->client))
         if (!worker->ops->receive(worker, true))
-            return gone(error, worker);
-    env = begin(worker);
+            return rbt_call_gone(error, worker);
+    env = rbt_call_env(worker);
     rbt_client_retire(&worker->client, &env);
-    end(worker, &env);
+    rbt_call_deliver(worker, &env);
     return RBT_OK;
 }
 
 rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error *error)
 {
-    rbt_env env = begin(worker);
+    rbt_env env = rbt_call_env(worker);
     rbt_err err, retired;
 
     worker->since_ns = env.now_ns;
     rbt_client_begin(&worker->client, &env);
-    end(worker, &env);
+    rbt_call_deliver(worker, &env);
     while (!worker->client.ready)
         if (!worker->ops->receive(worker, true))
-            return gone(error, worker);
-    leave(worker, 0);
+            return rbt_call_gone(error, worker);
+    rbt_call_leave(worker, 0);
     err = program->work(worker, program->argument, error);
-    enter(worker);
+    rbt_call_enter(worker);
     if (worker->client.is_observer)
         return err;
     retired = retire(worker, err == RBT_OK ? error : NULL);
-    leave(worker, 0);
-    publish(worker);
+    rbt_call_leave(worker, 0);
+    rbt_call_publish(worker);
     return err != RBT_OK ? err : retired;
 }
 
@@ -601,10 +478,10 @@ rbt_err rbt_observe_wait(rbt_worker *observer, rbt_table table, uint64_t need, u
         bool fresh;
 
         if (!observer->ops->receive(observer, waited))
-            return gone(error, observer);
-        env = begin(observer);
+            return rbt_call_gone(error, observer);
+        env = rbt_call_env(observer);
         fresh = rbt_client_observe(&observer->client, observer->spans.at, observer->spans.count, need, &env);
-        end(observer, &env);
+        rbt_call_deliver(observer, &env);
         if (fresh)
             break;
     }
@@ -615,43 +492,12 @@ rbt_err rbt_observe_wait(rbt_worker *observer, rbt_table table, uint64_t need, u
     return RBT_OK;
 }
 
-/* The mean of all peers, once the slowest is in iteration `need`. */
-static rbt_err look_on(rbt_worker *observer, uint64_t need, void *out, uint64_t *slowest, rbt_error *error)
-{
-    rbt_onlooker *onlooker = observer->onlooker;
-
-    for (bool waited = false;; waited = true) {
-        rbt_env env;
-        bool ready;
-
-        if (!observer->ops->receive(observer, waited))
-            return gone(error, observer);
-        env = begin(observer);
-        ready = need == RBT_UNBOUNDED ? rbt_onlooker_is_over(onlooker) : rbt_onlooker_look(onlooker, need, &env);
-        end(observer, &env);
-        if (ready)
-            break;
-    }
-    *slowest = RBT_UNBOUNDED;
-    for (uint32_t m = 0; m < observer->run->topology->workers; m++) {
-        const rbt_pose *pose = &onlooker->poses[m];
-
-        if (!pose->has_ended && !pose->is_lost && pose->iteration < *slowest) /* who has left holds nobody up */
-            *slowest = pose->iteration;
-    }
-    rbt_onlooker_mean(onlooker, out, &observer->run->spread);
-    return RBT_OK;
-}
-
 uint64_t rbt_observed_updates(const rbt_worker *observer, rbt_table table)
 {
-    uint64_t least = RBT_UNBOUNDED, sum = 0;
+    uint64_t least = RBT_UNBOUNDED;
 
-    for (uint32_t m = 0; observer->onlooker != NULL && m < observer->run->topology->workers; m++)
-        sum += observer->onlooker->poses[m].iteration;
     if (observer->onlooker != NULL)
-        return sum;
-
+        return rbt_hop_observed_updates(observer);
     for (uint32_t b = 0; b < layout_of(observer, table)->blocks; b++)
         if (observer->client.cache[table].copies[b].included < least)
             least = observer->client.cache[table].copies[b].included;
@@ -666,7 +512,7 @@ rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *
     rbt_err err;
 
     if (observer->onlooker != NULL)
-        return look_on(observer, need, out, slowest, error);
+        return rbt_hop_observe(observer, need, out, slowest, error);
     size = rbt_type_size(layout->type);
     err = rbt_observe_wait(observer, table, need, slowest, error);
 
@@ -679,7 +525,7 @@ rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *
 
 void rbt_observer_report(rbt_worker *observer, uint64_t clock, double objective)
 {
-    rbt_env env = begin(observer);
+    rbt_env env = rbt_call_env(observer);
     rbt_message *metric = rbt_message_create(RBT_MSG_METRIC, observer->client.node, RBT_MASTER);
 
     metric->view = observer->client.view;
@@ -688,7 +534,7 @@ void rbt_observer_report(rbt_worker *observer, uint64_t clock, double objective)
     metric->number = objective;
     atomic_store_explicit(&observer->run->loss, objective, relaxed);
     rbt_outbox_put(&env.out, metric);
-    end(observer, &env);
+    rbt_call_deliver(observer, &env);
 }
 
 /* ----------------------------------------------------------------------------------------------------- run */

@@ -72,6 +72,8 @@ static void send_message(rbt_sim *sim, rbt_message *message)
         rbt_sim_queue_put(&sim->queue, event);
         return;
     }
+    if (sim->options->hop_checker != NULL && message->type == RBT_MSG_TOKEN)
+        rbt_hop_checker_sent(sim->options->hop_checker, message);
     arrival = rbt_sim_net_send(&sim->net, message->from, message->to, bytes, sim->now_ns);
     if (rbt_sim_net_repeats(&sim->net, arrival, &again)) {
         rbt_sim_event copy = event;
@@ -103,6 +105,12 @@ static void resume(rbt_actor *actor)
     rbt_coroutine_resume(actor->coroutine);
 }
 
+static void note_delivery(const rbt_sim *sim, const rbt_message *message)
+{
+    if (sim->options->hop_checker != NULL && message->type == RBT_MSG_TOKEN)
+        rbt_hop_checker_delivered(sim->options->hop_checker, message);
+}
+
 /* The receiver has read the message: the master or a server handles it; a worker that waits wakes up. */
 static void handle(rbt_sim *sim, rbt_message *message)
 {
@@ -117,7 +125,13 @@ static void handle(rbt_sim *sim, rbt_message *message)
             rbt_message_destroy(message); /* nobody is there: the connection is broken */
             return;
         }
-        rbt_outbox_put(&actor->inbox, message);
+        if (actor->worker.peer != NULL) { /* a peer handles what comes at once, also while its worker computes */
+            note_delivery(sim, message);
+            rbt_worker_handle(&actor->worker, message, &env);
+            send_all(sim, &env.out);
+        } else {
+            rbt_outbox_put(&actor->inbox, message);
+        }
         if (actor->state == ACTOR_WAITING)
             resume(actor);
         return;

@@ -189,20 +189,46 @@ double rbt_problem_objective(const rbt_problem *problem, const float *w, rbt_tea
     return loss / (double)problem->data->rows + rbt_problem_penalty(problem, w);
 }
 
-rbt_err rbt_problem_count_columns(const rbt_problem *problem, uint32_t **counts, rbt_error *error)
+/* Every thread counts a part of the rows. */
+typedef struct counting {
+    const rbt_data *data;
+    size_t cols;
+    uint32_t threads;
+    uint32_t *counts; /* for one thread after the other */
+} counting;
+
+static void count_rows(void *context, uint32_t thread)
 {
-    const rbt_data *data = problem->data;
-    size_t cols = problem->shape->cols;
-    uint32_t *c = rbt_try_alloc(cols > 0 ? cols : 1, sizeof *c);
-    if (c == NULL)
-        return rbt_fail(error, RBT_E_MEMORY, "not enough memory to count the rows of %zu features", cols);
-    for (size_t row = 0, n = rbt_data_block_rows(data); row < data->rows; row += n) {
-        n = data->rows - row < n ? data->rows - row : n;
+    const counting *job = context;
+    const rbt_data *data = job->data;
+    uint32_t *c = job->counts + thread * job->cols;
+    size_t row = data->rows * thread / job->threads, last = data->rows * (thread + 1) / job->threads;
+    for (size_t n = rbt_data_block_rows(data); row < last; row += n) {
+        n = last - row < n ? last - row : n;
         for (size_t i = data->start[row]; i < data->start[row + n]; i++)
-            if (data->index[i] < cols)
+            if (data->index[i] < job->cols)
                 c[data->index[i]]++;
         rbt_data_release_rows(data, row, n);
     }
-    *counts = c;
+}
+
+rbt_err rbt_problem_count_columns(const rbt_problem *problem, rbt_team *team, uint32_t **counts, rbt_error *error)
+{
+    const rbt_data *data = problem->data;
+    size_t cols = problem->shape->cols;
+    uint32_t threads = team != NULL ? rbt_team_threads(team) : 1;
+    if (threads <= 1 || cols > data->nnz / sizeof **counts / threads) /* small beside the data, or not at all */
+        threads = 1;
+    counting job = {data, cols, threads, rbt_try_alloc(cols > 0 ? cols : 1, threads * sizeof **counts)};
+    if (job.counts == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory to count the rows of %zu features", cols);
+    if (threads == 1)
+        count_rows(&job, 0);
+    else
+        rbt_team_run(team, count_rows, &job);
+    for (uint32_t t = 1; t < threads; t++)
+        for (size_t j = 0; j < cols; j++)
+            job.counts[j] += job.counts[t * cols + j];
+    *counts = job.counts;
     return RBT_OK;
 }

@@ -58,7 +58,7 @@ double rbt_problem_penalty(const rbt_problem *problem, const float *w);
 
 double rbt_problem_objective(const rbt_problem *problem, const float *w, rbt_team *team);
 
-/* For every feature, in how many rows it occurs. */
-rbt_err rbt_problem_count_columns(const rbt_problem *problem, uint32_t **counts, rbt_error *error);
+/* For every feature, in how many rows it occurs. `team` may be NULL. */
+rbt_err rbt_problem_count_columns(const rbt_problem *problem, rbt_team *team, uint32_t **counts, rbt_error *error);
 
 #endif

@@ -104,7 +104,7 @@ rbt_err rbt_rate_try(const rbt_problem *problem, const uint32_t *sample, size_t 
     if (t.w == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory to try step sizes on %zu parameters; give --lr",
                         problem->n);
-    rbt_err err = rbt_sgd_init(&t.sgd, problem, plain ? RBT_OPTIMIZER_SGD : optimizer, momentum, error);
+    rbt_err err = rbt_sgd_init(&t.sgd, problem, plain ? RBT_OPTIMIZER_SGD : optimizer, momentum, NULL, error);
     if (err == RBT_OK)
         err = rbt_walk_init(&t.walk, problem, RBT_ACCESS_ALONE, 1, error);
     if (err == RBT_OK) {
@@ -129,7 +129,8 @@ static rbt_err find_facts(const rbt_problem *problem, rbt_facts *facts, rbt_erro
     rbt_squares squares = {0};
     rbt_squares_add(&squares, problem->data, 0, problem->data->nnz);
     *facts = (rbt_facts){.rows = problem->data->rows, .square = rbt_squares_mean(&squares)};
-    return problem->l1 > 0 || problem->l2 > 0 ? rbt_problem_count_columns(problem, &facts->counts, error) : RBT_OK;
+    return problem->l1 > 0 || problem->l2 > 0 ? rbt_problem_count_columns(problem, NULL, &facts->counts, error)
+                                              : RBT_OK;
 }
 
 /* Rows that lie all over a large file are better visited once: what is tried are copies. */

@@ -34,7 +34,14 @@ static inline rbt_row rbt_row_of(const rbt_data *data, size_t row, size_t cols)
     return (rbt_row){data->index + first, data->value + first, rbt_data_row_fit(data, row, cols)};
 }
 
-/* Rows are visited in random order: asks for a row's memory some steps ahead of its use. */
+/* Rows are visited in random order: asks for a row's memory some steps ahead of its use, and even before that for where
+ * it is. */
+static inline void rbt_row_prefetch_start(const rbt_data *data, size_t row)
+{
+    __builtin_prefetch(data->start + row);
+    __builtin_prefetch(data->label + row);
+}
+
 static inline void rbt_row_prefetch(const rbt_data *data, size_t row)
 {
     size_t first = data->start[row], n = data->start[row + 1] - first;

@@ -36,13 +36,13 @@ static double typical_square(const rbt_problem *problem)
 }
 
 /* For every feature, rows / rows with it. */
-static rbt_err find_shares(const rbt_problem *problem, float **shares, rbt_error *error)
+static rbt_err find_shares(const rbt_problem *problem, rbt_team *team, float **shares, rbt_error *error)
 {
     const rbt_facts *facts = problem->facts;
     size_t cols = problem->shape->cols, rows = facts != NULL ? facts->rows : problem->data->rows;
     uint32_t *counts = NULL;
     if (facts == NULL) {
-        rbt_err err = rbt_problem_count_columns(problem, &counts, error);
+        rbt_err err = rbt_problem_count_columns(problem, team, &counts, error);
         if (err != RBT_OK)
             return err;
     } else {
@@ -60,14 +60,14 @@ static rbt_err find_shares(const rbt_problem *problem, float **shares, rbt_error
     return RBT_OK;
 }
 
-rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer optimizer, double momentum,
+rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer optimizer, double momentum, rbt_team *team,
                      rbt_error *error)
 {
     size_t cols = problem->shape->cols;
     *sgd = (rbt_sgd){
         .problem = problem, .optimizer = optimizer, .momentum = (float)momentum, .bias = typical_square(problem)};
     if (problem->l1 > 0 || problem->l2 > 0) {
-        rbt_err err = find_shares(problem, &sgd->share, error);
+        rbt_err err = find_shares(problem, team, &sgd->share, error);
         if (err != RBT_OK)
             return err;
     }

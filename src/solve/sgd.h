@@ -40,7 +40,8 @@ typedef struct rbt_sgd {
     float *second; /* per parameter: second moment */
 } rbt_sgd;
 
-rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer optimizer, double momentum,
+/* `team` may be NULL. */
+rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer optimizer, double momentum, rbt_team *team,
                      rbt_error *error);
 void rbt_sgd_deinit(rbt_sgd *sgd);
 

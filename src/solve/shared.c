@@ -9,10 +9,13 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/time.h"
+#include "model/link.h"
+#include "model/model.h"
 #include "solve/newton.h"
 #include "solve/sdca.h"
 
-#define WRONG 1.5 /* times the objective of the pass before: additions were lost that mattered */
+#define WRONG 1.5  /* times the objective of the pass before: additions were lost that mattered */
+#define CALM  0.25 /* of its error is what a row's step may take away, on average, where threads work on copies */
 
 /* One worker: its rows in the order of this pass, and its place in the walk. */
 typedef struct worker {
@@ -21,6 +24,7 @@ typedef struct worker {
     float *own; /* psgd: parameters of its own */
     rbt_walker walker;
     uint64_t pass_ns; /* this pass */
+    char apart[128];  /* from the next one: each is written with every row */
 } worker;
 
 typedef struct training {
@@ -41,7 +45,9 @@ typedef struct training {
     float *mean;      /* asgd, psgd: the parameters looked at; sdca with l1: after thresholding */
     uint64_t clock;
     double rate; /* of this pass */
-    bool alone;  /* the workers go one after the other from now on */
+    double bend;
+    bool may_copy;
+    bool alone; /* the workers go one after the other from now on */
 } training;
 
 /* -------------------------------------------------------------------------------------------------- setting up */
@@ -83,7 +89,41 @@ static rbt_err make_solver(training *t, rbt_error *error)
         return rbt_sdca_init(&t->sdca, t->problem, t->team, error);
     if (is_newton(t))
         return rbt_newton_create(t->problem, t->team, &t->newton, error);
-    return rbt_sgd_init(&t->sgd, t->problem, t->options->optimizer, t->options->momentum, error);
+    return rbt_sgd_init(&t->sgd, t->problem, t->options->optimizer, t->options->momentum, t->team, error);
+}
+
+/* Copies that are added together suit plain steps: l1's zeros would not survive it, and other optimizers share more than
+ * the parameters. */
+static bool may_copy(const training *t, uint32_t workers)
+{
+    return t->options->access == RBT_ACCESS_HOGWILD && workers > 1 && t->options->optimizer == RBT_OPTIMIZER_SGD &&
+           t->problem->l1 == 0 && rbt_replicas_pay(t->problem, workers);
+}
+
+/* How much of its own error a typical row's step takes away, per unit of the rate. */
+static double find_bend(const rbt_problem *p)
+{
+    rbt_squares squares = {0};
+    double bend = p->model->link != NULL ? p->model->link->steepest : 1;
+    rbt_squares_add(&squares, p->data, 0, p->data->nnz);
+    return squares.n == 0 ? 0
+                          : (isfinite(bend) ? bend : 1) * squares.sum / (double)squares.n * (double)p->data->nnz /
+                                (double)p->data->rows;
+}
+
+/* Where steps are large, what two threads do without knowing of each other is too much when it is added: they share the
+ * parameters as long as the rate is not small enough. */
+static void choose_copies(training *t)
+{
+    rbt_replicas **copies = &t->walk.replicas;
+    bool wanted = t->may_copy && t->rate * t->bend <= CALM;
+    if (wanted == (*copies != NULL))
+        return;
+    rbt_replicas_destroy(*copies);
+    *copies = wanted ? rbt_replicas_create(t->problem, t->w, t->workers) : NULL;
+    t->may_copy = wanted == (*copies != NULL); /* without the memory it goes on as before */
+    for (uint32_t m = 0; m < t->workers; m++)
+        t->worker[m].walker.w = *copies != NULL ? rbt_replicas_of(*copies, m) : t->w;
 }
 
 static rbt_err set_up(training *t, const rbt_shards *shards, rbt_error *error)
@@ -104,6 +144,8 @@ static rbt_err set_up(training *t, const rbt_shards *shards, rbt_error *error)
         rbt_sdca_attach(&t->sdca, &t->walk);
     else
         rbt_sgd_attach(&t->sgd, &t->walk);
+    t->may_copy = may_copy(t, shards->workers);
+    t->bend = t->may_copy ? find_bend(p) : 0;
     return make_workers(t, shards, error);
 }
 
@@ -119,6 +161,7 @@ static void tear_down(training *t)
     rbt_sgd_deinit(&t->sgd);
     rbt_sdca_deinit(&t->sdca);
     rbt_newton_destroy(t->newton);
+    rbt_replicas_destroy(t->walk.replicas);
     rbt_walk_deinit(&t->walk);
 }
 
@@ -147,15 +190,25 @@ static void work(void *context, uint32_t thread)
     if (t->options->optimizer == RBT_OPTIMIZER_ADAM)
         me->walker.step += t->clock * t->problem->data->rows;
     me->walker.loss = 0;
+    if (t->walk.replicas != NULL)
+        rbt_replicas_begin(t->walk.replicas, thread);
     for (size_t at = 0, n; at < me->n; at += n) { /* all at once, or block after block of streamed data */
         n = rbt_shards_together(t->shards, me->order + at, me->n - at);
         rbt_walker_rows(&me->walker, me->order + at, n, at + n == me->n ? t->turns - at : n);
         rbt_shards_release(t->shards, t->problem->data, me->order, me->n, at, n);
     }
+    if (t->walk.replicas != NULL)
+        rbt_replicas_end(t->walk.replicas, thread);
     me->pass_ns = rbt_now_ns() - began;
     uint64_t slowed = slow_down(t, thread, me->pass_ns);
     me->pass_ns += slowed;
     t->reports[thread].slowed_ns += slowed;
+}
+
+static void settle(void *context, uint32_t thread)
+{
+    const training *t = context;
+    rbt_replicas_settle(t->walk.replicas, thread);
 }
 
 /* An iteration of Newton's method: the threads share its passes evenly. */
@@ -182,12 +235,15 @@ static void pass(training *t)
     if (!is_dual(t)) {
         t->rate = t->options->rate(t->options->rate_context, t->clock);
         rbt_sgd_begin(&t->sgd, t->rate);
+        choose_copies(t);
     }
     if (t->alone)
         for (uint32_t m = 0; m < t->workers; m++)
             work(t, m);
     else
         rbt_team_run(t->team, work, t);
+    if (t->walk.replicas != NULL)
+        rbt_team_run(t->team, settle, t);
     uint64_t took = rbt_now_ns() - began;
     for (uint32_t m = 0; m < t->workers; m++) {
         t->reports[m].compute_ns += t->worker[m].pass_ns;

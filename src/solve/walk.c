@@ -8,9 +8,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-#define AHEAD      8  /* rows asked for before they are needed */
-#define BIAS_STEPS 64 /* rows between two writes of the biases, which every row changes */
-#define SPINS      64 /* looks at a lock or a turn before the processor is given away */
+#define AHEAD      8   /* rows asked for before they are needed */
+#define BIAS_STEPS 64  /* rows between two writes of the biases, which every row changes */
+#define APART      128 /* bytes: two cache lines, which processors like to fetch together */
+#define SPINS      64  /* looks at a lock or a turn before the processor is given away */
 
 rbt_err rbt_walk_init(rbt_walk *walk, const rbt_problem *problem, rbt_access access, uint32_t threads, rbt_error *error)
 {
@@ -33,21 +34,22 @@ void rbt_walk_deinit(rbt_walk *walk)
 void rbt_walker_init(rbt_walker *walker, rbt_walk *walk, float *w, uint32_t thread)
 {
     size_t outputs = walk->problem->outputs;
+    double *room = rbt_alloc(1, 5 * outputs * sizeof *room + 2 * APART);
+    double *first = (double *)(((uintptr_t)room + APART - 1) / APART * APART);
     *walker = (rbt_walker){.walk = walk,
                            .w = w,
+                           .biases = w + walk->problem->weights,
                            .thread = thread,
-                           .z = rbt_alloc(outputs, sizeof *walker->z),
-                           .bias = rbt_alloc(outputs, sizeof *walker->bias),
-                           .seen = rbt_alloc(outputs, sizeof *walker->seen),
-                           .room = rbt_alloc(2 * outputs, sizeof *walker->room)};
+                           .memory = room,
+                           .z = first,
+                           .bias = first + outputs,
+                           .seen = first + 2 * outputs,
+                           .room = first + 3 * outputs};
 }
 
 void rbt_walker_deinit(rbt_walker *walker)
 {
-    rbt_free(walker->z);
-    rbt_free(walker->bias);
-    rbt_free(walker->seen);
-    rbt_free(walker->room);
+    rbt_free(walker->memory);
 }
 
 /* ------------------------------------------------------------------------------------------------------ access */
@@ -101,7 +103,7 @@ static void read_biases(rbt_walker *walker)
 {
     const rbt_problem *p = walker->walk->problem;
     for (size_t k = 0; p->shape->bias && k < p->outputs; k++)
-        walker->bias[k] = walker->seen[k] = (double)rbt_load(walker->w + p->weights + k);
+        walker->bias[k] = walker->seen[k] = (double)rbt_load(walker->biases + k);
 }
 
 /* Every row changes the biases: writing them each time would have the threads wait for that one cache line. */
@@ -109,7 +111,7 @@ static void write_biases(rbt_walker *walker)
 {
     const rbt_problem *p = walker->walk->problem;
     for (size_t k = 0; p->shape->bias && k < p->outputs; k++) {
-        float *at = walker->w + p->weights + k;
+        float *at = walker->biases + k;
         if (walker->bias[k] != walker->seen[k])
             rbt_store(at, (float)((double)rbt_load(at) + (walker->bias[k] - walker->seen[k])));
     }
@@ -172,9 +174,13 @@ void rbt_walker_rows(rbt_walker *walker, const uint32_t *rows, size_t n, size_t 
     rbt_walk *walk = walker->walk;
     read_biases(walker);
     for (size_t i = 0; i < n; i++) {
+        if (i + 2 * AHEAD < n)
+            rbt_row_prefetch_start(walk->problem->data, rows[i + 2 * AHEAD]);
         if (i + AHEAD < n)
             rbt_row_prefetch(walk->problem->data, rows[i + AHEAD]);
         step_row(walker, rows[i]);
+        if (i % RBT_REPLICA_ROWS == RBT_REPLICA_ROWS - 1 && walk->replicas != NULL)
+            rbt_replicas_look(walk->replicas, walker->thread);
         if (i % BIAS_STEPS == BIAS_STEPS - 1 && walk->access == RBT_ACCESS_HOGWILD)
             write_biases(walker);
     }

@@ -1,7 +1,7 @@
 /* Walking over rows in shared memory: one row at a time is read against the parameters, and its update applied, by as
  * many threads as there are, under one of four manners of access:
  *
- *   hogwild      no locks, one element at a time
+ *   hogwild      no locks, one element at a time; or on copies that are exchanged now and then (replica.h)
  *   aig          the same with locks on exactly the elements a row touches
  *   round-robin  whole updates in the order of the workers, one at a time
  *   alone        each thread has parameters of its own (psgd, and the workers of a parameter server)
@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "solve/problem.h"
+#include "solve/replica.h"
 #include "solve/rows.h"
 
 typedef enum rbt_access { RBT_ACCESS_HOGWILD, RBT_ACCESS_AIG, RBT_ACCESS_ROUND_ROBIN, RBT_ACCESS_ALONE } rbt_access;
@@ -27,10 +28,11 @@ typedef struct rbt_walk {
     const rbt_problem *problem;
     rbt_access access;
     uint32_t threads;
-    atomic_uchar *locks; /* aig: one per feature, and one for the biases */
-    atomic_size_t turn;  /* round-robin: how many updates have been applied */
-    bool want_loss;      /* add up the rows' losses as they are met */
-    float threshold;     /* decision values are of parameters shrunk towards zero by this much */
+    atomic_uchar *locks;    /* aig: one per feature, and one for the biases */
+    rbt_replicas *replicas; /* hogwild: a copy of the parameters for each walker; NULL: they share them */
+    atomic_size_t turn;     /* round-robin: how many updates have been applied */
+    bool want_loss;         /* add up the rows' losses as they are met */
+    float threshold;        /* decision values are of parameters shrunk towards zero by this much */
 
     /* The stepper. `coefficients` adds the row's loss, and replaces its decision values in z by what `apply` multiplies
      * its features with; false means that there is nothing to apply. */
@@ -42,11 +44,13 @@ typedef struct rbt_walk {
 /* One thread's part. */
 typedef struct rbt_walker {
     rbt_walk *walk;
-    float *w;
+    float *w;      /* what rows read and change; its own copy where there are any */
+    float *biases; /* shared, even where w is not */
     uint32_t thread;
     double rate;   /* of this pass */
     uint64_t step; /* steps of all threads before this one, about */
     double loss;   /* summed over the rows of this pass, as they were met */
+    void *memory;  /* of what follows: away from the other threads', which write theirs with every row */
     double *z;     /* outputs */
     double *bias;  /* outputs: what this thread believes the biases to be; written back now and then */
     double *seen;  /* outputs: what they were when last looked at */
@@ -57,6 +61,7 @@ rbt_err rbt_walk_init(rbt_walk *walk, const rbt_problem *problem, rbt_access acc
                       rbt_error *error);
 void rbt_walk_deinit(rbt_walk *walk);
 
+/* `w` has the shared parameters, or those of this thread alone. */
 void rbt_walker_init(rbt_walker *walker, rbt_walk *walk, float *w, uint32_t thread);
 void rbt_walker_deinit(rbt_walker *walker);
 

@@ -16,7 +16,7 @@ static void hops_along(const rbt_graph *graph, rbt_neighbours (*next)(const rbt_
         hops[i] = RBT_GRAPH_FAR;
     hops[node] = 0;
     queue[end++] = node;
-    for (uint32_t begin = 0; begin < end && end < graph->live; begin++) {
+    for (uint32_t begin = 0; begin < end && end < graph->nodes; begin++) {
         rbt_neighbours neighbours = next(graph, queue[begin]);
 
         for (uint32_t k = 0; k < neighbours.count; k++) {
@@ -52,11 +52,9 @@ uint32_t rbt_graph_diameter(const rbt_graph *graph)
     uint32_t *hops = rbt_alloc(graph->nodes, sizeof *hops), longest = 0, n = viewpoints(graph);
 
     for (uint32_t i = 0; i < n; i++) {
-        if (graph->gone[i])
-            continue;
         rbt_graph_hops_from(graph, i, hops);
         for (uint32_t j = 0; j < graph->nodes; j++)
-            if (!graph->gone[j] && hops[j] > longest)
+            if (hops[j] > longest)
                 longest = hops[j];
     }
     rbt_free(hops);
@@ -132,7 +130,7 @@ void rbt_gap_worst_of(const rbt_graph *graph, const rbt_gap_setting *settings, s
         rbt_graph_hops_from(graph, i, from_i);
         rbt_graph_hops_to(graph, i, to_i);
         for (uint32_t j = 0; j < graph->nodes; j++)
-            for (size_t s = 0; s < n && !graph->gone[i] && !graph->gone[j]; s++) {
+            for (size_t s = 0; s < n; s++) {
                 uint64_t bound = rbt_gap_bound(&settings[s], to_i[j], from_i[j]);
 
                 raise_to(&worst[s].over_any, bound);

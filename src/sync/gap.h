@@ -15,7 +15,7 @@
 void rbt_graph_hops_from(const rbt_graph *graph, uint32_t node, uint32_t *hops);
 void rbt_graph_hops_to(const rbt_graph *graph, uint32_t node, uint32_t *hops);
 
-/* The longest of all shortest paths between nodes that were not removed. */
+/* The longest of all shortest paths. */
 uint32_t rbt_graph_diameter(const rbt_graph *graph);
 
 /* All pairs at once, for a checker that asks after every event. */

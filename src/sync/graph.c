@@ -9,7 +9,8 @@
 #include "math/spectral.h"
 #include "sync/gap.h"
 
-#define WEIGHT_SLACK 1e-9 /* of a sum of weights; rounding stays far below, a missing neighbour far above */
+#define ROOM_STEPS   65536.0 /* room is rounded to 1/65536: far above rounding, so that it is the same everywhere */
+#define WEIGHT_SLACK 1e-9    /* of a sum of weights; rounding stays far below, a missing neighbour far above */
 
 rbt_neighbours rbt_graph_in(const rbt_graph *graph, uint32_t node)
 {
@@ -50,8 +51,7 @@ double rbt_graph_weight(const rbt_graph *graph, uint32_t from, uint32_t to)
 
 static bool allocate(rbt_graph *graph, uint32_t nodes, size_t edges)
 {
-    *graph = (rbt_graph){.nodes = nodes, .live = nodes, .edges = edges};
-    graph->gone = rbt_alloc(nodes, sizeof *graph->gone);
+    *graph = (rbt_graph){.nodes = nodes, .edges = edges};
     graph->in_start = rbt_alloc((size_t)nodes + 1, sizeof *graph->in_start);
     graph->out_start = rbt_alloc((size_t)nodes + 1, sizeof *graph->out_start);
     graph->in = rbt_try_alloc(edges, sizeof *graph->in);
@@ -126,7 +126,6 @@ rbt_err rbt_graph_init_edges(rbt_graph *graph, uint32_t nodes, const rbt_edge *e
 
 void rbt_graph_deinit(rbt_graph *graph)
 {
-    rbt_free(graph->gone);
     rbt_free(graph->in_start);
     rbt_free(graph->out_start);
     rbt_free(graph->in);
@@ -139,7 +138,7 @@ void rbt_graph_deinit(rbt_graph *graph)
 static rbt_err check_loops(const rbt_graph *graph, const char *name, rbt_error *error)
 {
     for (uint32_t i = 0; i < graph->nodes; i++)
-        if (!graph->gone[i] && !rbt_graph_has(graph, i, i))
+        if (!rbt_graph_has(graph, i, i))
             return rbt_fail(error, RBT_E_DATA,
                             "%s: node %u has no self-loop; a node counts its own parameters, add the edge %u %u", name,
                             i, i, i);
@@ -149,18 +148,17 @@ static rbt_err check_loops(const rbt_graph *graph, const char *name, rbt_error *
 /* Everybody reaches everybody if the first one reaches all and all reach it. */
 static rbt_err check_connected(const rbt_graph *graph, const char *name, rbt_error *error)
 {
-    uint32_t *hops = rbt_alloc(graph->nodes, sizeof *hops), first = 0;
+    uint32_t *hops = rbt_alloc(graph->nodes, sizeof *hops);
+    const uint32_t first = 0;
     rbt_err err = RBT_OK;
 
-    while (graph->gone[first])
-        first++;
     for (int back = 0; back < 2 && err == RBT_OK; back++) {
         if (back)
             rbt_graph_hops_to(graph, first, hops);
         else
             rbt_graph_hops_from(graph, first, hops);
         for (uint32_t i = 0; i < graph->nodes && err == RBT_OK; i++)
-            if (!graph->gone[i] && hops[i] == RBT_GRAPH_FAR)
+            if (hops[i] == RBT_GRAPH_FAR)
                 err = rbt_fail(error, RBT_E_DATA,
                                "%s: there is no path from node %u to node %u; every node must reach every other, add "
                                "an edge",
@@ -179,7 +177,7 @@ static rbt_err check_weights(const rbt_graph *graph, const char *name, rbt_error
 
         for (uint32_t k = 0; k < out.count; k++)
             sum += 1.0 / rbt_graph_in(graph, out.at[k]).count;
-        if (!graph->gone[i] && fabs(sum - 1) > WEIGHT_SLACK)
+        if (fabs(sum - 1) > WEIGHT_SLACK)
             return rbt_fail(
                 error, RBT_E_DATA,
                 "%s: the weights are not doubly stochastic: those of what node %u sends sum to %.6g, not to "
@@ -207,16 +205,19 @@ bool rbt_graph_is_symmetric(const rbt_graph *graph)
            memcmp(graph->in, graph->out, graph->edges * sizeof *graph->in) == 0;
 }
 
-/* Gives the neighbours of a node the other side; false when one of them is on this side. */
-static bool colour(const rbt_neighbours *neighbours, uint32_t node, uint8_t *side, uint32_t *queue, uint32_t *end)
+/* Gives the neighbours of a node the other side; false when one of them is on this side: that edge. */
+static bool colour(const rbt_neighbours *neighbours, uint32_t node, uint8_t *side, uint32_t *queue, uint32_t *end,
+                   rbt_edge *within)
 {
     for (uint32_t k = 0; k < neighbours->count; k++) {
         uint32_t j = neighbours->at[k];
 
         if (j == node)
             continue;
-        if (side[j] == side[node])
+        if (side[j] == side[node]) {
+            *within = (rbt_edge){node, j};
             return false;
+        }
         if (side[j] == 2) {
             side[j] = !side[node];
             queue[(*end)++] = j;
@@ -225,11 +226,12 @@ static bool colour(const rbt_neighbours *neighbours, uint32_t node, uint8_t *sid
     return true;
 }
 
-bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side)
+bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side, rbt_edge *within)
 {
     uint8_t *of = rbt_alloc(graph->nodes, sizeof *of);
     uint32_t *queue = rbt_alloc(graph->nodes, sizeof *queue), begin = 0, end = 0;
     bool bipartite = true;
+    rbt_edge edge = {0, 0};
 
     memset(of, 2, graph->nodes);
     for (uint32_t first = 0; first < graph->nodes && bipartite; first++) {
@@ -239,11 +241,14 @@ bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side)
         for (queue[end++] = first; begin < end && bipartite; begin++) {
             rbt_neighbours in = rbt_graph_in(graph, queue[begin]), out = rbt_graph_out(graph, queue[begin]);
 
-            bipartite = colour(&in, queue[begin], of, queue, &end) && colour(&out, queue[begin], of, queue, &end);
+            bipartite =
+                colour(&in, queue[begin], of, queue, &end, &edge) && colour(&out, queue[begin], of, queue, &end, &edge);
         }
     }
     if (bipartite && side != NULL)
         memcpy(side, of, graph->nodes);
+    if (!bipartite && within != NULL)
+        *within = edge;
     rbt_free(of);
     rbt_free(queue);
     return bipartite;
@@ -255,8 +260,6 @@ bool rbt_graph_is_circulant(const rbt_graph *graph)
 {
     rbt_neighbours first = rbt_graph_out(graph, 0);
 
-    if (graph->live < graph->nodes)
-        return false;
     for (uint32_t i = 1; i < graph->nodes; i++) {
         if (rbt_graph_out(graph, i).count != first.count)
             return false;
@@ -267,12 +270,11 @@ bool rbt_graph_is_circulant(const rbt_graph *graph)
     return true;
 }
 
-/* W over the live nodes, or NULL when it is too large. */
+/* W, or NULL when it is too large. */
 static double *dense_weights(const rbt_graph *graph, bool *symmetric)
 {
-    size_t n = graph->live, at = 0;
+    size_t n = graph->nodes;
     double *w;
-    uint32_t *place;
 
     *symmetric = rbt_graph_is_symmetric(graph);
     for (uint32_t i = 0; i < graph->nodes; i++) /* with other degrees the weights of an edge and its opposite differ */
@@ -283,32 +285,46 @@ static double *dense_weights(const rbt_graph *graph, bool *symmetric)
     w = rbt_try_alloc(n * n, sizeof *w);
     if (w == NULL)
         return NULL;
-    place = rbt_alloc(graph->nodes, sizeof *place);
-    for (uint32_t i = 0; i < graph->nodes; i++)
-        place[i] = graph->gone[i] ? 0 : (uint32_t)at++;
     for (uint32_t j = 0; j < graph->nodes; j++) {
         rbt_neighbours in = rbt_graph_in(graph, j);
 
         for (uint32_t k = 0; k < in.count; k++)
-            w[place[in.at[k]] * n + place[j]] = 1.0 / in.count;
+            w[in.at[k] * n + j] = 1.0 / in.count;
     }
-    rbt_free(place);
     return w;
+}
+
+static rbt_spectrum spectrum_of(const rbt_graph *graph)
+{
+    bool symmetric;
+    rbt_spectrum found;
+    double *w;
+
+    if (rbt_graph_is_circulant(graph)) {
+        rbt_neighbours out = rbt_graph_out(graph, 0);
+        return rbt_spectrum_circulant(graph->nodes, out.at, out.count);
+    }
+    w = dense_weights(graph, &symmetric);
+    if (w == NULL)
+        return (rbt_spectrum){NAN, NAN};
+    found = symmetric ? rbt_spectrum_symmetric(w, graph->nodes) : rbt_spectrum_general(w, graph->nodes);
+    rbt_free(w);
+    return found;
 }
 
 double rbt_graph_spectral_gap(const rbt_graph *graph)
 {
-    bool symmetric;
-    double gap, *w;
+    return spectrum_of(graph).gap;
+}
 
-    if (rbt_graph_is_circulant(graph)) {
-        rbt_neighbours out = rbt_graph_out(graph, 0);
-        return rbt_spectral_gap_circulant(graph->nodes, out.at, out.count);
-    }
-    w = dense_weights(graph, &symmetric);
-    if (w == NULL)
-        return NAN;
-    gap = symmetric ? rbt_spectral_gap_symmetric(w, graph->live) : rbt_spectral_gap_general(w, graph->live);
-    rbt_free(w);
-    return gap;
+double rbt_graph_step_room(const rbt_graph *graph)
+{
+    double room = spectrum_of(graph).room;
+    uint32_t most = 1;
+
+    for (uint32_t i = 0; i < graph->nodes; i++)
+        most = rbt_graph_in(graph, i).count > most ? rbt_graph_in(graph, i).count : most;
+    if (!(room > 2.0 / most)) /* also when it is not known: Gershgorin's circles begin at 2 W[i][i] - 1 */
+        room = 2.0 / most;
+    return (double)(uint64_t)(room * ROOM_STEPS + 0.5) / ROOM_STEPS;
 }

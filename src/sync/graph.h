@@ -24,14 +24,12 @@ typedef struct rbt_edge {
 } rbt_edge;
 
 typedef struct rbt_graph {
-    uint32_t nodes;   /* numbered 0 .. nodes - 1; one that was removed keeps its number */
-    uint32_t live;    /* nodes that were not removed */
+    uint32_t nodes;   /* numbered 0 .. nodes - 1 */
     size_t edges;     /* one-way, self-loops included */
     size_t *in_start; /* nodes + 1: node i's senders are in[in_start[i] .. in_start[i + 1] - 1] */
     size_t *out_start;
     uint32_t *in;
     uint32_t *out;
-    bool *gone; /* removed: has no edges */
 } rbt_graph;
 
 typedef struct rbt_neighbours {
@@ -89,12 +87,6 @@ rbt_err rbt_graph_parse(rbt_graph *graph, const char *name, const char *text, si
 
 void rbt_graph_deinit(rbt_graph *graph);
 
-/* Takes a node out, in place, when its peer is lost: whoever sent to it now sends to one that it sent to, so that nobody
- * has more or fewer neighbours than before. Where all of those are neighbours already, an edge elsewhere is led through
- * the two instead; if there is none either, they are left with one neighbour less, as all are in a complete graph. The
- * graph that comes out passes the checks, or the one that was there stays and the error says why. */
-rbt_err rbt_graph_remove(rbt_graph *graph, uint32_t node, rbt_error *error);
-
 /* ------------------------------------------------------------------------------------------------- checking */
 
 /* Can peers train on it? A self-loop at every node, a path from every node to every other, rows and columns of W that
@@ -108,11 +100,17 @@ bool rbt_graph_is_symmetric(const rbt_graph *graph);
 bool rbt_graph_is_circulant(const rbt_graph *graph);
 
 /* Can the nodes be split in two so that every edge (self-loops aside) goes across? AD-PSGD needs that. `side`, unless
- * NULL, takes 0 or 1 for each node. */
-bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side);
+ * NULL, takes 0 or 1 for each node; `within`, unless NULL, an edge that shows that they cannot. */
+bool rbt_graph_is_bipartite(const rbt_graph *graph, uint8_t *side, rbt_edge *within);
 
 /* |l1| - |l2| of W: the larger, the faster news spread. A NaN for graphs too large to be worked out (math/spectral.h);
  * for those that look the same from every node there is a closed form, and no limit. */
 double rbt_graph_spectral_gap(const rbt_graph *graph);
+
+/* How large a step may be when it is computed before the average that it is added to, x+ = W x - c x: up to this no part of x
+ * grows. A step that is sound by itself has c <= 2, so half of this is by what it must be shortened. 1 + the least eigenvalue of W
+ * when all are real; never less than twice the weight a node gives itself, and that for graphs too large to be worked out. The
+ * same bits on every machine. */
+double rbt_graph_step_room(const rbt_graph *graph);
 
 #endif

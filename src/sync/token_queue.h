@@ -3,10 +3,11 @@
  * TokenQ(j->i) belongs to j and is used by i, one of j's in-neighbours. It starts with max_gap tokens; j puts one in for
  * every iteration it enters, i takes one out for every iteration it enters, so that always
  *
- *     size = iter(j) - iter(i) + max_gap
+ *     size + tokens under way = iter(j) - iter(i) + max_gap
  *
- * and i, which cannot take what is not there, is never more than max_gap ahead of j. Called by the peer; the identity is
- * asserted after every event. Proved by tests/unit/test_token_queue.c.
+ * and i, which cannot take what is not there, is never more than max_gap ahead of j. The counter lives with its user. Tokens
+ * travel as "I have entered iteration k", so that a message that comes twice puts nothing twice. Called by the peer; the
+ * identity is checked after every event of a simulation (runtime/check_hop.c). Proved by tests/unit/test_token_queue.c.
  */
 #ifndef RBT_SYNC_TOKEN_QUEUE_H
 #define RBT_SYNC_TOKEN_QUEUE_H
@@ -15,36 +16,48 @@
 
 typedef struct rbt_token_queue {
     uint64_t max_gap;
-    uint64_t size;
+    int64_t size;  /* below 0: a neighbour that a repair has given us is further behind than anybody may fall */
+    uint64_t told; /* the iteration that the owner has entered, as the last token tells */
 } rbt_token_queue;
 
-static inline rbt_token_queue rbt_token_queue_of(uint64_t max_gap)
+/* Of a neighbour in iteration `owner`, for a user in iteration `user`; both are 0 at the start. */
+static inline rbt_token_queue rbt_token_queue_of(uint64_t max_gap, uint64_t owner, uint64_t user)
 {
-    RBT_ASSERT(max_gap > 0);
-    return (rbt_token_queue){max_gap, max_gap};
+    return (rbt_token_queue){max_gap, (int64_t)(owner + max_gap) - (int64_t)user, owner};
 }
 
-/* The owner has entered n more iterations. */
-static inline void rbt_token_queue_put(rbt_token_queue *queue, uint64_t n)
+/* The owner has entered this iteration: as many tokens as iterations since the last time. */
+static inline void rbt_token_queue_tell(rbt_token_queue *queue, uint64_t owner)
 {
-    RBT_ASSERT(n < RBT_UNBOUNDED - queue->size);
-    queue->size += n;
+    if (owner <= queue->told)
+        return;
+    queue->size += (int64_t)(owner - queue->told);
+    queue->told = owner;
 }
 
-/* The user wants to enter n more iterations: false, and nothing is taken, when there are not enough. */
-static inline bool rbt_token_queue_take(rbt_token_queue *queue, uint64_t n)
+static inline bool rbt_token_queue_may_take(const rbt_token_queue *queue, uint64_t n)
 {
-    if (queue->size < n)
-        return false;
-    queue->size -= n;
-    return true;
+    return queue->size >= (int64_t)n;
 }
 
-/* The identity. `under_way`: tokens put that have not arrived, where the counter lives with the user. */
+/* The user enters n more iterations. */
+static inline void rbt_token_queue_take(rbt_token_queue *queue, uint64_t n)
+{
+    RBT_ASSERT(rbt_token_queue_may_take(queue, n));
+    queue->size -= (int64_t)n;
+}
+
+/* How far the owner is ahead of the user, as it has told: iter(j) - iter(i). */
+static inline int64_t rbt_token_queue_ahead(const rbt_token_queue *queue)
+{
+    return queue->size - (int64_t)queue->max_gap;
+}
+
+/* The identity. */
 static inline bool rbt_token_queue_holds(const rbt_token_queue *queue, uint64_t iter_owner, uint64_t iter_user,
                                          uint64_t under_way)
 {
-    return queue->size + under_way + iter_user == iter_owner + queue->max_gap;
+    return queue->size + (int64_t)(under_way + iter_user) == (int64_t)(iter_owner + queue->max_gap);
 }
 
 /* The most tokens there can ever be, given the hops from owner to user. */
@@ -53,9 +66,14 @@ static inline uint64_t rbt_token_queue_most(uint64_t max_gap, uint32_t hops)
     return max_gap * ((uint64_t)hops + 1);
 }
 
-/* How many iterations may a peer skip at once, given the queues of all its out-neighbours but itself (whom it is never
- * behind)? Up to the slowest of them, never past it, at most `limit`, and only when it is more than `trigger` behind; 0: go
- * on as usual. */
-uint64_t rbt_token_queue_jump(const rbt_token_queue *queues, size_t n, uint64_t limit, uint64_t trigger);
+/* How many iterations a peer advances at once when the slowest of its out-neighbours is `ahead` of it: up to that one, never
+ * past it, at most `limit`, and only when it is at least `trigger` behind; 0: one, as usual. */
+static inline uint64_t rbt_jump_length(int64_t ahead, uint64_t limit, uint64_t trigger)
+{
+    uint64_t length = ahead < 2 || (uint64_t)ahead < trigger ? 0 : (uint64_t)ahead;
+
+    length = length < limit ? length : limit;
+    return length < 2 ? 0 : length;
+}
 
 #endif

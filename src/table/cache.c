@@ -9,7 +9,7 @@
 
 void rbt_cache_init(rbt_cache *cache, const rbt_layout *layout)
 {
-    cache->layout = layout;
+    *cache = (rbt_cache){.layout = layout};
     cache->copies = rbt_alloc(layout->blocks, sizeof *cache->copies);
 }
 
@@ -27,6 +27,9 @@ void rbt_cache_deinit(rbt_cache *cache)
 
         drop_own(copy);
         rbt_array_free(&copy->own);
+        for (size_t i = 0; i < copy->aside.count; i++)
+            rbt_snap_unref(copy->aside.at[i].update);
+        rbt_array_free(&copy->aside);
         rbt_snap_unref(copy->base);
         rbt_snap_unref(copy->buffer);
         rbt_map_deinit(&copy->scattered);
@@ -40,6 +43,11 @@ void rbt_cache_adopt(rbt_cache *cache, uint32_t block, rbt_snap *base, uint64_t 
 {
     rbt_copy *copy = &cache->copies[block];
 
+    if (cache->has_tags && copy->touched && rbt_copy_tag(copy) != version) {
+        rbt_part_aside aside = {.version = rbt_copy_tag(copy), .update = rbt_cache_flush(cache, block, 0, false)};
+
+        rbt_array_push(&copy->aside, aside);
+    }
     rbt_snap_ref(base);
     rbt_snap_unref(copy->base);
     drop_own(copy);
@@ -100,6 +108,8 @@ void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t 
     } else {
         memset(out, 0, n * rbt_type_size(cache->layout->type));
     }
+    if (cache->is_read_only)
+        return;
     if (copy->touched && copy->buffer != NULL)
         rbt_snap_read_add(copy->buffer, offset, n, out);
     if (copy->scattered.count > 0)

@@ -13,29 +13,47 @@
 #include "table/layout.h"
 #include "table/snap.h"
 
+#define RBT_VERSION_NONE RBT_UNBOUNDED /* the tag of what was not computed from a copy: there was none */
+
+/* Increments that were computed from an earlier copy. */
+typedef struct rbt_part_aside {
+    uint64_t version;
+    rbt_snap *update;
+} rbt_part_aside;
+
 /* What is known of one block. */
 typedef struct rbt_copy {
-    rbt_snap *base;            /* NULL: never read */
-    uint64_t slowest;          /* clocks the slowest worker had finished in it */
-    uint64_t included;         /* clocks of mine that are in it */
-    uint64_t version;          /* of dyn: what an update computed from it in clock `included` belongs to */
-    uint64_t next;             /* of dyn: the lowest this worker can name next, as the server works it out */
+    rbt_snap *base;    /* NULL: never read */
+    uint64_t slowest;  /* clocks the slowest worker had finished in it */
+    uint64_t included; /* clocks of mine that are in it */
+    uint64_t version;  /* of dyn: what an update computed from it in clock `included` belongs to; else its own */
+    uint64_t next;     /* of dyn: the lowest this worker can name next, as the server works it out */
+    uint64_t read_in;  /* one past the clock it was last read in; 0: never */
     RBT_ARRAY(rbt_snap *) own; /* my updates since, oldest first */
     rbt_snap *buffer;          /* increments of this clock, dense: NULL when untouched */
     rbt_map scattered;         /* the same for blocks of sparse tables: place -> bits of the value */
     bool touched;
-    uint64_t request; /* the pull under way, 0 when none, and what it will satisfy */
+    RBT_ARRAY(rbt_part_aside) aside; /* of tables with tags: increments of this clock made before this copy came */
+    uint64_t request;                /* the pull under way, 0 when none, and what it will satisfy */
     uint64_t request_need;
     uint64_t request_clock;
 } rbt_copy;
 
 typedef struct rbt_cache {
     const rbt_layout *layout;
-    rbt_copy *copies; /* one per block */
+    rbt_copy *copies;  /* one per block */
+    bool is_read_only; /* increments are gradients: the reader does not see them */
+    bool has_tags;     /* updates name the version they were computed from: those of different ones are kept apart */
 } rbt_cache;
 
 void rbt_cache_init(rbt_cache *cache, const rbt_layout *layout);
 void rbt_cache_deinit(rbt_cache *cache);
+
+/* The version that increments of this block are computed from now. */
+static inline uint64_t rbt_copy_tag(const rbt_copy *copy)
+{
+    return copy->base != NULL ? copy->version : RBT_VERSION_NONE;
+}
 
 /* A copy from the server replaces what was there; takes a reference. Own updates are dropped: the caller has seen to it
  * that the copy includes them. */

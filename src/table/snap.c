@@ -73,7 +73,7 @@ void rbt_snap_unref(rbt_snap *snap)
     rbt_free(snap);
 }
 
-static bool snap_is_mine(const rbt_snap *snap)
+bool rbt_snap_is_mine(const rbt_snap *snap)
 {
     /* Acquire: what others did before they let go is visible before we write. */
     return atomic_load_explicit(&snap->refs, memory_order_acquire) == 1;
@@ -155,7 +155,7 @@ void rbt_snap_writable(rbt_snap **snap)
 {
     rbt_snap *old = *snap, *copy;
 
-    if (old->form == RBT_DENSE && snap_is_mine(old))
+    if (old->form == RBT_DENSE && rbt_snap_is_mine(old))
         return;
     copy = rbt_snap_create(old->type, old->length);
     rbt_snap_read(old, 0, old->length, copy->value);

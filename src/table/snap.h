@@ -42,6 +42,9 @@ rbt_snap *rbt_snap_try_create(rbt_type type, rbt_form form, uint32_t length, uin
 rbt_snap *rbt_snap_ref(rbt_snap *snap);
 void rbt_snap_unref(rbt_snap *snap); /* NULL is fine */
 
+/* Does nobody else hold it? Then its values may be written. */
+bool rbt_snap_is_mine(const rbt_snap *snap);
+
 /* A new snapshot of `length` values without those that are zero or smaller than `threshold` (f32 only): sparse when
  * less than half is left, else dense. */
 rbt_snap *rbt_snap_pack(rbt_type type, uint32_t length, const void *values, float threshold);

@@ -41,7 +41,7 @@ typedef enum rbt_message_type {
 typedef struct rbt_part {
     uint32_t table;
     uint32_t block;
-    uint64_t version; /* of dyn: see rule/rule.h */
+    uint64_t version; /* of dyn and adarev: see rule/rule.h */
     rbt_snap *snap;   /* NULL: only named, or an update that changes nothing */
 } rbt_part;
 

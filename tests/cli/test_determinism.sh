@@ -35,6 +35,8 @@ compare --workers 4 --servers 2 --sync bsp --rule con --epochs 4 --batch 7 --l2 
 compare --workers 6 --servers 3 --sync ssp --staleness 3 --rule dyn --clocks 8 --straggler 'lognormal=1;p=0.1,slow=6'
 compare --workers 6 --servers 3 --sync ssp --staleness 3 --rule sum --clocks 8 --eager on --decay sqrt:0.5
 compare --workers 5 --servers 2 --sync asp --rule adagrad --clocks 8 --straggler frac=0.4,slow=3 --no-bias
+compare --workers 6 --servers 2 --sync ssp --staleness 2 --rule adarev --clocks 8 --straggler frac=0.4,slow=3 --encode
+compare --workers 5 --servers 2 --sync ssp --staleness 2 --rule momentum --clocks 8 --lr 0.05 --straggler p=0.2,slow=3
 compare --workers 6 --servers 2 --sync ssp --staleness 2 --rule dyn --clocks 10 --encode --verify \
     --net bw=100Mbit,lat=50us,jitter=100us --faults drop=0.1,dup=0.2,delay=0.2,crash=2,partition=2,within=10ms
 compare --workers 40 --servers 4 --sync ssp --staleness 1 --rule con --clocks 4 --target-loss 0.69 --decay mult:0.9

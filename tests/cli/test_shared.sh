@@ -96,6 +96,10 @@ refuses 'in one memory' --sync ssp --optimizer sdca
 refuses 'in one memory' --sync bsp --optimizer asgd
 refuses '--l1 makes no sense with --rule adagrad' --rule adagrad --l1 0.1
 refuses '--optimizer makes no sense with --rule adagrad' --rule adagrad --optimizer momentum
+refuses '--l1 makes no sense with --rule adarev' --rule adarev --l1 0.1
+refuses '--decay makes no sense with --rule adarev' --rule adarev --decay sqrt:1
+refuses 'choose one' --rule momentum --optimizer momentum
+refuses '--global-rate makes no sense with --rule adarev' --rule adarev --global-rate 0.5
 expect 2 train svm --data d.svm --optimizer newton
 says 'needs a smooth loss'
 

@@ -9,7 +9,8 @@ expect 0 convert --data data.svm --out data.cache
 expect 0 info data.cache
 for protocol in '--sync bsp --rule con' '--sync bsp --rule dyn --servers 2' '--sync ssp --staleness 2 --rule dyn --servers 3' \
     '--sync ssp --staleness 2 --rule dyn --servers 2 --partition-sync off --eager on' '--sync ssp --staleness 1 --rule sum' \
-    '--sync asp --rule adagrad --servers 2' '--sync asp --rule sum'; do
+    '--sync asp --rule adagrad --servers 2' '--sync asp --rule sum' \
+    '--sync ssp --staleness 2 --rule adarev --servers 2' '--sync ssp --rule momentum --momentum 0.5'; do
     # shellcheck disable=SC2086
     expect 0 train lr --data data.svm --valid data.svm $protocol --workers 4 --clocks 12 --lr 0.1 --verify --quiet \
         --json run.json --straggler worker=1,slow=2 --out model.rbt

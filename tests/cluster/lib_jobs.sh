@@ -86,7 +86,7 @@ job_is_gone()
 
 job_fail()
 {
-    cat job.out job.err >&2 || :
+    tail -n 60 job.out job.err >&2 || :
     pgrep -l -s "$job" >&2 || :
     fail "$@"
 }

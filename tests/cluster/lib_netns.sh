@@ -6,6 +6,7 @@
 #   on HOST COMMAND...      runs a command there
 #   rig_limit HOST RATE     its link carries no more, both ways (tc tbf: 100mbit); rig_unlimit HOST
 #   rig_link HOST down|up   pulls its cable; nobody is told
+#   rig_apart A B           these two do not hear each other any more, all others do; rig_together A B
 #   rig_until N COMMAND...  tries until it succeeds, at most N seconds
 #   rig_need COMMAND...     skips the test unless all of these are installed
 #   fail SENTENCE           ends the test as failed, with what is in $rig/*.log
@@ -143,4 +144,22 @@ rig_unlimit()
 rig_link()
 {
     ip link set "port-$1" "$2"
+}
+
+rig_address()
+{
+    sed -n "s/ $1\$//p" "$rig/hosts"
+}
+
+# What one sends to the other goes to a card that nobody has.
+rig_apart()
+{
+    ip -n "$1" neigh replace "$(rig_address "$2")" lladdr 02:00:00:00:00:99 dev eth0 nud permanent
+    ip -n "$2" neigh replace "$(rig_address "$1")" lladdr 02:00:00:00:00:99 dev eth0 nud permanent
+}
+
+rig_together()
+{
+    ip -n "$1" neigh delete "$(rig_address "$2")" dev eth0
+    ip -n "$2" neigh delete "$(rig_address "$1")" dev eth0
 }

@@ -33,7 +33,7 @@ job_local 4 --sync bsp --servers 2 --clocks 12
 expect 0 launch --local 2 --servers 2 -- train $learning --per-process 2 --sync bsp --clocks 12 --json c.json
 [ "$(job_hash c.json)" = "$hash" ] || fail "two workers in each process give something else"
 
-rules="sum con dyn adagrad"
+rules="sum con dyn adagrad adarev momentum"
 [ "$RUBATO_SANITIZED" -eq 0 ] || rules="con dyn"
 for rule in $rules; do
     for sync in "ssp --staleness 0" "ssp --staleness 3" asp; do

@@ -94,8 +94,8 @@ for rank in 1 2; do
 done
 
 # A worker that was started by hand is started again by hand.
-job_local 2 --sync bsp --clocks 8000
-alone --clocks 8000 --eval-every 100 --listen "$name" --on-worker-loss wait
+job_local 2 --sync bsp --clocks 30000
+alone --clocks 30000 --eval-every 100 --listen "$name" --on-worker-loss wait
 for rank in 1 2 3; do
     "$RUBATO" node --join "$name" --rank "$rank" >"node-$rank" 2>&1 &
     eval "node_$rank=$!"

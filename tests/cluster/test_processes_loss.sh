@@ -55,3 +55,37 @@ expect 2 node --join "unix:@rubato-test-$$" --rank 7 # it listens
 says "there is no such rank in this job"
 kill -INT "$job"
 job_end 130
+
+# Between joining and the start: rank 2 has joined and reads its rows from a pipe, the others wait for it to share theirs. Whoever is
+# lost now, and whatever is to be done about losses: the job ends with a sentence.
+for worker in 0 2; do
+    cp d.svm "own.$worker.svm"
+done
+mkfifo own.1.svm
+sharing="lr --data own.{rank}.svm --lr 0.1 --batch 10 --batches-per-clock 1"
+for loss in "2 continue" "2 wait" "1 stop" "4 continue"; do
+    # shellcheck disable=SC2086 # options
+    job_start "$RUBATO" launch --local 3 --servers 1 -- train $sharing --clocks 100 --on-worker-loss "${loss#* }"
+    exec 9>own.1.svm # opens when rank 2 does
+    job_kill 9 "${loss% *}"
+    job_end 7
+    exec 9>&-
+    job_says "rank ${loss% *} on host"
+    job_says "was lost before the job started"
+done
+# shellcheck disable=SC2086 # options
+job_start "$RUBATO" launch --local 3 --servers 1 -- train $sharing --clocks 100
+exec 9>own.1.svm
+kill -9 "$job"
+job_end 137
+exec 9>&-
+
+# A guarantee that is verified is not broken by a loss.
+for sync in bsp "ssp --staleness 2"; do
+    # shellcheck disable=SC2086 # options
+    job_start "$RUBATO" launch --local 3 --servers 2 -- train $learning --clocks 6000 --eval-every 100 --json job.json --verify --sync $sync
+    job_clock 2
+    job_kill 9 2
+    job_end 0
+    job_says "the others go on without it"
+done

@@ -13,7 +13,8 @@
 #define ROWS         240
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static const char *const RULES[] = {"con", "sum", "dyn partition-sync=off", "dyn partition-sync=on", "adagrad"};
+static const char *const RULES[] = {"con",    "sum",     "dyn partition-sync=off", "dyn partition-sync=on", "adagrad",
+                                    "adarev", "momentum"};
 static const uint32_t WORKERS[] = {1, 2, 4, 8};
 
 #define JOB "data=data.svm sync=bsp rule=%s workers=%u servers=%u seed=%u clocks=5 batch=25%% l2=0.01 lr=0.2 "

@@ -29,6 +29,7 @@ typedef struct recipe {
     bool bias;
     double filter;
     float factor; /* con: of every update */
+    float momentum;
 } recipe;
 
 typedef struct problem {
@@ -132,9 +133,11 @@ static void walk_clock(problem *p, const recipe *plain, uint64_t clock)
 static uint64_t descend(const recipe *plain, uint64_t seed)
 {
     problem p;
+    float *velocity;
     uint64_t hash;
 
     problem_init(&p, plain, seed);
+    velocity = calloc(p.n, sizeof *velocity);
     for (uint64_t clock = 0; clock < plain->clocks; clock++) {
         memcpy(p.local, p.w, p.n * sizeof *p.w);
         memset(p.u, 0, p.n * sizeof *p.u);
@@ -152,11 +155,17 @@ static uint64_t descend(const recipe *plain, uint64_t seed)
                 p.u[i] += d;
             }
         }
+        for (size_t i = 0; plain->momentum > 0 && i < p.n; i++) {
+            velocity[i] *= plain->momentum;
+            p.w[i] += velocity[i];
+            velocity[i] += plain->factor * p.u[i];
+        }
         for (size_t i = 0; i < p.n; i++)
             if (!(fabsf(p.u[i]) < (float)plain->filter))
                 p.w[i] += plain->factor * p.u[i];
     }
     hash = rbt_hash(p.w, p.n * sizeof *p.w, 0);
+    free(velocity);
     problem_deinit(&p);
     return hash;
 }
@@ -212,8 +221,8 @@ static const char *const RUNTIMES[] = {"runtime=sim", "runtime=local", "runtime=
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Every setting under every synchronisation on every runtime equals the loop. */
-static void compare(const char *rule, double filter, float factor, uint64_t (*loop)(const recipe *, uint64_t),
-                    size_t syncs)
+static void compare_with(const char *rule, double filter, float factor, float momentum,
+                         uint64_t (*loop)(const recipe *, uint64_t), size_t syncs)
 {
     for (size_t i = 0; i < COUNT(SETTINGS); i++) {
         recipe setting = SETTINGS[i];
@@ -223,6 +232,7 @@ static void compare(const char *rule, double filter, float factor, uint64_t (*lo
             continue; /* it shrinks its own steps */
         setting.filter = filter;
         setting.factor = factor;
+        setting.momentum = momentum;
         expected = loop(&setting, 5);
         for (size_t s = 0; s < syncs; s++)
             for (size_t r = 0; r < COUNT(RUNTIMES); r++) {
@@ -233,6 +243,12 @@ static void compare(const char *rule, double filter, float factor, uint64_t (*lo
                     fail_msg("%s %s %s %s differs from the plain loop", setting.line, rule, SYNCS[s], RUNTIMES[r]);
             }
     }
+}
+
+static void compare(const char *rule, double filter, float factor, uint64_t (*loop)(const recipe *, uint64_t),
+                    size_t syncs)
+{
+    compare_with(rule, filter, factor, 0, loop, syncs);
 }
 
 static void one_worker_with_sum_equals_a_plain_loop(void **state)
@@ -273,6 +289,19 @@ static void one_worker_with_adagrad_equals_sequential_adagrad(void **state)
     compare("rule=adagrad", 0, 1, adagrad, COUNT(SYNCS));
 }
 
+/* One worker always computes from the newest version: there is nothing to revise. */
+static void one_worker_with_adarev_equals_sequential_adagrad(void **state)
+{
+    (void)state;
+    compare("rule=adarev", 0, 1, adagrad, COUNT(SYNCS));
+}
+
+static void one_worker_with_momentum_equals_a_plain_loop(void **state)
+{
+    (void)state;
+    compare_with("rule=momentum momentum=0.75", 0, 1, 0.75f, descend, 2); /* a cache would lack the velocity */
+}
+
 static void another_seed_is_another_result(void **state)
 {
     recipe setting = SETTINGS[0];
@@ -299,6 +328,8 @@ int main(void)
         cmocka_unit_test(one_worker_with_dyn_equals_a_plain_loop),
         cmocka_unit_test(small_entries_are_left_out_and_that_is_visible),
         cmocka_unit_test(one_worker_with_adagrad_equals_sequential_adagrad),
+        cmocka_unit_test(one_worker_with_adarev_equals_sequential_adagrad),
+        cmocka_unit_test(one_worker_with_momentum_equals_a_plain_loop),
         cmocka_unit_test(another_seed_is_another_result),
     };
 

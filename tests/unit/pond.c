@@ -13,6 +13,7 @@ static void fill(pond *p, uint32_t workers, rbt_hop like)
     p->topology = (rbt_topology){.workers = workers, .observers = 1, .hop = &p->hop};
     p->peers = rbt_alloc(workers, sizeof *p->peers);
     p->wire = (rbt_outbox){0};
+    p->on_sent = p->on_given = NULL;
     for (uint32_t m = 0; m < workers; m++)
         rbt_peer_init(&p->peers[m], &p->topology, m, POND_PARAMETERS);
 }
@@ -59,8 +60,11 @@ static void end(pond *p, rbt_env *env)
 {
     rbt_message *message;
 
-    while ((message = rbt_outbox_take(&env->out)) != NULL)
+    while ((message = rbt_outbox_take(&env->out)) != NULL) {
+        if (p->on_sent != NULL)
+            p->on_sent(p->context, message);
         rbt_outbox_put(&p->wire, message);
+    }
 }
 
 void pond_send(pond *p, uint32_t worker)
@@ -98,15 +102,19 @@ void pond_retire(pond *p, uint32_t worker)
 bool pond_reduce(pond *p, uint32_t worker, float *value)
 {
     rbt_env env = {0};
+    rbt_mix mix = {0};
     rbt_snap *mixed = NULL;
-    bool ready = rbt_peer_reduce(&p->peers[worker], &mixed, &env);
+    bool ready = rbt_peer_reduce(&p->peers[worker], &mix, &env);
 
     end(p, &env);
+    if (ready)
+        mixed = rbt_mix_average(&mix, NULL, 0);
     if (ready && value != NULL)
         *value = mixed->f32[0];
     for (uint32_t i = 1; ready && i < POND_PARAMETERS; i++) /* all elements are alike */
         assert_memory_equal(&mixed->f32[i], &mixed->f32[0], sizeof(float));
     rbt_snap_unref(mixed);
+    rbt_mix_deinit(&mix);
     return ready;
 }
 
@@ -114,6 +122,9 @@ void pond_give(pond *p, uint32_t to, rbt_message *message)
 {
     rbt_env env = {0};
 
+    message->to = to + 1;
+    if (p->on_given != NULL)
+        p->on_given(p->context, message);
     rbt_peer_handle(&p->peers[to], message, &env);
     end(p, &env);
 }

@@ -19,7 +19,10 @@ typedef struct pond {
     rbt_topology topology;
     rbt_hop hop;
     rbt_peer *peers;
-    rbt_outbox wire; /* said and not delivered yet, in order */
+    rbt_outbox wire;                                            /* said and not delivered yet, in order */
+    void (*on_sent)(void *context, const rbt_message *message); /* NULL: nobody watches the wire */
+    void (*on_given)(void *context, const rbt_message *message);
+    void *context;
 } pond;
 
 /* `like` says how they train; its graph is made here. */

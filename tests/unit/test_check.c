@@ -2,6 +2,7 @@
  */
 #include "unit/world.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "runtime/check.h"
@@ -57,10 +58,11 @@ static void assert_complains(const checked *c, const char *of)
 
 static void a_sound_server_passes_under_every_rule(void **state)
 {
-    static const rbt_rule *const rules[] = {&rbt_rule_sum, &rbt_rule_con, &rbt_rule_dyn, &rbt_rule_adagrad};
+    static const rbt_rule *const rules[] = {&rbt_rule_sum,     &rbt_rule_con,    &rbt_rule_dyn,
+                                            &rbt_rule_adagrad, &rbt_rule_adarev, &rbt_rule_momentum};
 
     (void)state;
-    for (size_t rule = 0; rule < 4; rule++)
+    for (size_t rule = 0; rule < 6; rule++)
         for (uint64_t staleness = 0; staleness < 3; staleness++)
             for (int sync = 0; sync <= (rules[rule] == &rbt_rule_dyn); sync++) {
                 checked c;
@@ -73,8 +75,13 @@ static void a_sound_server_passes_under_every_rule(void **state)
 
                         pull->version = clock;
                         handle(&c, pull, NULL);
-                        handle(&c, push_by_hand(&c.w, m, clock, 0, 0.3f * (float)(m + 1)), NULL);
-                        handle(&c, push_by_hand(&c.w, m, clock, 0, 0.3f * (float)(m + 1)), NULL); /* repeated */
+                        for (int twice = 0; twice < 2; twice++) {
+                            rbt_message *push = push_by_hand(&c.w, m, clock, 0, 0.3f * (float)(m + 1));
+
+                            if (rules[rule] == &rbt_rule_adarev) /* as if nothing had been read */
+                                push->parts.at[0].version = RBT_UNBOUNDED;
+                            handle(&c, push, NULL);
+                        }
                     }
                 if (rbt_checker_broken(c.checker) != NULL)
                     fail_msg("rule %s, staleness %d: %s", rules[rule]->name, (int)staleness,
@@ -229,6 +236,95 @@ static void keep_everything(rbt_server *server, rbt_outbox *said)
     }
 }
 
+/* Two workers compute from version 0, one after the other. */
+static void begin_adarev(checked *c)
+{
+    begin(c, 2, 3, &rbt_rule_adarev, false);
+    for (uint32_t m = 0; m < 2; m++)
+        handle(c, pull_by_hand(&c->w, m, 0, 0, 0, 1), NULL);
+    handle(c, push_by_hand(&c->w, 0, 0, 0, 1), NULL);
+}
+
+static void a_delayed_gradient_that_is_revised_passes(void **state)
+{
+    checked c;
+
+    (void)state;
+    begin_adarev(&c);
+    handle(&c, push_by_hand(&c.w, 1, 0, 0, 1), NULL); /* 1 - 1 / 4 of a step more: as one of 2 */
+    assert_true(fabsf(c.server->cells.at[0].cell.value->f32[0] + 0.25f) < 1e-6f);
+    assert_null(rbt_checker_broken(c.checker));
+    end(&c);
+}
+
+static void a_version_forgotten_too_early_is_noticed(void **state)
+{
+    checked c;
+
+    (void)state;
+    begin_adarev(&c);
+    rbt_cell_leave(&c.server->cells.at[0].cell, &c.w.topology.rule[0], 0);
+    rbt_cell_leave(&c.server->cells.at[0].cell, &c.w.topology.rule[0], 1);
+    handle(&c, push_by_hand(&c.w, 1, 0, 0, 1), NULL);
+    assert_complains(&c, "stored is");
+    end(&c);
+}
+
+static void lose_a_gradient(rbt_server *server, rbt_outbox *said)
+{
+    (void)said;
+    server->cells.at[0].cell.memory[0] = 0;
+}
+
+static void a_sum_of_gradients_that_lacks_one_is_noticed(void **state)
+{
+    checked c;
+
+    (void)state;
+    begin(&c, 2, 3, &rbt_rule_adarev, false);
+    handle(&c, push_by_hand(&c.w, 0, 0, 0, 1), lose_a_gradient);
+    assert_complains(&c, "the sum of gradients is 0, must be 1");
+    end(&c);
+}
+
+static void versions_kept_beyond_the_limit_are_noticed(void **state)
+{
+    checked c;
+
+    (void)state;
+    begin_adarev(&c);
+    c.w.topology.rule[0].most_kept = 64;
+    handle(&c, pull_by_hand(&c.w, 1, 0, 0, 0, 2), NULL); /* a second version */
+    assert_null(rbt_checker_broken(c.checker));
+    c.w.topology.rule[0].most_kept = 1;               /* which nobody looks at before the next read */
+    handle(&c, push_by_hand(&c.w, 0, 7, 0, 1), NULL); /* refused */
+    assert_complains(&c, "server 0 keeps 2 versions of block 0, at most 1 may be");
+    end(&c);
+}
+
+static void stop_the_velocity(rbt_server *server, rbt_outbox *said)
+{
+    (void)said;
+    rbt_snap_writable(&server->cells.at[0].cell.value);
+    server->cells.at[0].cell.value->f32[1] -= server->cells.at[0].cell.memory[1];
+}
+
+static void a_velocity_that_does_not_go_on_is_noticed(void **state)
+{
+    checked c;
+
+    (void)state;
+    begin(&c, 2, 3, &rbt_rule_momentum, false);
+    c.w.topology.rule[0].momentum = 0.5f;
+    handle(&c, push_by_hand(&c.w, 0, 0, 0, 1), NULL);
+    handle(&c, push_by_hand(&c.w, 0, 1, 0, 1), NULL);
+    handle(&c, push_by_hand(&c.w, 1, 0, 0, 1), NULL);
+    assert_null(rbt_checker_broken(c.checker));
+    handle(&c, push_by_hand(&c.w, 0, 2, 0, 1), stop_the_velocity);
+    assert_complains(&c, "element 1 stored is");
+    end(&c);
+}
+
 static void versions_that_pile_up_are_noticed(void **state)
 {
     checked c;
@@ -308,6 +404,11 @@ int main(void)
         cmocka_unit_test(a_nan_is_noticed),
         cmocka_unit_test(an_answer_with_other_values_is_noticed),
         cmocka_unit_test(an_answer_that_claims_too_much_is_noticed),
+        cmocka_unit_test(a_delayed_gradient_that_is_revised_passes),
+        cmocka_unit_test(a_version_forgotten_too_early_is_noticed),
+        cmocka_unit_test(a_sum_of_gradients_that_lacks_one_is_noticed),
+        cmocka_unit_test(versions_kept_beyond_the_limit_are_noticed),
+        cmocka_unit_test(a_velocity_that_does_not_go_on_is_noticed),
         cmocka_unit_test(versions_that_pile_up_are_noticed),
         cmocka_unit_test(a_version_that_expired_too_early_is_noticed),
         cmocka_unit_test(a_synchronised_answer_with_versions_it_must_not_show_is_noticed),

@@ -107,6 +107,27 @@ static void a_worker_lost_for_good_is_retired_in_the_next_view(void **state)
     world_deinit(&w);
 }
 
+static void who_dies_after_leaving_has_left_for_everybody(void **state)
+{
+    rbt_message *view;
+    world w;
+
+    (void)state;
+    for (int is_gone = 0; is_gone < 2; is_gone++) {
+        begin(&w, 2, 1, is_gone);
+        world_handle(&w, from_worker(&w, RBT_MSG_RETIRE, 0, 0)); /* its word to the server was lost with it */
+        world_handle(&w, from_worker(&w, RBT_MSG_LOST, 0, 0));
+        view = world_take(&w, RBT_MASTER, 1, RBT_MSG_VIEW);
+        assert_non_null(view);
+        world_handle(&w, view);
+        assert_true(w.servers[0].clocks.gone[0]);
+        world_lose(&w, ANY, ANY);
+        world_handle(&w, from_worker(&w, RBT_MSG_LOST, 0, 0)); /* told twice */
+        assert_int_equal(world_count(&w, ANY, ANY, 0), 0);
+        world_deinit(&w);
+    }
+}
+
 static void the_death_of_a_former_life_is_no_news(void **state)
 {
     world w;
@@ -265,6 +286,7 @@ int main(void)
         cmocka_unit_test(a_worker_that_comes_back_makes_a_new_view_for_everybody),
         cmocka_unit_test(a_repeated_hello_is_answered_but_changes_nothing),
         cmocka_unit_test(a_worker_lost_for_good_is_retired_in_the_next_view),
+        cmocka_unit_test(who_dies_after_leaving_has_left_for_everybody),
         cmocka_unit_test(the_death_of_a_former_life_is_no_news),
         cmocka_unit_test(the_stable_version_is_the_lowest_of_all_servers),
         cmocka_unit_test(a_question_is_held_back_until_every_server_has_what_it_needs),

@@ -262,7 +262,8 @@ static void partition_sync_off_is_listed_while_the_rule_is_auto(void **state)
 
 static void what_is_listed_describes_the_same_job(void **state)
 {
-    static const char *const PROTOCOLS[] = {"bsp", "asp/sum", "ssp:7/con", "ssp:inf/dyn", "bsp/adagrad", "ssp"};
+    static const char *const PROTOCOLS[] = {"bsp",         "asp/sum", "ssp:7/con",    "ssp:inf/dyn",
+                                            "bsp/adagrad", "ssp",     "ssp:2/adarev", "bsp/momentum"};
     char first[4096], second[4096], value[RBT_OPTION_ROOM];
     const char *name = NULL;
     rbt_error error;
@@ -316,6 +317,39 @@ static void protocols_set_sync_staleness_and_rule(void **state)
     assert_int_equal(rbt_options_set_protocol(&o, "ssp:3/dny", &error), RBT_E_USAGE);
     assert_non_null(strstr(error.text, "protocol 'ssp:3/dny'"));
     assert_int_equal(rbt_options_set_protocol(&o, "", &error), RBT_E_USAGE);
+    rbt_options_deinit(&o);
+}
+
+static void protocols_of_peers_set_graph_and_bounds(void **state)
+{
+    rbt_options o;
+    rbt_error error;
+
+    (void)state;
+    rbt_options_init(&o);
+    set(&o, "model", "lr");
+    set(&o, "servers", "3");
+    assert_int_equal(rbt_options_set_protocol(&o, "hop:ring/max-gap=5/backup=1/order=serial", &error), RBT_OK);
+    assert_true(o.sync == RBT_SYNC_HOP && o.max_gap == 5 && o.backup == 1 && o.order == RBT_ORDER_SERIAL);
+    assert_string_equal(o.graph, "ring");
+    assert_int_equal(o.servers, 0);
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_int_equal(rbt_options_set_protocol(&o, "adpsgd", &error), RBT_OK);
+    assert_true(o.sync == RBT_SYNC_ADPSGD && o.max_gap == 0 && o.backup == 0 && o.order == RBT_ORDER_PARALLEL);
+    assert_string_equal(o.graph, "ring");
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_int_equal(rbt_options_set_protocol(&o, "allreduce", &error), RBT_OK);
+    assert_null(o.graph);
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_int_equal(rbt_options_set_protocol(&o, "hop/notify-ack", &error), RBT_OK);
+    assert_true(o.notify_ack && o.graph == NULL);
+    assert_int_equal(rbt_options_set_protocol(&o, "hop:ring/backup", &error), RBT_E_USAGE);
+    assert_int_equal(rbt_options_set_protocol(&o, "hop:ring/lr=3", &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, "'lr' is no part of one for peers"));
+    assert_int_equal(rbt_options_set_protocol(&o, "hop:ring/backup=x", &error), RBT_E_USAGE);
+    assert_int_equal(rbt_options_set_protocol(&o, "bsp", &error), RBT_OK);
+    assert_true(!o.notify_ack && o.graph == NULL);
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
     rbt_options_deinit(&o);
 }
 
@@ -441,6 +475,7 @@ int main(void)
         cmocka_unit_test(partition_sync_off_is_listed_while_the_rule_is_auto),
         cmocka_unit_test(what_is_listed_describes_the_same_job),
         cmocka_unit_test(protocols_set_sync_staleness_and_rule),
+        cmocka_unit_test(protocols_of_peers_set_graph_and_bounds),
         cmocka_unit_test(a_job_file_sets_options),
         cmocka_unit_test(a_bad_job_file_is_refused_with_its_line),
         cmocka_unit_test(help_names_every_option),

@@ -115,10 +115,11 @@ static void adagrad_divides_by_the_root_of_the_squares(void **state)
 
 static void a_readers_reference_survives_later_pushes(void **state)
 {
-    const rbt_rule *const rules[] = {&rbt_rule_sum, &rbt_rule_con, &rbt_rule_dyn, &rbt_rule_adagrad};
+    const rbt_rule *const rules[] = {&rbt_rule_sum,     &rbt_rule_con,    &rbt_rule_dyn,
+                                     &rbt_rule_adagrad, &rbt_rule_adarev, &rbt_rule_momentum};
 
     (void)state;
-    for (size_t r = 0; r < 4; r++) {
+    for (size_t r = 0; r < 6; r++) {
         const rbt_rule_config config = {.rule = rules[r], .workers = 1, .staleness = 2, .factor = 1, .rate = 1};
         rbt_snap *u = dense((float[N]){1, 2, 3, 4}), *held;
         float before[N];

@@ -162,12 +162,119 @@ static void a_program_that_strays_ends_the_job_with_its_error(void **state)
     }
 }
 
+/* A table whose elements are the largest value that anybody has sent. */
+static void take_largest(const rbt_procedure *procedure, const rbt_procedure_job *job, rbt_procedure_block *block,
+                         const rbt_procedure_update *update)
+{
+    (void)procedure;
+    (void)job;
+    for (uint32_t k = 0; k < update->count; k++) {
+        uint32_t i = update->index != NULL ? update->index[k] : k;
+
+        if (update->value[k] > block->value[i])
+            block->value[i] = update->value[k];
+    }
+}
+
+static const rbt_procedure LARGEST = {.name = "largest", .takes_gradients = true, .apply = take_largest};
+
+typedef struct own {
+    rbt_table largest, steps, sums, counts;
+} own;
+
+static rbt_err send_all(rbt_worker *worker, void *argument, rbt_error *error)
+{
+    const own *t = argument;
+    float me = (float)rbt_worker_id(worker) + 1, row[COLS], one = 1;
+
+    while (rbt_worker_clock(worker) < CLOCKS) {
+        for (size_t i = 0; i < COLS; i++)
+            row[i] = me * (float)((i + rbt_worker_clock(worker)) % 7);
+        try(rbt_inc_row(worker, t->largest, 0, row, error));
+        try(rbt_get_row(worker, t->steps, 0, RBT_STALENESS_OF_JOB, row, error));
+        for (size_t i = 0; i < COLS; i++)
+            row[i] -= (float)i;
+        try(rbt_inc_row(worker, t->steps, 0, row, error));
+        try(rbt_inc_range(worker, t->sums, 0, 3, 1, &one, error));
+        try(rbt_inc(worker, t->counts, 0, 3, 1, error));
+        try(rbt_clock(worker, error));
+    }
+    return RBT_OK;
+}
+
+static void a_table_can_bring_its_own_procedure(void **state)
+{
+    static const char *const runtimes[] = {"local", "sim"}, *const syncs[] = {"bsp", "ssp", "asp"};
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        own t;
+        rbt_error error = {0};
+        rbt_job *job = rbt_job_create(NULL);
+        rbt_program program = {.name = "send", .work = send_all, .argument = &t};
+        rbt_table_spec spec = {.name = "largest", .rows = 1, .cols = COLS, .type = RBT_F32, .rule = &LARGEST};
+        float row[COLS], steps[COLS];
+        int64_t counts[COLS];
+
+        assert_int_equal(rbt_table_create(job, &spec, &t.largest, &error), RBT_OK);
+        spec.rule = rbt_procedure_find("adarev");
+        assert_int_equal(rbt_table_create(job, &spec, &t.steps, &error), RBT_OK);
+        spec.rule = NULL;
+        assert_int_equal(rbt_table_create(job, &spec, &t.sums, &error), RBT_OK);
+        spec.rule = &LARGEST; /* integers are added up all the same */
+        spec.type = RBT_I64;
+        assert_int_equal(rbt_table_create(job, &spec, &t.counts, &error), RBT_OK);
+        assert_int_equal(rbt_job_set(job, "runtime", runtimes[i % 2], &error), RBT_OK);
+        assert_int_equal(rbt_job_set(job, "workers", "5", &error), RBT_OK);
+        assert_int_equal(rbt_job_set(job, "servers", "3", &error), RBT_OK);
+        assert_int_equal(rbt_job_set(job, "lr", "2", &error), RBT_OK);
+        assert_int_equal(rbt_job_set(job, "sync", syncs[i / 2], &error), RBT_OK);
+        if (rbt_job_run_program(job, &program, NULL, NULL, &error) != RBT_OK)
+            fail_msg("%s %s: %s", runtimes[i % 2], syncs[i / 2], error.text);
+        assert_int_equal(rbt_table_read(job, t.largest, 0, 0, COLS, row, &error), RBT_OK);
+        assert_int_equal(rbt_table_read(job, t.steps, 0, 0, COLS, steps, &error), RBT_OK);
+        for (size_t k = 0; k < COLS; k++) {
+            assert_true(row[k] == 6 * WORKERS);                    /* every residue came by */
+            assert_true(k == 0 ? steps[k] == 0 : steps[k] > 0.5f); /* on its way to k */
+        }
+        assert_int_equal(rbt_table_read(job, t.sums, 0, 0, COLS, row, &error), RBT_OK);
+        assert_int_equal(rbt_table_read(job, t.counts, 0, 0, COLS, counts, &error), RBT_OK);
+        assert_true(row[3] == WORKERS * CLOCKS && counts[3] == WORKERS * CLOCKS);
+        assert_true(rbt_job_result(job)->peak_versions >= 1 && rbt_job_result(job)->version_bytes > 0);
+        rbt_job_destroy(job);
+    }
+}
+
+static void a_procedure_that_does_not_fit_its_table_is_refused(void **state)
+{
+    const rbt_procedure useless = {.name = "useless"};
+    const rbt_table_spec specs[] = {
+        {.name = "far", .rows = 1, .cols = 1000, .type = RBT_F32, .sparse = true, .rule = &LARGEST},
+        {.name = "near", .rows = 1, .cols = 1000, .type = RBT_F32, .rule = &useless}};
+    static const char *const says[] = {"table 'far' is sparse, and rule largest", "procedure 'useless' needs"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        own t = {0};
+        rbt_error error = {0};
+        rbt_job *job = rbt_job_create(NULL);
+        rbt_program program = {.name = "send", .work = send_all, .argument = &t};
+
+        assert_int_equal(rbt_table_create(job, &specs[i], &t.largest, &error), RBT_OK);
+        assert_int_equal(rbt_job_run_program(job, &program, NULL, NULL, &error), RBT_E_USAGE);
+        assert_non_null(strstr(error.text, says[i]));
+        rbt_job_destroy(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_programs_increments_are_all_there_when_it_has_ended),
         cmocka_unit_test(what_is_out_of_place_is_refused),
         cmocka_unit_test(a_program_that_strays_ends_the_job_with_its_error),
+        cmocka_unit_test(a_table_can_bring_its_own_procedure),
+        cmocka_unit_test(a_procedure_that_does_not_fit_its_table_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,102 @@ static void rules_that_take_gradients_show_own_updates_only_through_the_server(v
     world_deinit(&w);
 }
 
+/* Reads go on one version per clock, so that what is computed from it can name it. */
+static void an_eager_push_does_not_replace_a_copy_that_this_clock_has_read(void **state)
+{
+    rbt_message *push;
+    world w;
+
+    (void)state;
+    world_init(&w, (rbt_topology){.workers = 2, .servers = 1, .staleness = 3, .eager = true}, &rbt_rule_adarev, 8);
+    world_work(&w, 0, 3, 1);
+    world_deliver(&w, ANY, ANY);
+    assert_false(world_want(&w, 0, 3));
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 3)); /* version 1: its own update is in it */
+    world_read(&w, 0, 0, 3);
+    world_work(&w, 1, 3, 10); /* the slowest advances, and the server pushes version 2 */
+    world_deliver(&w, ANY, ANY);
+    assert_int_equal(w.servers[0].cells.at[0].cell.updates, 2);
+    assert_int_equal(w.clients[0].cache[0].copies[0].version, 1);
+    world_increment(&w, 0, 1);
+    assert_true(world_read(&w, 0, 0, 3) == w.clients[0].cache[0].copies[0].base->f32[0]); /* the cache is read-only */
+    world_clock(&w, 0);
+    push = world_take(&w, node_of_worker(&w, 0), 1, RBT_MSG_PUSH);
+    assert_int_equal(push->parts.count, 1);
+    assert_int_equal(push->parts.at[0].version, 1);
+    world_handle(&w, push);
+    world_deinit(&w);
+}
+
+/* The program reads, computes, and then asks for something fresher within the same clock. */
+static void gradients_of_different_versions_are_kept_apart(void **state)
+{
+    const rbt_part *parts;
+    rbt_message *push;
+    world w;
+
+    (void)state;
+    begin(&w, 2, 1, 1, &rbt_rule_adarev);
+    world_increment(&w, 0, 0.5f); /* computed from nothing */
+    assert_false(world_want(&w, 0, 1));
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 1)); /* version 0 */
+    world_read(&w, 0, 0, 1);
+    world_increment(&w, 0, 1);
+    world_clock(&w, 0);
+    push = world_take(&w, node_of_worker(&w, 0), 1, RBT_MSG_PUSH);
+    parts = push->parts.at;
+    assert_int_equal(push->parts.count % 2, 0); /* two for every block */
+    assert_true(parts[0].block == parts[1].block && parts[0].version == RBT_VERSION_NONE && parts[1].version == 0);
+    assert_true(parts[0].snap->f32[0] == 0.5f && parts[1].snap->f32[0] == 1);
+    world_handle(&w, push);
+    world_deliver(&w, ANY, ANY);
+    assert_int_equal(w.servers[0].stats.refused, 0);
+    assert_false(world_want(&w, 0, 1));
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 1)); /* version 2 */
+    world_read(&w, 0, 0, 1);
+    world_increment(&w, 0, 2);
+    world_work(&w, 1, 1, 4);
+    world_deliver(&w, ANY, ANY);
+    assert_false(world_want(&w, 0, 0)); /* stricter: worker 1 must be in it */
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 0));
+    world_read(&w, 0, 0, 0);
+    world_increment(&w, 0, 3);
+    world_clock(&w, 0);
+    push = world_take(&w, node_of_worker(&w, 0), 1, RBT_MSG_PUSH);
+    parts = push->parts.at;
+    assert_true(parts[0].block == parts[1].block && parts[0].version == 2 && parts[1].version == 3);
+    assert_true(parts[0].snap->f32[0] == 2 && parts[1].snap->f32[0] == 3);
+    world_handle(&w, push);
+    assert_int_equal(w.servers[0].stats.refused, 0);
+    assert_true(w.servers[0].cells.at[0].cell.memory[0] == 0.5f + 1 + 4 + 2 + 3);
+    world_deinit(&w);
+}
+
+/* A reader that changes nothing still lets the server forget what it no longer has. */
+static void a_version_read_is_named_even_if_nothing_changed(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w, 2, 1, 3, &rbt_rule_adarev);
+    for (int clock = 0; clock < 6; clock++) {
+        world_work(&w, 0, 3, 1);
+        world_deliver(&w, ANY, ANY);
+        while (!world_want(&w, 1, 3))
+            world_deliver(&w, ANY, ANY);
+        world_clock(&w, 1);
+        world_deliver(&w, ANY, ANY);
+        assert_true(rbt_cell_version_count(&w.servers[0].cells.at[0].cell) <= 2);
+    }
+    assert_true(w.servers[0].stats.peak_versions <= 3 && w.servers[0].stats.peak_versions > 1);
+    assert_true(w.servers[0].stats.peak_version_bytes > 0);
+    world_deinit(&w);
+}
+
 static void a_prefetch_serves_the_next_clock(void **state)
 {
     rbt_env env = {0};
@@ -489,6 +585,9 @@ int main(void)
         cmocka_unit_test(asp_never_waits_for_anybody),
         cmocka_unit_test(a_worker_reads_its_own_writes_at_every_stage),
         cmocka_unit_test(rules_that_take_gradients_show_own_updates_only_through_the_server),
+        cmocka_unit_test(an_eager_push_does_not_replace_a_copy_that_this_clock_has_read),
+        cmocka_unit_test(gradients_of_different_versions_are_kept_apart),
+        cmocka_unit_test(a_version_read_is_named_even_if_nothing_changed),
         cmocka_unit_test(a_prefetch_serves_the_next_clock),
         cmocka_unit_test(the_observer_names_what_the_slowest_must_have_finished),
         cmocka_unit_test(reads_are_counted_by_their_staleness),

@@ -2,10 +2,8 @@
  *
  * The master and the observer live in the lead. Workers' threads run in the processes that have seats with workers; what
  * they publish is told to the lead ten times a second, so that progress, waits and totals are seen there as in `local`. A
- * worker that has posted waits while a queue to another process is full. When a process is lost:
- *   - with servers, or the lead: the job ends everywhere, with the reason;
- *   - with workers alone: by `on_loss` the job stops, goes on without them while the others take over their rows, or
- *     waits until a new process takes the seat.
+ * worker that has posted waits while a queue to another process is full. What becomes of the job when a process is lost,
+ * losses.h decides.
  * Called by job/cluster_job.c. Proved by tests/cluster.
  */
 #ifndef RBT_RUNTIME_CLUSTER_CLUSTER_H
@@ -13,8 +11,6 @@
 
 #include "runtime/cluster/session.h"
 #include "runtime/places.h"
-
-typedef enum rbt_on_loss { RBT_LOSS_CONTINUE, RBT_LOSS_STOP, RBT_LOSS_WAIT } rbt_on_loss;
 
 typedef struct rbt_cluster rbt_cluster;
 
@@ -24,18 +20,23 @@ typedef double rbt_losses_here(void *context, const float *w, uint64_t *rows);
 /* What the job does for the runtime. */
 typedef struct rbt_cluster_work {
     rbt_losses_here *losses; /* asked by the lead; on the process's main thread */
-    /* Takes over the i-th of n parts of a lost worker's rows; on a thread of its own. NULL: nobody does. */
-    rbt_err (*inherit)(void *context, uint32_t lost, uint32_t part, uint32_t parts, rbt_error *error);
+    /* Takes over some of a lost worker's rows, and says how many; on a thread of its own, one call at a time. NULL: nobody does. */
+    rbt_err (*inherit)(void *context, const rbt_rows_of *rows, size_t *taken, rbt_error *error);
     void *context;
     size_t n; /* parameters */
+    rbt_on_loss on_loss;
 } rbt_cluster_work;
 
 /* The processes of the session run `run` from now on; to be called in all of them before they are ready. */
-rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, rbt_on_loss on_loss, const rbt_cluster_work *work);
+rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, const rbt_cluster_work *work);
 void rbt_cluster_destroy(rbt_cluster *cluster);
 
 /* Starts with all the others and runs to the end: at the lead until all is told, elsewhere until the lead says so. */
 rbt_err rbt_cluster_run(rbt_cluster *cluster, rbt_error *error);
+
+/* Not the lead, after the run: has the lead been lost, and this process gone on to its end without? Then `mean` is the mean of
+ * the last parameters of its workers. */
+bool rbt_cluster_was_alone(rbt_cluster *cluster, float *mean);
 
 /* The lead: the sum of all processes' losses at these parameters, and over how many rows; waits for the answers. */
 rbt_err rbt_cluster_losses(rbt_cluster *cluster, const float *w, double *sum, uint64_t *rows, rbt_error *error);

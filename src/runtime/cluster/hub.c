@@ -108,7 +108,7 @@ static void shut(rbt_hub *hub)
 }
 
 /* Has a peer still something to be sent, or to acknowledge? */
-static bool is_busy(rbt_remote_state *peer)
+bool rbt_remote_is_busy(rbt_remote_state *peer)
 {
     bool has_posted;
 
@@ -141,7 +141,7 @@ void rbt_hub_stop_when_quiet(rbt_hub *hub)
         return;
     is_late = rbt_now_ns() >= hub->stop_at_ns;
     for (rbt_remote_state *peer = hub->peers; peer != NULL && !hub->parting; peer = peer->next)
-        busy = busy || is_busy(peer);
+        busy = busy || rbt_remote_is_busy(peer);
     if (busy && !is_late)
         return;
     if (!hub->parting)
@@ -171,12 +171,17 @@ static void on_wake(uv_async_t *async)
         rbt_remote_flush(peer);
         if (must_cut)
             rbt_remote_lose(hub, peer, &why);
+        else
+            rbt_remote_part(hub, peer);
     }
     rbt_hub_stop_when_quiet(hub);
 }
 
 static void check_peer(rbt_hub *hub, rbt_remote_state *peer, uint64_t now)
 {
+    if (peer->is_lost)
+        return;
+    rbt_remote_part(hub, peer);
     if (peer->is_lost)
         return;
     if (peer->conn != NULL && peer->conn->has_session && rbt_conn_is_silent(peer->conn)) {
@@ -192,7 +197,8 @@ static void check_peer(rbt_hub *hub, rbt_remote_state *peer, uint64_t now)
     }
 }
 
-/* Callers that are lost and never got a rank are known to nobody; the last ones stay, lest they come back too late. */
+/* Callers that are lost are known to nobody any more, once who heard of it has let go; the last ones stay, lest they come back
+ * too late. */
 static void forget_strangers(rbt_hub *hub)
 {
     size_t kept = 0;
@@ -200,7 +206,7 @@ static void forget_strangers(rbt_hub *hub)
     for (rbt_remote_state **at = &hub->peers; *at != NULL;) {
         rbt_remote_state *peer = *at;
 
-        if (!peer->is_lost || peer->dials || peer->peer.rank != RBT_RANK_NONE || kept++ < STRANGERS_KEPT) {
+        if (!peer->is_lost || peer->dials || atomic_load(&peer->peer.holders) > 0 || kept++ < STRANGERS_KEPT) {
             at = &peer->next;
         } else {
             *at = peer->next;
@@ -232,7 +238,8 @@ static void on_tick(uv_timer_t *timer)
         next = peer->next;
         check_peer(hub, peer, now);
     }
-    forget_strangers(hub);
+    if (!hub->parting) /* then nobody hears who is lost */
+        forget_strangers(hub);
     if (hub->events.on_tick != NULL && !atomic_load(&hub->stopping))
         hub->events.on_tick(hub->events.context);
     rbt_hub_stop_when_quiet(hub);
@@ -402,6 +409,16 @@ void rbt_hub_cut(rbt_remote *to, const rbt_error *why)
     pthread_mutex_lock(&peer->lock);
     peer->must_cut = true;
     peer->cut_why = *why;
+    pthread_mutex_unlock(&peer->lock);
+    uv_async_send(&to->hub->wake);
+}
+
+void rbt_hub_part(rbt_remote *to)
+{
+    rbt_remote_state *peer = to->state;
+
+    pthread_mutex_lock(&peer->lock);
+    peer->must_part = true;
     pthread_mutex_unlock(&peer->lock);
     uv_async_send(&to->hub->wake);
 }

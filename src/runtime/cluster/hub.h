@@ -14,6 +14,8 @@
 #ifndef RBT_RUNTIME_CLUSTER_HUB_H
 #define RBT_RUNTIME_CLUSTER_HUB_H
 
+#include <stdatomic.h>
+
 #include "base/log.h"
 #include "runtime/cluster/link.h"
 
@@ -29,6 +31,7 @@ typedef struct rbt_remote {
     uint64_t life; /* the other process; another one has another */
     char name[RBT_ADDRESS_ROOM + 32];
     void *context;
+    atomic_uint holders;            /* who uses it on other threads than the hub's: it is not forgotten meanwhile */
     struct rbt_remote_state *state; /* the hub's own */
 } rbt_remote;
 
@@ -69,6 +72,9 @@ size_t rbt_hub_queued(rbt_remote *peer);
 
 /* Cuts a peer off; on_lost follows with this reason. */
 void rbt_hub_cut(rbt_remote *peer, const rbt_error *why);
+
+/* Says goodbye to a peer of which nothing is wanted any more; on_lost follows with RBT_OK, there and here. It may be dialled again. */
+void rbt_hub_part(rbt_remote *peer);
 
 /* Frames may have heads and bodies of this size from now on, on new connections and old. */
 void rbt_hub_expect(rbt_hub *hub, uint64_t head_max, uint64_t body_max);

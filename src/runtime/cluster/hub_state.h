@@ -46,6 +46,8 @@ typedef struct rbt_remote_state {
     rbt_frame *posted, **posted_last; /* under the lock */
     bool is_lost;                     /* under the lock; set by the hub */
     bool must_cut;                    /* under the lock */
+    bool must_part;                   /* under the lock: goodbye is to be said when all has arrived ... */
+    bool has_parted;                  /* ... has been said, by whomever: nobody minds its end, and it may come back */
     rbt_error cut_why;                /* under the lock */
     atomic_bool must_sum;             /* frames have their checksums worked out by who sends them */
     pthread_cond_t room;
@@ -92,6 +94,7 @@ rbt_remote_state *rbt_remote_create(rbt_hub *hub);
 void rbt_remote_destroy(rbt_remote_state *peer);
 void rbt_remote_dial(rbt_hub *hub, rbt_remote_state *peer);
 void rbt_remote_flush(rbt_remote_state *peer);                                    /* sends what has been posted */
+void rbt_remote_part(rbt_hub *hub, rbt_remote_state *peer);                       /* goodbye, when it is not busy */
 void rbt_remote_lose(rbt_hub *hub, rbt_remote_state *peer, const rbt_error *why); /* on_lost follows at once */
 uint64_t rbt_remote_patience_end(const rbt_remote_state *peer); /* until when one without a connection may get one */
 size_t rbt_frame_weight(const rbt_frame *frame);                /* what it counts for in a queue */
@@ -105,6 +108,8 @@ void rbt_conn_save_unsent(rbt_conn *c);
 void rbt_conn_acknowledge(rbt_conn *c, bool is_tick); /* says what has been received, when there is much or it waited */
 
 /* -------------------------------------------------------------------------------------------------- hub.c */
+
+bool rbt_remote_is_busy(rbt_remote_state *peer); /* has still something to be sent, or to acknowledge */
 
 void rbt_hub_stop_when_quiet(rbt_hub *hub);
 

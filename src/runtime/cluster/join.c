@@ -15,6 +15,13 @@
 
 /* ------------------------------------------------------------------------------------------------------ joining */
 
+/* Nobody sits there: nobody yet, or nobody any more and the job waits for somebody. */
+static bool is_free(const rbt_session *s, uint32_t rank)
+{
+    return s->seats[rank].state == RBT_SEAT_EMPTY ||
+           (s->seats[rank].state == RBT_SEAT_LOST && s->losses.ranks[rank].state == RBT_RANK_AWAY);
+}
+
 /* The lead: somebody wants to join. The lock is held; answers with a reason when it cannot. */
 static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank)
 {
@@ -23,24 +30,28 @@ static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank)
             return "there is no such rank in this job";
         if (s->seats[wanted].state != RBT_SEAT_EMPTY && s->seats[wanted].state != RBT_SEAT_LOST)
             return "a process with this rank has joined already";
+        if (!is_free(s, wanted))
+            return "the job has started and does without this rank";
         *rank = wanted;
         return NULL;
     }
     for (uint32_t r = 1; r < s->size; r++)
-        if (s->seats[r].state == RBT_SEAT_EMPTY || s->seats[r].state == RBT_SEAT_LOST) {
+        if (is_free(s, r)) {
             *rank = r;
             return NULL;
         }
     return "the job has all processes it needs";
 }
 
-/* An address of this machine alone is of no use to others. */
+/* On another host, none and one of that host alone are of no use. */
 static const char *check_advertised(const rbt_seat *seat, const rbt_seat *lead)
 {
     rbt_address address;
 
-    if (seat->host_id == lead->host_id || seat->tcp[0] == '\0')
+    if (seat->host_id == lead->host_id)
         return NULL;
+    if (seat->tcp[0] == '\0')
+        return "it is on another host and says no address at which the others reach it; start it with --listen ADDRESS";
     if (rbt_address_parse(seat->tcp, 0, &address, NULL) != RBT_OK)
         return "the address it advertises is none";
     if (rbt_address_is_loopback(&address) || rbt_address_is_any(&address))
@@ -86,7 +97,7 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
         return;
     }
     pthread_mutex_lock(&s->lock);
-    sorry = s->started && !s->config.takes_back ? "the job has started" : find_seat(s, wanted, &rank);
+    sorry = s->started && s->config.on_loss != RBT_LOSS_WAIT ? "the job has started" : find_seat(s, wanted, &rank);
     if (sorry == NULL)
         sorry = check_advertised(&seat, &s->seats[0]);
     if (sorry == NULL) {
@@ -98,7 +109,7 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
         peer->rank = rank;
         snprintf(peer->name, sizeof peer->name, "rank %u on host %.64s", rank, seat.host);
         taken->state = RBT_SEAT_JOINED;
-        if (s->started)
+        if (s->started && rbt_losses_return(&s->losses, rank))
             seat_again(s, rank);
         pthread_cond_broadcast(&s->news);
     }
@@ -111,82 +122,6 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
         rbt_log_event(&s->config.log, RBT_LOG_WARNING, "cluster", "%s on host %s may not join: %s", peer->name,
                       seat.host, sorry);
     }
-}
-
-/* Connects claims with seats, as far as the roster knows them by now. The lock is held. */
-static void settle_claims(rbt_session *s)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < s->claims.count; i++) {
-        claim c = s->claims.at[i];
-        rbt_seat *seat = c.rank < s->size ? &s->seats[c.rank] : NULL;
-
-        if (seat != NULL && seat->life == c.peer->life) {
-            seat->peer = c.peer;
-            seat->state = seat->state == RBT_SEAT_LOST ? RBT_SEAT_JOINED : seat->state;
-            c.peer->rank = c.rank;
-            snprintf(c.peer->name, sizeof c.peer->name, "rank %u on host %.64s", c.rank, seat->host);
-            rbt_array_push(&s->settled, c);
-        } else {
-            s->claims.at[kept++] = c;
-        }
-    }
-    s->claims.count = kept;
-    pthread_cond_broadcast(&s->news);
-}
-
-/* What the peers said whose claims have been settled. Without the lock. */
-static void hear_settled(rbt_session *s)
-{
-    for (size_t i = 0; i < s->settled.count; i++)
-        for (size_t k = 0; k < s->settled.at[i].held_count; k++)
-            rbt_session_on_control(s, s->settled.at[i].peer, &s->settled.at[i].held[k]);
-    s->settled.count = 0;
-}
-
-bool rbt_join_hold(rbt_session *s, rbt_remote *peer, rbt_arrival *arrival)
-{
-    for (size_t i = 0; i < s->claims.count; i++) {
-        claim *c = &s->claims.at[i];
-
-        if (c->peer != peer || c->held_count == RBT_HELD_SAYINGS)
-            continue;
-        c->held[c->held_count++] = *arrival;
-        *arrival = (rbt_arrival){0};
-        return true;
-    }
-    return false;
-}
-
-void rbt_join_forget(rbt_session *s, const rbt_remote *peer)
-{
-    for (size_t i = 0; i < s->claims.count; i++) {
-        if (peer != NULL && s->claims.at[i].peer != peer)
-            continue;
-        for (size_t k = 0; k < s->claims.at[i].held_count; k++)
-            rbt_arrival_deinit(&s->claims.at[i].held[k]);
-        s->claims.at[i--] = s->claims.at[--s->claims.count];
-    }
-}
-
-void rbt_join_iam(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
-{
-    claim c = {.peer = peer, .rank = rbt_unpack_u32(words)};
-
-    bool is_fine = rbt_unpack_done(words) && c.rank < RBT_RANKS_LIMIT && peer->rank == RBT_RANK_NONE && !s->leads;
-
-    pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->claims.count; i++)
-        is_fine = is_fine && s->claims.at[i].peer != peer; /* it says so once */
-    if (is_fine) {
-        rbt_array_push(&s->claims, c);
-        settle_claims(s);
-    }
-    pthread_mutex_unlock(&s->lock);
-    hear_settled(s);
-    if (!is_fine)
-        rbt_session_cut_peer(peer, "it did not say who it is");
 }
 
 /* A process that joined: its seat and the others', or (in the middle of the job) a seat that changed. */
@@ -224,9 +159,9 @@ void rbt_join_welcome(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
             }
         rbt_free(seats);
     }
-    settle_claims(s);
+    rbt_meet_settle(s);
     pthread_mutex_unlock(&s->lock);
-    hear_settled(s);
+    rbt_meet_hear(s);
 }
 
 /* ----------------------------------------------------------------------------------------------------- beginning */
@@ -342,6 +277,11 @@ rbt_err rbt_session_lead(const rbt_session_config *config, const rbt_seat *seats
     memcpy(s->seats, seats, size * sizeof *seats);
     s->swaps = rbt_alloc(size, sizeof *s->swaps);
     s->size = size;
+    rbt_losses_init(&s->losses, config->on_loss, size);
+    s->losses.needs_all = config->needs_all;
+    s->losses.cannot_return = config->cannot_return;
+    for (uint32_t r = 0; r < size; r++)
+        rbt_losses_seat(&s->losses, r, seats[r].first_worker, seats[r].workers, seats[r].servers);
     err = listen_local(s, error);
     if (err == RBT_OK && config->listen != NULL)
         err = listen_tcp(s, config->listen, NULL, error);
@@ -540,57 +480,5 @@ rbt_err rbt_session_join(const rbt_session_config *config, const char *address, 
         rbt_session_destroy(s);
     else
         *session = s;
-    return err;
-}
-
-/* ------------------------------------------------------------------------------------------------------- meeting */
-
-/* Dials a seat: on the same host over a Unix socket. */
-static rbt_err meet_seat(rbt_session *s, uint32_t rank, rbt_error *error)
-{
-    rbt_seat *seat = &s->seats[rank];
-    bool is_near = seat->host_id == s->me.host_id && seat->local[0] != '\0';
-    rbt_address address;
-    rbt_pack words = {0};
-    rbt_remote *peer;
-    rbt_err err;
-
-    if (!is_near && seat->tcp[0] == '\0')
-        return rbt_fail(error, RBT_E_IO,
-                        "rank %u on host %s does not listen on the network; start it with --listen ADDRESS", rank,
-                        seat->host);
-    err = rbt_address_parse(is_near ? seat->local : seat->tcp, 0, &address, error);
-    if (err != RBT_OK)
-        return err;
-    peer = rbt_hub_dial(s->hub, &address, rank, s->config.join_timeout_ms);
-    rbt_pack_u32(&words, s->rank);
-    rbt_session_say_to(peer, RBT_SAY_IAM, &words, NULL, 0);
-    rbt_array_free(&words);
-    pthread_mutex_lock(&s->lock);
-    seat->peer = peer;
-    pthread_mutex_unlock(&s->lock);
-    return RBT_OK;
-}
-
-rbt_err rbt_session_meet(rbt_session *s, rbt_error *error)
-{
-    bool is_back = !s->leads && s->seats[s->rank].incarnation > 0; /* the others stand already: it dials all of them */
-    rbt_err err = RBT_OK;
-
-    for (uint32_t r = 1; err == RBT_OK && r < s->size; r++)
-        if (r < s->rank || (is_back && r != s->rank))
-            err = meet_seat(s, r, error);
-    pthread_mutex_lock(&s->lock);
-    while (err == RBT_OK && !s->leads) {
-        uint32_t absent = 0;
-
-        err = rbt_session_check(s, error);
-        for (uint32_t r = 0; r < s->size; r++)
-            absent += r != s->rank && s->seats[r].peer == NULL;
-        if (err != RBT_OK || absent == 0 || is_back)
-            break;
-        rbt_session_nap(s);
-    }
-    pthread_mutex_unlock(&s->lock);
     return err;
 }

@@ -245,7 +245,9 @@ rbt_remote_state *rbt_remote_create(rbt_hub *hub)
 {
     rbt_remote_state *peer = rbt_alloc(1, sizeof *peer);
 
-    peer->peer = (rbt_remote){.hub = hub, .rank = RBT_RANK_NONE, .state = peer};
+    peer->peer.hub = hub;
+    peer->peer.rank = RBT_RANK_NONE;
+    peer->peer.state = peer;
     peer->unacked_last = &peer->unacked;
     peer->posted_last = &peer->posted;
     peer->expected = 1;
@@ -273,7 +275,7 @@ void rbt_remote_destroy(rbt_remote_state *peer)
 static rbt_remote_state *find_life(const rbt_hub *hub, uint64_t life)
 {
     for (rbt_remote_state *peer = hub->peers; peer != NULL; peer = peer->next)
-        if (peer->peer.life == life)
+        if (peer->peer.life == life && !(peer->is_lost && peer->has_parted)) /* after a goodbye it begins anew */
             return peer;
     return NULL;
 }
@@ -407,6 +409,25 @@ void rbt_remote_lose(rbt_hub *hub, rbt_remote_state *peer, const rbt_error *why)
         hub->events.on_lost(hub->events.context, &peer->peer, why);
 }
 
+void rbt_remote_part(rbt_hub *hub, rbt_remote_state *peer)
+{
+    bool must_part;
+
+    pthread_mutex_lock(&peer->lock);
+    must_part = peer->must_part;
+    pthread_mutex_unlock(&peer->lock);
+    if (!must_part || peer->has_parted || peer->is_lost)
+        return;
+    if (peer->conn == NULL || !peer->conn->has_session) {
+        peer->has_parted = true;
+        rbt_remote_lose(hub, peer, &(rbt_error){.code = RBT_OK});
+    } else if (!rbt_remote_is_busy(peer)) {
+        peer->has_parted = true;
+        rbt_link_say(peer->conn->link, RBT_FRAME_BYE);
+        rbt_remote_flush(peer); /* the other side closes */
+    }
+}
+
 /* Asks at its address whether a peer that does not answer lives: a refusal says that it does not. */
 static void probe(rbt_hub *hub, rbt_remote_state *peer)
 {
@@ -441,14 +462,15 @@ static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_remote_state *peer)
 {
     rbt_link *link = c->link;
     rbt_error why = link->why;
-    bool is_final = link->said_bye || link->is_ended || rbt_address_is_unix(&link->remote) ||
+    bool is_final = link->said_bye || peer->has_parted || link->is_ended || rbt_address_is_unix(&link->remote) ||
                     why.code == RBT_E_PROTOCOL || hub->parting || says(&why, ETIMEDOUT);
 
     rbt_conn_save_unsent(c);
     peer->conn = NULL;
     c->peer = NULL;
     rbt_conn_close(c);
-    if (link->said_bye)
+    peer->has_parted = peer->has_parted || link->said_bye;
+    if (peer->has_parted)
         why = (rbt_error){.code = RBT_OK};
     if (is_final) {
         rbt_remote_lose(hub, peer, &why);

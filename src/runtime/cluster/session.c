@@ -1,5 +1,5 @@
-/* A session: what its processes say to each other, from swapping data to the end of the job; the contract is in session.h. How
- * they get together is join.c. */
+/* A session: what its processes say to each other until the end of the job; the contract is in session.h. How they get together
+ * is join.c, how they hand each other data swap.c, how they lose each other lost.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,8 +14,6 @@
 #define STRANGER_MS    10000 /* a caller that has not said who it is by then is cut off ... */
 #define CLAIM_MS       60000 /* ... and one that nobody knows by then, too */
 #define STRANGERS_MOST 256   /* beside one for every seat */
-#define SWAPS_MOST     4     /* handed over and not taken yet; who swaps can be one or two ahead */
-#define APART_MS       1500  /* so long the lead waits to hear itself that a rank is lost which others cannot reach */
 
 /* ----------------------------------------------------------------------------------------------------- waiting */
 
@@ -65,7 +63,7 @@ static void set_over(rbt_session *s, const rbt_error *why)
     pthread_cond_broadcast(&s->news);
 }
 
-static void end_here(rbt_session *s, const rbt_error *why)
+void rbt_session_end_here(rbt_session *s, const rbt_error *why)
 {
     bool first;
 
@@ -126,43 +124,54 @@ bool rbt_session_read_error(rbt_unpack *words, rbt_error *why)
     return rbt_unpack_done(words);
 }
 
-static rbt_remote *peer_of(rbt_session *s, uint32_t rank)
+rbt_remote *rbt_session_hold(rbt_session *s, uint32_t rank)
 {
     rbt_remote *peer;
 
     pthread_mutex_lock(&s->lock);
     peer = rank < s->size ? s->seats[rank].peer : NULL;
+    if (peer != NULL)
+        atomic_fetch_add(&peer->holders, 1);
     pthread_mutex_unlock(&s->lock);
     return peer;
 }
 
+void rbt_session_release(rbt_remote *peer)
+{
+    if (peer != NULL)
+        atomic_fetch_sub(&peer->holders, 1);
+}
+
 void rbt_session_say(rbt_session *s, uint32_t rank, uint32_t say, const rbt_pack *words, void *body, size_t body_n)
 {
-    rbt_remote *peer = peer_of(s, rank);
+    rbt_remote *peer = rbt_session_hold(s, rank);
 
     if (peer != NULL)
         rbt_session_say_to(peer, say, words, body, body_n);
     else
         rbt_free(body);
+    rbt_session_release(peer);
 }
 
 void rbt_session_send(rbt_session *s, uint32_t rank, rbt_message *message)
 {
-    rbt_remote *peer = peer_of(s, rank);
+    rbt_remote *peer = rbt_session_hold(s, rank);
 
     if (peer != NULL)
         rbt_hub_send(peer, rbt_frame_of_message(message));
     else
         rbt_message_destroy(message); /* it is lost: its node's next life will ask */
+    rbt_session_release(peer);
 }
 
 void rbt_session_wait_room(rbt_session *s)
 {
     for (uint32_t rank = 0; rank < s->size; rank++) {
-        rbt_remote *peer = peer_of(s, rank);
+        rbt_remote *peer = rbt_session_hold(s, rank);
 
         if (peer != NULL)
             rbt_hub_wait_room(peer);
+        rbt_session_release(peer);
     }
 }
 
@@ -176,10 +185,11 @@ void rbt_session_cut_peer(rbt_remote *peer, const char *why)
 
 void rbt_session_cut(rbt_session *s, uint32_t rank, const char *why)
 {
-    rbt_remote *peer = peer_of(s, rank);
+    rbt_remote *peer = rbt_session_hold(s, rank);
 
     if (peer != NULL)
         rbt_session_cut_peer(peer, why);
+    rbt_session_release(peer);
 }
 
 /* Everything that is logged in a process that joined is told at the lead. */
@@ -187,7 +197,7 @@ void rbt_session_log(void *context, rbt_log_level level, const char *source, con
 {
     rbt_session *s = context;
 
-    if (s->leads) {
+    if (s->leads || atomic_load(&s->is_alone)) {
         rbt_log_event(&s->config.log, level, source, "%s", sentence);
     } else if (s->lead != NULL) {
         rbt_pack words = {0};
@@ -213,28 +223,6 @@ static void take_note(rbt_session *s, const rbt_remote *peer, rbt_unpack *words)
                       "%s: %s", peer->name, sentence);
 }
 
-static void take_swap(rbt_session *s, rbt_remote *peer, rbt_arrival *arrival)
-{
-    swapped **last;
-    size_t waiting = 0;
-    bool is_fine;
-
-    pthread_mutex_lock(&s->lock);
-    is_fine = peer->rank < s->size && !s->started;
-    for (last = is_fine ? &s->swaps[peer->rank] : NULL; is_fine && *last != NULL; last = &(*last)->next)
-        waiting++;
-    is_fine = is_fine && waiting < SWAPS_MOST;
-    if (is_fine) {
-        *last = rbt_alloc(1, sizeof **last);
-        **last = (swapped){.bytes = arrival->body, .n = (size_t)arrival->header.body};
-        arrival->body = NULL;
-        pthread_cond_broadcast(&s->news);
-    }
-    pthread_mutex_unlock(&s->lock);
-    if (!is_fine)
-        rbt_session_cut_peer(peer, "it hands over what nobody has asked for");
-}
-
 /* A process is ready: before the start, or in a seat that was lost. */
 static void take_ready(rbt_session *s, rbt_remote *peer)
 {
@@ -246,6 +234,8 @@ static void take_ready(rbt_session *s, rbt_remote *peer)
     if (is_fine)
         s->seats[rank].state = RBT_SEAT_READY;
     back = s->started && is_fine;
+    if (back)
+        rbt_losses_back(&s->losses, rank);
     pthread_cond_broadcast(&s->news);
     pthread_mutex_unlock(&s->lock);
     if (!is_fine)
@@ -266,48 +256,11 @@ static void take_failure(rbt_session *s, const rbt_remote *peer, rbt_unpack *wor
     if (!rbt_session_read_error(words, &why))
         return;
     if (is_end) {
-        end_here(s, &why);
+        rbt_session_end_here(s, &why);
         return;
     }
     rbt_fail(&told, why.code != RBT_OK ? why.code : RBT_E_PROTOCOL, "%s: %s", peer->name, why.text);
-    end_here(s, &told);
-}
-
-/* The lead hears that two others lost each other. If one of them has died it will learn so itself. */
-static void take_apart(rbt_session *s, const rbt_remote *peer, rbt_unpack *words)
-{
-    uint32_t rank = rbt_unpack_u32(words);
-    uint64_t life = rbt_unpack_u64(words);
-    rbt_error why;
-
-    if (!rbt_session_read_error(words, &why) || rank >= s->size)
-        return;
-    pthread_mutex_lock(&s->lock);
-    /* Of the two, the one that cut the other off knows why. */
-    if (s->seats[rank].state != RBT_SEAT_LOST && s->seats[rank].life == life &&
-        (s->apart_ns == 0 || why.code == RBT_E_PROTOCOL)) {
-        s->apart_life = life;
-        s->apart_ns = s->apart_ns == 0 ? rbt_now_ns() : s->apart_ns;
-        s->apart_rank = rank;
-        rbt_fail(&s->apart_why, RBT_E_LOST, "%s lost its connection to rank %u on host %s: %s", peer->name, rank,
-                 s->seats[rank].host, why.text);
-    }
-    pthread_mutex_unlock(&s->lock);
-}
-
-static void check_apart(rbt_session *s)
-{
-    rbt_error why = {0};
-
-    pthread_mutex_lock(&s->lock);
-    if (s->apart_ns != 0 &&
-        (s->seats[s->apart_rank].state == RBT_SEAT_LOST || s->seats[s->apart_rank].life != s->apart_life))
-        s->apart_ns = 0;
-    if (s->apart_ns != 0 && rbt_now_ns() > s->apart_ns + APART_MS * 1000000u)
-        why = s->apart_why;
-    pthread_mutex_unlock(&s->lock);
-    if (why.code != RBT_OK)
-        rbt_session_end(s, &why);
+    rbt_session_end_here(s, &told);
 }
 
 static void take_start(rbt_session *s)
@@ -333,14 +286,14 @@ static void hear_seated(rbt_session *s, rbt_remote *peer, uint32_t say, rbt_unpa
 
             if (rbt_session_read_error(words, &why))
                 rbt_fail(&why, RBT_E_USAGE, "the lead at %s does not take this process: %s", peer->name, why.text);
-            end_here(s, &why);
+            rbt_session_end_here(s, &why);
         }
         break;
     case RBT_SAY_NOTE:
         take_note(s, peer, words);
         break;
     case RBT_SAY_SWAP:
-        take_swap(s, peer, arrival);
+        rbt_swap_take(s, peer, arrival);
         break;
     case RBT_SAY_READY:
         if (s->leads)
@@ -356,7 +309,11 @@ static void hear_seated(rbt_session *s, rbt_remote *peer, uint32_t say, rbt_unpa
         break;
     case RBT_SAY_APART:
         if (s->leads)
-            take_apart(s, peer, words);
+            rbt_lost_apart(s, peer, words);
+        break;
+    case RBT_SAY_CUT:
+        if (from_lead)
+            rbt_lost_cut(s, words);
         break;
     case RBT_SAY_END:
         if (from_lead)
@@ -382,7 +339,7 @@ void rbt_session_on_open(void *context, rbt_remote *peer)
         rbt_session_cut_peer(peer, "too many have called who do not say who they are");
 }
 
-static void forget_stranger(rbt_session *s, const rbt_remote *peer)
+void rbt_session_forget_stranger(rbt_session *s, const rbt_remote *peer)
 {
     for (size_t i = 0; i < s->strangers.count; i++)
         if (s->strangers.at[i].peer == peer)
@@ -439,8 +396,8 @@ void rbt_session_on_control(void *context, rbt_remote *peer, rbt_arrival *arriva
         else if (say == RBT_SAY_HELLO)
             rbt_join_hello(s, peer, &words);
         else if (say == RBT_SAY_IAM)
-            rbt_join_iam(s, peer, &words);
-        else if (!rbt_join_hold(s, peer, arrival))
+            rbt_meet_iam(s, peer, &words);
+        else if (!rbt_meet_hold(s, peer, arrival))
             rbt_session_cut_peer(peer, "it speaks before it has joined");
         rbt_arrival_deinit(arrival);
     }
@@ -461,146 +418,19 @@ void rbt_session_on_message(void *context, rbt_remote *peer, rbt_message *messag
     pthread_mutex_unlock(&s->calling);
 }
 
-/* ------------------------------------------------------------------------------------------------------- losing */
-
-static void lead_lost_seat(rbt_session *s, uint32_t rank, const rbt_error *why)
-{
-    rbt_error told;
-    char name[RBT_HOST_ROOM + 32];
-    bool started;
-
-    rbt_session_name(s, rank, name, sizeof name);
-    pthread_mutex_lock(&s->lock);
-    s->seats[rank].state = RBT_SEAT_LOST;
-    s->seats[rank].peer = NULL;
-    started = s->started;
-    pthread_cond_broadcast(&s->news);
-    pthread_mutex_unlock(&s->lock);
-    if (started) {
-        pthread_mutex_lock(&s->calling);
-        if (s->hooks.on_lost != NULL)
-            s->hooks.on_lost(s->hooks.context, rank, why);
-        pthread_mutex_unlock(&s->calling);
-        return;
-    }
-    rbt_fail(&told, RBT_E_LOST, "%s was lost before the job started: %s", name,
-             why->code == RBT_OK ? "it left" : why->text);
-    end_here(s, &told);
-}
-
-void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why)
-{
-    rbt_session *s = context;
-    uint32_t rank = peer->rank;
-
-    if (rbt_session_is_lead(s, peer)) {
-        rbt_error told = *why;
-
-        if (s->size > 0 || why->code == RBT_OK)
-            rbt_fail(&told, RBT_E_LOST, "the job's lead at %s is gone: %s", peer->name,
-                     why->code == RBT_OK ? "it ended" : why->text);
-        else if (why->code == RBT_E_IO)
-            told.code = RBT_E_MISSING;
-        end_here(s, &told);
-        return;
-    }
-    rbt_watchers_forget(s, peer);
-    forget_stranger(s, peer);
-    pthread_mutex_lock(&s->lock);
-    rbt_join_forget(s, peer);
-    if (rank < s->size && s->seats[rank].peer != peer)
-        rank = RBT_RANK_NONE; /* a former life */
-    if (!s->leads && rank < s->size)
-        s->seats[rank].peer = NULL; /* whether the job goes on without it is the lead's affair */
-    pthread_mutex_unlock(&s->lock);
-    if (!s->leads && rank < s->size && why->code != RBT_OK) {
-        rbt_pack words = {0};
-
-        rbt_pack_u32(&words, rank);
-        rbt_pack_u64(&words, peer->life);
-        rbt_pack_u32(&words, (uint32_t)why->code);
-        rbt_pack_text(&words, why->text);
-        rbt_session_say_to(s->lead, RBT_SAY_APART, &words, NULL, 0);
-        rbt_array_free(&words);
-    }
-    if (s->leads && rank < s->size)
-        lead_lost_seat(s, rank, why);
-    else if (rank >= s->size && why->code != RBT_OK && why->code != RBT_E_IO)
-        rbt_session_log(s, RBT_LOG_WARNING, "cluster", why->text);
-}
-
 void rbt_session_on_tick(void *context)
 {
     rbt_session *s = context;
 
     check_strangers(s);
     if (s->leads) {
-        check_apart(s);
+        rbt_lost_judge(s);
         rbt_watchers_tick(s);
     }
     pthread_mutex_lock(&s->calling);
     if (s->hooks.on_tick != NULL)
         s->hooks.on_tick(s->hooks.context);
     pthread_mutex_unlock(&s->calling);
-}
-
-/* ------------------------------------------------------------------------------------------------------ swapping */
-
-static rbt_err take_swapped(rbt_session *s, uint32_t rank, rbt_bytes *in, rbt_error *error)
-{
-    rbt_err err;
-    swapped *item;
-
-    pthread_mutex_lock(&s->lock);
-    while ((err = rbt_session_check(s, error)) == RBT_OK && s->swaps[rank] == NULL)
-        rbt_session_nap(s);
-    item = err == RBT_OK ? s->swaps[rank] : NULL;
-    if (item != NULL)
-        s->swaps[rank] = item->next;
-    pthread_mutex_unlock(&s->lock);
-    if (item != NULL) {
-        *in = (rbt_bytes){item->bytes, item->n};
-        rbt_free(item);
-    }
-    return err;
-}
-
-static rbt_err swap(rbt_crew *crew, const rbt_bytes *out, rbt_bytes *in, rbt_error *error)
-{
-    rbt_session *s = crew->context;
-    rbt_err err = RBT_OK;
-
-    for (uint32_t r = 0; r < s->size; r++)
-        in[r] = (rbt_bytes){0};
-    for (uint32_t i = 0; i < s->size; i++) {
-        uint32_t r = (s->rank + i) % s->size; /* not all to the same one first */
-        uint8_t *copy = out[r].n > 0 ? rbt_try_alloc_raw(out[r].n, 1) : NULL;
-
-        if (out[r].n > RBT_SWAP_MOST || (out[r].n > 0 && copy == NULL)) {
-            rbt_free(copy);
-            err = rbt_fail(error, RBT_E_MEMORY, "not enough memory to hand %zu bytes to rank %u", out[r].n, r);
-            break;
-        }
-        if (out[r].n > 0)
-            memcpy(copy, out[r].at, out[r].n);
-        if (r == s->rank)
-            in[r] = (rbt_bytes){copy, out[r].n};
-        else
-            rbt_session_say(s, r, RBT_SAY_SWAP, NULL, copy, out[r].n);
-    }
-    for (uint32_t r = 0; err == RBT_OK && r < s->size; r++)
-        if (r != s->rank)
-            err = take_swapped(s, r, &in[r], error);
-    for (uint32_t r = 0; err != RBT_OK && r < s->size; r++) {
-        rbt_free(in[r].at);
-        in[r] = (rbt_bytes){0};
-    }
-    return err;
-}
-
-rbt_crew rbt_session_crew(rbt_session *s)
-{
-    return (rbt_crew){.rank = s->rank, .size = s->size, .swap = swap, .context = s};
 }
 
 /* ----------------------------------------------------------------------------------------------- start and end */
@@ -611,6 +441,9 @@ rbt_err rbt_session_start(rbt_session *s, rbt_error *error)
 
     if (err != RBT_OK)
         return err;
+    pthread_mutex_lock(&s->lock);
+    rbt_losses_start(&s->losses);
+    pthread_mutex_unlock(&s->lock);
     take_start(s);
     for (uint32_t r = 1; r < s->size; r++)
         rbt_session_say(s, r, RBT_SAY_START, NULL, NULL, 0);
@@ -632,20 +465,32 @@ rbt_err rbt_session_ready(rbt_session *s, rbt_error *error)
 void rbt_session_fail(rbt_session *s, const rbt_error *why)
 {
     if (s->leads)
-        end_here(s, why);
+        rbt_session_end_here(s, why);
     else
         rbt_session_say_error(s->lead, RBT_SAY_FAILED, why);
+}
+
+void rbt_session_set_free(rbt_session *s)
+{
+    if (s->config.on_free != NULL)
+        s->config.on_free(s->config.context);
+}
+
+void rbt_session_leave(rbt_session *s, const rbt_error *why)
+{
+    rbt_session_end_here(s, why);
 }
 
 void rbt_session_end(rbt_session *s, const rbt_error *why)
 {
     for (uint32_t r = 1; r < s->size; r++) {
-        rbt_remote *peer = peer_of(s, r);
+        rbt_remote *peer = rbt_session_hold(s, r);
 
         if (peer != NULL)
             rbt_session_say_error(peer, RBT_SAY_END, why);
+        rbt_session_release(peer);
     }
-    end_here(s, why);
+    rbt_session_end_here(s, why);
     rbt_watchers_end(s);
 }
 
@@ -655,17 +500,10 @@ void rbt_session_destroy(rbt_session *s)
         return;
     rbt_hub_destroy(s->hub, GOODBYE_MS);
     rbt_tls_destroy(s->tls);
-    for (uint32_t r = 0; r < s->size; r++)
-        while (s->swaps[r] != NULL) {
-            swapped *item = s->swaps[r];
-
-            s->swaps[r] = item->next;
-            rbt_free(item->bytes);
-            rbt_free(item);
-        }
-    rbt_free(s->swaps);
+    rbt_swap_forget(s);
+    rbt_losses_deinit(&s->losses);
     rbt_free(s->seats);
-    rbt_join_forget(s, NULL);
+    rbt_meet_forget(s, NULL);
     rbt_array_free(&s->claims);
     rbt_array_free(&s->settled);
     rbt_array_free(&s->watchers);

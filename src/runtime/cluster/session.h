@@ -17,6 +17,7 @@
 #include "base/crew.h"
 #include "base/pack.h"
 #include "runtime/cluster/hub.h"
+#include "runtime/cluster/losses.h"
 #include "runtime/cluster/picture.h"
 
 #define RBT_HOST_ROOM   72
@@ -38,7 +39,8 @@ typedef struct rbt_seat {
     char tcp[RBT_ADDRESS_ROOM]; /* where it listens; empty: nowhere */
     char local[RBT_ADDRESS_ROOM];
     rbt_seat_state state;
-    rbt_remote *peer; /* NULL: this process, or not connected yet */
+    rbt_remote *peer; /* NULL: this process, or not connected */
+    bool is_idle;     /* not the lead: this process needs no connection to it, now that the job runs */
 } rbt_seat;
 
 /* What processes say to each other. */
@@ -53,6 +55,7 @@ typedef enum rbt_say {
     RBT_SAY_START,
     RBT_SAY_FAILED, /* to the lead: the reason */
     RBT_SAY_APART,  /* to the lead: the connection to that rank is gone, and why */
+    RBT_SAY_CUT,    /* from the lead: that rank, in that life, is no part of the job any more */
     RBT_SAY_END,    /* from the lead: it is over, and why */
     RBT_SAY_WATCH,  /* to the lead: show me the job (watch.h) */
     RBT_SAY_PICTURE,
@@ -66,14 +69,18 @@ typedef struct rbt_session_config {
     rbt_encryption encryption;
     bool shm;
     uint64_t job;          /* 0: no name */
-    bool takes_back;       /* the lead: a process may take a seat that was lost */
+    rbt_on_loss on_loss;   /* the lead: what becomes of the job when a process with workers is lost */
+    bool needs_all;        /* the lead: nobody can go on without one (all-reduce) */
+    bool cannot_return;    /* the lead: who was lost has nothing to come back to */
     const char *local;     /* the Unix socket of the lead, as "unix:@name"; NULL: one that nobody can guess */
     const char *listen;    /* or NULL */
     const char *advertise; /* or NULL */
     uint64_t join_timeout_ms;
     const atomic_bool *interrupted; /* or NULL */
     char title[RBT_PICTURE_TITLE];  /* the lead: what the job is, for those who watch it */
-    rbt_log log;
+    void (*on_free)(void *context); /* not the lead: from now on this process may go on without one; or NULL */
+    void *context;
+    rbt_log log; /* at the lead; elsewhere only when there is no lead any more */
 } rbt_session_config;
 
 typedef struct rbt_session rbt_session;
@@ -81,9 +88,14 @@ typedef struct rbt_session rbt_session;
 typedef struct rbt_session_hooks {
     void (*on_say)(void *context, uint32_t rank, uint32_t say, rbt_arrival *arrival); /* takes it */
     void (*on_message)(void *context, uint32_t rank, rbt_message *message);           /* takes it */
-    void (*on_lost)(void *context, uint32_t rank, const rbt_error *why);              /* after the start */
-    void (*on_back)(void *context, uint32_t rank);                                    /* a lost seat is taken again */
-    void (*on_over)(void *context);                                                   /* the job has ended here */
+    /* The lead, after the start; with END the session ends the job when this returns. */
+    void (*on_lost)(void *context, uint32_t rank, rbt_verdict verdict, const rbt_error *why);
+    void (*on_back)(void *context, uint32_t rank); /* a lost seat is taken again */
+    void (*on_over)(void *context);                /* the job has ended here */
+    /* Not the lead, after the start: the lead is gone. True: this process goes on without it, and is then told itself which
+     * ranks it has lost. NULL: it ends. */
+    bool (*on_alone)(void *context, rbt_error *why);
+    void (*on_missed)(void *context, uint32_t rank, const rbt_error *why);
     void (*on_tick)(void *context);
     void (*on_picture)(void *context, rbt_picture *picture); /* somebody watches: the workers are added to it */
     void *context;
@@ -113,6 +125,12 @@ rbt_err rbt_session_start(rbt_session *session, rbt_error *error);
 /* Tells everybody that the job is over, and why (RBT_OK: it is done). */
 void rbt_session_end(rbt_session *session, const rbt_error *why);
 
+/* How a rank stands; its workers have ended (and all it counted has come); who takes over the rows of one without which the
+ * job goes on: the caller frees it. */
+rbt_rank_state rbt_session_state(rbt_session *session, uint32_t rank);
+void rbt_session_done(rbt_session *session, uint32_t rank, bool has_told);
+rbt_bequests rbt_session_bequeath(rbt_session *session, uint32_t rank);
+
 /* ---------------------------------------------------------------------------------------------------- the others */
 
 /* Joins and waits for the seat; `rank` is the one wanted, or RBT_RANK_NONE. The description is the caller's to free. */
@@ -121,6 +139,12 @@ rbt_err rbt_session_join(const rbt_session_config *config, const char *address, 
 
 /* Tells the lead that all is prepared, and waits for the start. */
 rbt_err rbt_session_ready(rbt_session *session, rbt_error *error);
+
+/* This process may go on when the lead is gone (hook on_alone): says so to who started it. */
+void rbt_session_set_free(rbt_session *session);
+
+/* The job has ended in this process, for this reason; nobody is told. */
+void rbt_session_leave(rbt_session *session, const rbt_error *why);
 
 /* Tells the lead that something failed here. */
 void rbt_session_fail(rbt_session *session, const rbt_error *why);
@@ -134,6 +158,10 @@ const rbt_seat *rbt_session_seat(const rbt_session *session, uint32_t rank);
 
 /* Connects to all seats before one's own and waits until those behind it have called. */
 rbt_err rbt_session_meet(rbt_session *session, rbt_error *error);
+
+/* While the job runs: holds connections to the ranks that are needed (and to the lead), and to no others. One that has become
+ * needed is dialled if it comes before this one, otherwise it will call. */
+void rbt_session_keep(rbt_session *session, const bool *is_needed);
 
 /* The job's processes as a crew; the session must outlive it. */
 rbt_crew rbt_session_crew(rbt_session *session);
@@ -156,6 +184,9 @@ bool rbt_session_is_over(rbt_session *session);
 
 /* Waits until it is over. */
 void rbt_session_wait_over(rbt_session *session);
+
+/* The log of a process (`write` of an rbt_log whose context is the session): told at the lead, by name. */
+void rbt_session_log(void *session, rbt_log_level level, const char *source, const char *sentence);
 
 /* How a rank is called in messages: "rank 3 on host b". */
 void rbt_session_name(const rbt_session *session, uint32_t rank, char *name, size_t room);

@@ -1,4 +1,4 @@
-/* A session as session.c and join.c know it; outside it is opaque. */
+/* A session as session.c, join.c, meet.c, swap.c and lost.c know it; outside it is opaque. */
 #ifndef RBT_RUNTIME_CLUSTER_SESSION_STATE_H
 #define RBT_RUNTIME_CLUSTER_SESSION_STATE_H
 
@@ -62,12 +62,10 @@ struct rbt_session {
     rbt_bytes description;
     swapped **swaps; /* per rank, what came and is not taken yet */
     bool started;
+    atomic_bool is_alone; /* the lead is gone, and the job goes on */
     bool over;
     rbt_error end;
-    uint32_t apart_rank; /* the lead: somebody cannot reach this rank any more ... */
-    uint64_t apart_life; /* ... in this life of its ... */
-    uint64_t apart_ns;   /* ... since then; 0: no */
-    rbt_error apart_why;
+    rbt_losses losses;           /* the lead */
     RBT_ARRAY(watcher) watchers; /* the lead */
     uint64_t opened_ns;          /* when it began */
     uint64_t pictured_ns;        /* when they were last shown the job */
@@ -85,6 +83,16 @@ void rbt_session_wait_a_moment(pthread_cond_t *news, pthread_mutex_t *lock);
 /* Why waiting makes no more sense; RBT_OK: it does. The lock is held. */
 rbt_err rbt_session_check(rbt_session *session, rbt_error *error);
 
+/* The job has ended in this process; the first reason counts. */
+void rbt_session_end_here(rbt_session *session, const rbt_error *why);
+
+/* The process of a rank, which is not forgotten until it is released; NULL: this one, or not connected. */
+rbt_remote *rbt_session_hold(rbt_session *session, uint32_t rank);
+void rbt_session_release(rbt_remote *peer); /* may be NULL */
+
+/* Somebody who had called and not said who it is has gone, or is somebody now. */
+void rbt_session_forget_stranger(rbt_session *session, const rbt_remote *peer);
+
 /* Is this the one that leads? It is the first that a process dials. */
 bool rbt_session_is_lead(const rbt_session *session, const rbt_remote *peer);
 
@@ -93,27 +101,45 @@ void rbt_session_say_error(rbt_remote *peer, uint32_t say, const rbt_error *why)
 bool rbt_session_read_error(rbt_unpack *words, rbt_error *why);
 void rbt_session_cut_peer(rbt_remote *peer, const char *why);
 
-/* The hub's events, and the log of a process: everything that is logged in one that joined is told at the lead. */
+/* The hub's events. */
 void rbt_session_on_open(void *context, rbt_remote *peer);
 void rbt_session_on_control(void *context, rbt_remote *peer, rbt_arrival *arrival);
 void rbt_session_on_message(void *context, rbt_remote *peer, rbt_message *message);
-void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why);
 void rbt_session_on_tick(void *context);
-void rbt_session_log(void *context, rbt_log_level level, const char *source, const char *sentence);
+
+/* ---------------------------------------------------------------------------------------------------- swap.c */
+
+void rbt_swap_take(rbt_session *session, rbt_remote *peer, rbt_arrival *arrival); /* what somebody hands over */
+void rbt_swap_forget(rbt_session *session);
+
+/* ---------------------------------------------------------------------------------------------------- lost.c */
+
+void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why); /* the hub's event */
+void rbt_lost_apart(rbt_session *session, const rbt_remote *peer, rbt_unpack *words);
+void rbt_lost_cut(rbt_session *session, rbt_unpack *words);
+void rbt_lost_judge(rbt_session *session); /* the lead: cuts off whom it must, of those that lost each other */
 
 /* ---------------------------------------------------------------------------------------------------- join.c */
 
 /* What is said while processes get together. */
 void rbt_join_hello(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
-void rbt_join_iam(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
-
-/* Keeps what a peer says (takes it) whose claim waits for the roster; false: there is no such claim, or it says too much. */
-bool rbt_join_hold(rbt_session *session, rbt_remote *peer, rbt_arrival *arrival);
-void rbt_join_forget(rbt_session *session, const rbt_remote *peer); /* it is lost; NULL: all of them */
 void rbt_join_welcome(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
 
 /* The lead waits until every seat is in that state; `what` is what its processes have then done. */
 rbt_err rbt_join_wait(rbt_session *session, rbt_seat_state state, const char *what, uint64_t timeout_ms,
                       rbt_err (*check)(void *, rbt_error *), void *context, rbt_error *error);
+
+/* ---------------------------------------------------------------------------------------------------- meet.c */
+
+void rbt_meet_iam(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
+
+/* Keeps what a peer says (takes it) whose claim waits for the roster; false: there is no such claim, or it says too much. */
+bool rbt_meet_hold(rbt_session *session, rbt_remote *peer, rbt_arrival *arrival);
+void rbt_meet_forget(rbt_session *session, const rbt_remote *peer); /* it is lost; NULL: all of them */
+
+/* Connects claims with seats, as far as the roster knows them by now (the lock is held); then, without the lock, hears what they
+ * have said meanwhile. */
+void rbt_meet_settle(rbt_session *session);
+void rbt_meet_hear(rbt_session *session);
 
 #endif

@@ -1,0 +1,102 @@
+/* The cluster runtime as cluster.c, status.c, links.c, alone.c and heirs.c know it; outside it is opaque. */
+#ifndef RBT_RUNTIME_CLUSTER_CLUSTER_STATE_H
+#define RBT_RUNTIME_CLUSTER_CLUSTER_STATE_H
+
+#include "runtime/cluster/cluster.h"
+
+/* What processes of a running job say. */
+enum {
+    SAY_STATUS = RBT_SAY_OWN, /* to the lead: what the workers here have published */
+    SAY_DONE,                 /* to the lead: the workers here have ended */
+    SAY_CLOSE,                /* from the lead: all have; what is the sum? */
+    SAY_TOTALS,               /* to the lead */
+    SAY_WEIGH,                /* from the lead: what are the losses at these parameters? */
+    SAY_LOSSES,               /* to the lead */
+    SAY_INHERIT,              /* from the lead: take over your part of a lost worker's rows */
+};
+
+typedef struct reported { /* by one process, so far */
+    uint64_t bytes;
+    uint64_t messages;
+    bool answered; /* the question under way */
+    double losses; /* its answer */
+    uint64_t rows;
+    uint64_t heard_ns; /* when its last status came */
+} reported;
+
+struct rbt_cluster {
+    rbt_run *run;
+    rbt_session *session;
+    rbt_places places;
+    bool leads;
+    const rbt_seat *seat;
+    uint32_t *rank_of_node;
+    rbt_cluster_work work;
+
+    pthread_mutex_t lock; /* for all below */
+    pthread_cond_t news;
+    bool *is_gone;   /* per worker: it has left, as a view has told */
+    reported *ranks; /* the lead: per rank */
+    float *question; /* elsewhere: parameters to be weighed, or NULL */
+    uint64_t question_id;
+    const float *weighed; /* the lead: what the others are being asked about; NULL: nothing */
+    bool closing;         /* the lead: has asked for the sums */
+    bool close;
+    bool is_alone;    /* elsewhere: the lead is gone, and this process goes on */
+    bool has_worked;  /* elsewhere: the workers here have ended ... */
+    rbt_err worked;   /* ... like this ... */
+    rbt_error failed; /* ... for this reason */
+    uint32_t view;    /* the last one that was heard */
+    rbt_snap **last;  /* without servers, per worker here: its last parameters; NULL: none yet */
+    bool ended;
+    uint64_t stop_asked_ns;
+    uint64_t told_ns;
+    uint64_t started_ns;           /* the lead; 0: not yet */
+    RBT_ARRAY(rbt_rows_of) estate; /* rows of lost workers that are to be taken over */
+    bool inherits;                 /* a thread does */
+    RBT_ARRAY(pthread_t) heirs;    /* threads that did */
+};
+
+/* ---------------------------------------------------------------------------------------------------- status.c */
+
+/* What the workers here have published, and how long each has been waiting: to the lead. */
+void rbt_status_say(rbt_cluster *c, uint32_t say);
+
+/* The lead takes what a process has published, or counted altogether; false: it makes no sense. The lock is held. */
+bool rbt_status_take(rbt_cluster *c, uint32_t rank, rbt_unpack *words);
+void rbt_totals_say(rbt_cluster *c);
+bool rbt_totals_take(rbt_cluster *c, rbt_unpack *words);
+
+/* The lead: who has been waiting for long, and for whom, is told now and then. The lock is held. */
+void rbt_status_tell_patience(rbt_cluster *c);
+
+/* The lead: what the job's processes have told, for those who watch (a hook of the session). */
+void rbt_status_draw(void *context, rbt_picture *picture);
+
+/* ----------------------------------------------------------------------------------------------------- links.c */
+
+void rbt_links_place(rbt_cluster *c);
+void rbt_links_keep(rbt_cluster *c); /* not the lead: lets go of processes that are not needed, calls those that are */
+void rbt_links_hear(rbt_cluster *c, const rbt_message *message); /* a view may change who is needed */
+
+/* Messages of other processes: only for nodes here, only from nodes there, and only what such a node says. */
+bool rbt_links_allow(const rbt_cluster *c, uint32_t rank, const rbt_message *message);
+
+/* ----------------------------------------------------------------------------------------------------- alone.c */
+
+/* Hooks of the session: the lead is gone; a neighbour is, and there is no lead. */
+bool rbt_alone_begin(void *context, rbt_error *why);
+void rbt_alone_missed(void *context, uint32_t rank, const rbt_error *why);
+void rbt_alone_keep(rbt_cluster *c, const rbt_message *message); /* the last parameters of a worker here */
+void rbt_alone_deinit(rbt_cluster *c);
+
+/* ----------------------------------------------------------------------------------------------------- heirs.c */
+
+/* Takes rows of a lost worker over, on a thread of its own, one after the other. The lock is held. */
+void rbt_heirs_begin(rbt_cluster *c, const rbt_rows_of *rows);
+void rbt_heirs_end(rbt_cluster *c); /* waits for these threads */
+
+/* The lead: those that still work share the rows of a process that is gone. */
+void rbt_heirs_share(rbt_cluster *c, uint32_t rank);
+
+#endif

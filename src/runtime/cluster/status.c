@@ -1,0 +1,183 @@
+/* What the processes of a running job publish: told to the lead ten times a second and at the end, summed there, shown to those
+ * who watch, and used to say who waits for whom. Part of the cluster runtime (cluster.h). Proved by tests/cluster/test_top.sh and
+ * test_processes_smoke.sh. */
+#include "base/error.h"
+#include "base/time.h"
+#include "runtime/cluster/cluster_state.h"
+
+#define PATIENCE_NS 5000000000u /* a worker that has waited this long: the lead says for whom */
+#define WAIT_NS     200000000u  /* who waits less than that may have been told of late, and work again */
+#define SILENT_NS   2000000000u /* a process that has said nothing for so long hangs, or its host does */
+
+static _Atomic uint64_t *field(rbt_published *p, size_t i)
+{
+    _Atomic uint64_t *fields[] = {&p->clock,     &p->samples,       &p->compute_ns, &p->wait_ns, &p->communication_ns,
+                                  &p->slowed_ns, &p->staleness_sum, &p->reads};
+
+    return fields[i];
+}
+
+#define FIELDS 8
+
+/* What the workers here have published, and how long each has been waiting. */
+void rbt_status_say(rbt_cluster *c, uint32_t say)
+{
+    rbt_pack words = {0};
+    uint64_t now = rbt_now_ns();
+
+    pthread_mutex_lock(&c->lock); /* several threads tell; what they count only grows */
+    rbt_pack_u64(&words, atomic_load(&c->run->bytes));
+    rbt_pack_u64(&words, atomic_load(&c->run->messages));
+    for (uint32_t i = 0; i < c->seat->workers; i++) {
+        rbt_published *p = &c->run->published[c->seat->first_worker + i];
+        uint64_t since = atomic_load_explicit(&p->waiting_since_ns, memory_order_relaxed);
+
+        for (size_t f = 0; f < FIELDS; f++)
+            rbt_pack_u64(&words, atomic_load_explicit(field(p, f), memory_order_relaxed));
+        rbt_pack_u64(&words, since != 0 && now > since ? now - since : 0);
+    }
+    rbt_session_say(c->session, 0, say, &words, NULL, 0);
+    pthread_mutex_unlock(&c->lock);
+    rbt_array_free(&words);
+}
+
+bool rbt_status_take(rbt_cluster *c, uint32_t rank, rbt_unpack *words)
+{
+    const rbt_seat *seat = rbt_session_seat(c->session, rank);
+    reported *r = &c->ranks[rank];
+    uint64_t bytes = rbt_unpack_u64(words), messages = rbt_unpack_u64(words), now = rbt_now_ns();
+
+    for (uint32_t i = 0; i < seat->workers; i++) {
+        rbt_published *p = &c->run->published[seat->first_worker + i];
+        uint64_t waited;
+
+        for (size_t f = 0; f < FIELDS; f++)
+            atomic_store_explicit(field(p, f), rbt_unpack_u64(words), memory_order_relaxed);
+        waited = rbt_unpack_u64(words);
+        atomic_store_explicit(&p->waiting_since_ns, waited > 0 && waited < now ? now - waited : 0,
+                              memory_order_relaxed);
+    }
+    if (!rbt_unpack_done(words) || bytes < r->bytes || messages < r->messages)
+        return false;
+    atomic_fetch_add(&c->run->bytes, bytes - r->bytes);
+    atomic_fetch_add(&c->run->messages, messages - r->messages);
+    r->bytes = bytes;
+    r->messages = messages;
+    r->heard_ns = now;
+    return true;
+}
+
+/* The lead: says who has been waiting for long, and for whom: a worker whose process says nothing any more, else the one
+ * that works and has finished the fewest clocks. */
+void rbt_status_tell_patience(rbt_cluster *c)
+{
+    const rbt_topology *topology = c->run->topology;
+    uint64_t now = rbt_now_ns(), least = UINT64_MAX, longest = 0;
+    uint32_t slowest = 0, waiter = 0;
+    bool found_silent = false;
+    char slow[RBT_HOST_ROOM + 32], waiting[RBT_HOST_ROOM + 32];
+
+    if (now < c->told_ns + PATIENCE_NS)
+        return;
+    c->told_ns = now;
+    for (uint32_t m = 0; m < topology->workers; m++) {
+        rbt_published *p = &c->run->published[m];
+        uint64_t clock = atomic_load_explicit(&p->clock, memory_order_relaxed);
+        uint64_t since = atomic_load_explicit(&p->waiting_since_ns, memory_order_relaxed);
+        uint32_t rank = c->rank_of_node[rbt_node_of_worker(topology, m)];
+
+        if (rank != 0 && rbt_session_state(c->session, rank) != RBT_RANK_WORKING)
+            continue;
+        bool is_silent = rank != 0 && c->ranks[rank].heard_ns != 0 && now > c->ranks[rank].heard_ns + SILENT_NS;
+
+        if (since != 0 && !is_silent && now - since > longest) {
+            longest = now - since;
+            waiter = m;
+        }
+        if ((is_silent && !found_silent) || ((is_silent || since == 0) && is_silent == found_silent && clock < least)) {
+            found_silent = is_silent;
+            least = clock;
+            slowest = m;
+        }
+    }
+    if (longest < PATIENCE_NS || least == UINT64_MAX)
+        return;
+    rbt_session_name(c->session, c->rank_of_node[rbt_node_of_worker(topology, slowest)], slow, sizeof slow);
+    rbt_session_name(c->session, c->rank_of_node[rbt_node_of_worker(topology, waiter)], waiting, sizeof waiting);
+    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster",
+                  "worker %u (%s) has waited %llu s for worker %u (%s, clock %llu)%s", waiter, waiting,
+                  (unsigned long long)(longest / 1000000000u), slowest, slow, (unsigned long long)least,
+                  found_silent ? ", whose process is silent: is it stopped, is its host overloaded?" : "");
+}
+
+void rbt_totals_say(rbt_cluster *c)
+{
+    const rbt_run *run = c->run;
+    rbt_run sum = {0};
+    rbt_pack words = {0};
+
+    for (uint32_t i = 0; i < c->seat->servers; i++)
+        rbt_run_add_server(&sum, &c->places.nodes.servers[c->seat->first_server + i]);
+    rbt_pack_u64(&words, sum.max_gap);
+    rbt_pack_u64(&words, sum.peak_versions);
+    rbt_pack_u64(&words, sum.version_bytes);
+    rbt_pack_u64(&words, sum.repeated);
+    rbt_pack_u64(&words, atomic_load(&run->skipped));
+    for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
+        rbt_pack_u64(&words, run->staleness_histogram[i]);
+    rbt_session_say(c->session, 0, SAY_TOTALS, &words, NULL, 0);
+    rbt_array_free(&words);
+}
+
+bool rbt_totals_take(rbt_cluster *c, rbt_unpack *words)
+{
+    rbt_run *run = c->run;
+    uint64_t gap = rbt_unpack_u64(words), versions = rbt_unpack_u64(words), bytes = rbt_unpack_u64(words);
+
+    run->max_gap = gap > run->max_gap ? gap : run->max_gap;
+    run->peak_versions = versions > run->peak_versions ? versions : run->peak_versions;
+    run->version_bytes = bytes > run->version_bytes ? bytes : run->version_bytes;
+    run->repeated += rbt_unpack_u64(words);
+    atomic_fetch_add(&run->skipped, rbt_unpack_u64(words));
+    for (size_t i = 0; i < RBT_STALENESS_BINS; i++)
+        run->staleness_histogram[i] += rbt_unpack_u64(words);
+    return rbt_unpack_done(words);
+}
+
+/* The lead: what the job's processes have told, for those who watch. */
+void rbt_status_draw(void *context, rbt_picture *picture)
+{
+    rbt_cluster *c = context;
+    const rbt_run *run = c->run;
+    uint64_t now = rbt_now_ns(), started;
+
+    pthread_mutex_lock(&c->lock);
+    started = c->started_ns;
+    pthread_mutex_unlock(&c->lock);
+    if (picture->phase < RBT_PICTURE_RUNNING || started == 0)
+        return;
+    picture->elapsed_ns = now - started;
+    picture->bytes = atomic_load(&run->bytes);
+    picture->messages = atomic_load(&run->messages);
+    picture->loss = atomic_load(&run->loss);
+    pthread_mutex_lock(&c->lock);
+    for (size_t r = 1; r < picture->processes.count; r++)
+        if (picture->processes.at[r].workers > 0 && picture->processes.at[r].state != RBT_PICTURE_LOST &&
+            rbt_session_state(c->session, (uint32_t)r) >= RBT_RANK_DONE)
+            picture->processes.at[r].state = RBT_PICTURE_DONE;
+    pthread_mutex_unlock(&c->lock);
+    for (uint32_t m = 0; m < run->topology->workers; m++) {
+        const rbt_published *p = &run->published[m];
+        uint64_t since = atomic_load_explicit(&p->waiting_since_ns, memory_order_relaxed);
+        rbt_picture_worker worker = {
+            .clock = atomic_load_explicit(&p->clock, memory_order_relaxed),
+            .rows = atomic_load_explicit(&p->samples, memory_order_relaxed),
+            .compute_ns = atomic_load_explicit(&p->compute_ns, memory_order_relaxed),
+            .wait_ns = atomic_load_explicit(&p->wait_ns, memory_order_relaxed),
+            .communication_ns = atomic_load_explicit(&p->communication_ns, memory_order_relaxed),
+            .waiting_ns = since != 0 && now > since + WAIT_NS ? now - since : 0,
+        };
+
+        rbt_array_push(&picture->workers, worker);
+    }
+}

@@ -1,0 +1,100 @@
+/* How the processes of a session hand each other data before the job starts: the crew of session.h. What comes is kept until
+ * somebody takes it, a few pieces per rank at most. Proved by tests/cluster and every test of a job of several processes. */
+#include <string.h>
+
+#include "base/error.h"
+#include "runtime/cluster/session_state.h"
+
+#define SWAPS_MOST 4 /* handed over and not taken yet; who swaps can be one or two ahead */
+
+void rbt_swap_take(rbt_session *s, rbt_remote *peer, rbt_arrival *arrival)
+{
+    swapped **last;
+    size_t waiting = 0;
+    bool is_fine;
+
+    pthread_mutex_lock(&s->lock);
+    is_fine = peer->rank < s->size && !s->started;
+    for (last = is_fine ? &s->swaps[peer->rank] : NULL; is_fine && *last != NULL; last = &(*last)->next)
+        waiting++;
+    is_fine = is_fine && waiting < SWAPS_MOST;
+    if (is_fine) {
+        *last = rbt_alloc(1, sizeof **last);
+        **last = (swapped){.bytes = arrival->body, .n = (size_t)arrival->header.body};
+        arrival->body = NULL;
+        pthread_cond_broadcast(&s->news);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!is_fine)
+        rbt_session_cut_peer(peer, "it hands over what nobody has asked for");
+}
+
+static rbt_err take_swapped(rbt_session *s, uint32_t rank, rbt_bytes *in, rbt_error *error)
+{
+    rbt_err err;
+    swapped *item;
+
+    pthread_mutex_lock(&s->lock);
+    while ((err = rbt_session_check(s, error)) == RBT_OK && s->swaps[rank] == NULL)
+        rbt_session_nap(s);
+    item = err == RBT_OK ? s->swaps[rank] : NULL;
+    if (item != NULL)
+        s->swaps[rank] = item->next;
+    pthread_mutex_unlock(&s->lock);
+    if (item != NULL) {
+        *in = (rbt_bytes){item->bytes, item->n};
+        rbt_free(item);
+    }
+    return err;
+}
+
+static rbt_err swap(rbt_crew *crew, const rbt_bytes *out, rbt_bytes *in, rbt_error *error)
+{
+    rbt_session *s = crew->context;
+    rbt_err err = RBT_OK;
+
+    for (uint32_t r = 0; r < s->size; r++)
+        in[r] = (rbt_bytes){0};
+    for (uint32_t i = 0; i < s->size; i++) {
+        uint32_t r = (s->rank + i) % s->size; /* not all to the same one first */
+        uint8_t *copy = out[r].n > 0 ? rbt_try_alloc_raw(out[r].n, 1) : NULL;
+
+        if (out[r].n > RBT_SWAP_MOST || (out[r].n > 0 && copy == NULL)) {
+            rbt_free(copy);
+            err = rbt_fail(error, RBT_E_MEMORY, "not enough memory to hand %zu bytes to rank %u", out[r].n, r);
+            break;
+        }
+        if (out[r].n > 0)
+            memcpy(copy, out[r].at, out[r].n);
+        if (r == s->rank)
+            in[r] = (rbt_bytes){copy, out[r].n};
+        else
+            rbt_session_say(s, r, RBT_SAY_SWAP, NULL, copy, out[r].n);
+    }
+    for (uint32_t r = 0; err == RBT_OK && r < s->size; r++)
+        if (r != s->rank)
+            err = take_swapped(s, r, &in[r], error);
+    for (uint32_t r = 0; err != RBT_OK && r < s->size; r++) {
+        rbt_free(in[r].at);
+        in[r] = (rbt_bytes){0};
+    }
+    return err;
+}
+
+rbt_crew rbt_session_crew(rbt_session *s)
+{
+    return (rbt_crew){.rank = s->rank, .size = s->size, .swap = swap, .context = s};
+}
+
+void rbt_swap_forget(rbt_session *s)
+{
+    for (uint32_t r = 0; r < s->size; r++)
+        while (s->swaps[r] != NULL) {
+            swapped *item = s->swaps[r];
+
+            s->swaps[r] = item->next;
+            rbt_free(item->bytes);
+            rbt_free(item);
+        }
+    rbt_free(s->swaps);
+}

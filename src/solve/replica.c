@@ -1,0 +1,238 @@
+/* Copies of the parameters for threads. Contract in replica.h; proved by tests/unit/test_replica_parallel.c. */
+#include "solve/replica.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/data.h"
+
+#define BATCH       256        /* features under one lock */
+#define PACES       24         /* each twice as slow as the one before it */
+#define VISITS      64         /* of a feature, by all threads, between two exchanges, about */
+#define SAMPLE_ROWS 2048       /* looked at to learn which features are common */
+#define SAMPLE_RUN  64         /* of these, side by side */
+#define MOST_BYTES  (32 << 20) /* of all copies */
+#define LINE        64         /* bytes */
+
+/* Features of one pace, exchanged together. */
+typedef struct batch {
+    atomic_uchar busy;
+    uint32_t first; /* place in the common vector */
+    uint32_t n;
+    char apart[LINE - 3 * sizeof(uint32_t)]; /* locks on one line would have threads wait for each other again */
+} batch;
+
+/* One thread's copy, and what it was when it last met the others'. Both are ordered like the parameters. */
+typedef struct replica {
+    float *w;
+    float *base;
+    uint64_t looks;
+} replica;
+
+struct rbt_replicas {
+    float *w; /* the parameters */
+    size_t cols;
+    size_t k; /* parameters per feature */
+    uint32_t threads;
+    replica *replica;  /* by thread */
+    uint32_t *feature; /* the common ones, by pace, then by number */
+    uint32_t common_count;
+    float *common; /* what the threads agreed on for these, in the same order */
+    batch *batch;
+    uint32_t pace[PACES + 1]; /* the first batch of each pace; then their number */
+};
+
+bool rbt_replicas_pay(const rbt_problem *problem, uint32_t threads)
+{
+    size_t bytes_each = 2 * sizeof(float) * problem->weights;
+    return problem->weights > 0 && bytes_each < MOST_BYTES / threads && bytes_each < problem->data->nnz / threads;
+}
+
+/* --------------------------------------------------------------------------------------------------- the paces */
+
+/* For every feature, in how many of the rows looked at it occurs. Returns how many rows that were. */
+static size_t sample(const rbt_data *data, size_t cols, uint32_t *counts)
+{
+    size_t runs = SAMPLE_ROWS / SAMPLE_RUN, sampled = 0;
+    size_t stride = data->rows > SAMPLE_ROWS ? data->rows / runs : SAMPLE_RUN;
+    for (size_t run = 0; run < runs && run * stride < data->rows; run++) {
+        size_t first = run * stride, n = data->rows - first < SAMPLE_RUN ? data->rows - first : SAMPLE_RUN;
+        for (size_t i = data->start[first]; i < data->start[first + n]; i++)
+            if (data->index[i] < cols)
+                counts[data->index[i]]++;
+        sampled += n;
+    }
+    return sampled;
+}
+
+/* How many looks apart, as a power of two, a feature is exchanged so that it was visited about VISITS times between. */
+static uint8_t pace_of(size_t count, size_t sampled, uint32_t threads)
+{
+    uint8_t pace = 0;
+    double per_look = (double)count * RBT_REPLICA_ROWS * threads / (double)sampled;
+    while (pace + 1 < PACES && per_look * (double)(2U << pace) <= VISITS)
+        pace++;
+    return pace;
+}
+
+/* Sorts the features that are due more than once in a pass by pace, and cuts each pace into batches. */
+static bool set_paces(rbt_replicas *r, const rbt_data *data, const uint32_t *counts, size_t sampled)
+{
+    uint8_t paces[SAMPLE_ROWS + 1];
+    uint32_t at[PACES + 1] = {0}, batches = 0, n = 0;
+    uint8_t rare = 0;
+    while (rare < PACES && ((size_t)RBT_REPLICA_ROWS << rare) <= data->rows / r->threads / 2)
+        rare++;
+    for (size_t count = 0; count <= sampled; count++)
+        paces[count] = pace_of(count, sampled, r->threads);
+    for (size_t j = 0; j < r->cols; j++)
+        at[paces[counts[j]] + 1]++;
+    for (unsigned pace = 0; pace < PACES; pace++)
+        at[pace + 1] += at[pace];
+    r->common_count = n = at[rare];
+    r->feature = rbt_try_alloc(n, sizeof *r->feature);
+    r->common = rbt_try_alloc((size_t)n * r->k, sizeof *r->common);
+    r->batch = rbt_try_alloc(n / BATCH + PACES, sizeof *r->batch);
+    if (r->feature == NULL || r->common == NULL || r->batch == NULL)
+        return false;
+    for (unsigned pace = 0; pace < PACES; pace++) {
+        r->pace[pace] = batches;
+        for (uint32_t first = at[pace]; pace < rare && first < at[pace + 1]; first += BATCH) {
+            r->batch[batches].first = first;
+            r->batch[batches++].n = at[pace + 1] - first < BATCH ? at[pace + 1] - first : BATCH;
+        }
+    }
+    r->pace[PACES] = batches;
+    for (size_t j = 0; j < r->cols; j++)
+        if (paces[counts[j]] < rare)
+            r->feature[at[paces[counts[j]]]++] = (uint32_t)j;
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(r->common + i * r->k, r->w + r->feature[i] * r->k, r->k * sizeof *r->w);
+    return true;
+}
+
+static bool make_copies(rbt_replicas *r)
+{
+    size_t n = r->cols * r->k;
+    for (uint32_t t = 0; t < r->threads; t++) {
+        replica *mine = &r->replica[t];
+        mine->w = rbt_try_alloc_raw(n, sizeof *mine->w);
+        mine->base = rbt_try_alloc_raw(n, sizeof *mine->base);
+        if (mine->w == NULL || mine->base == NULL)
+            return false;
+    }
+    return true;
+}
+
+rbt_replicas *rbt_replicas_create(const rbt_problem *problem, float *w, uint32_t threads)
+{
+    size_t cols = problem->shape->cols;
+    rbt_replicas *r = rbt_alloc(1, sizeof *r);
+    uint32_t *counts = rbt_try_alloc(cols, sizeof *counts);
+    *r = (rbt_replicas){.w = w,
+                        .cols = cols,
+                        .k = problem->outputs,
+                        .threads = threads,
+                        .replica = rbt_alloc(threads, sizeof *r->replica)};
+    if (counts == NULL || !make_copies(r) ||
+        !set_paces(r, problem->data, counts, sample(problem->data, cols, counts))) {
+        rbt_replicas_destroy(r);
+        r = NULL;
+    }
+    rbt_free(counts);
+    return r;
+}
+
+void rbt_replicas_destroy(rbt_replicas *r)
+{
+    if (r == NULL)
+        return;
+    for (uint32_t t = 0; t < r->threads; t++) {
+        rbt_free(r->replica[t].w);
+        rbt_free(r->replica[t].base);
+    }
+    rbt_free(r->replica);
+    rbt_free(r->common);
+    rbt_free(r->feature);
+    rbt_free(r->batch);
+    rbt_free(r);
+}
+
+float *rbt_replicas_of(const rbt_replicas *r, uint32_t thread)
+{
+    return r->replica[thread].w;
+}
+
+/* ------------------------------------------------------------------------------------------------ the exchange */
+
+static bool try_lock(batch *b)
+{
+    return atomic_exchange_explicit(&b->busy, 1, memory_order_acquire) == 0;
+}
+
+static void lock(batch *b)
+{
+    while (!try_lock(b))
+        (void)sched_yield();
+}
+
+static void unlock(batch *b)
+{
+    atomic_store_explicit(&b->busy, 0, memory_order_release);
+}
+
+/* Adds what this thread changed to what all agreed on, and takes over what the others did. Under the batch's lock. */
+static void exchange(const rbt_replicas *r, const replica *mine, const batch *b)
+{
+    const uint32_t *restrict feature = r->feature + b->first;
+    float *restrict common = r->common + b->first * r->k;
+    for (uint32_t i = 0; i < b->n; i++) {
+        float *restrict own = mine->w + feature[i] * r->k, *restrict base = mine->base + feature[i] * r->k;
+        for (size_t c = 0; c < r->k; c++, common++)
+            own[c] = base[c] = *common = *common + (own[c] - base[c]);
+    }
+}
+
+void rbt_replicas_look(rbt_replicas *r, uint32_t thread)
+{
+    replica *mine = &r->replica[thread];
+    unsigned slowest = (unsigned)__builtin_ctzll(++mine->looks | (1ULL << (PACES - 1)));
+    for (uint32_t i = 0; i < r->pace[slowest + 1]; i++)
+        if (try_lock(&r->batch[i])) {
+            exchange(r, mine, &r->batch[i]);
+            unlock(&r->batch[i]);
+        }
+}
+
+void rbt_replicas_begin(rbt_replicas *r, uint32_t thread)
+{
+    replica *mine = &r->replica[thread];
+    memcpy(mine->w, r->w, r->cols * r->k * sizeof *r->w);
+    memcpy(mine->base, r->w, r->cols * r->k * sizeof *r->w);
+}
+
+void rbt_replicas_end(rbt_replicas *r, uint32_t thread)
+{
+    for (uint32_t i = 0; i < r->pace[PACES]; i++) {
+        lock(&r->batch[i]);
+        exchange(r, &r->replica[thread], &r->batch[i]);
+        unlock(&r->batch[i]);
+    }
+}
+
+/* Common features have nothing left to add, and all others were left alone since the last time. */
+void rbt_replicas_settle(rbt_replicas *r, uint32_t thread)
+{
+    size_t first = r->cols * thread / r->threads, last = r->cols * (thread + 1) / r->threads;
+    float *restrict w = r->w;
+    for (uint32_t t = 0; t < r->threads; t++) {
+        const float *restrict own = r->replica[t].w, *restrict base = r->replica[t].base;
+        for (size_t i = first * r->k; i < last * r->k; i++)
+            w[i] += own[i] - base[i];
+    }
+    for (uint32_t i = 0; i < r->common_count; i++)
+        if (r->feature[i] >= first && r->feature[i] < last)
+            memcpy(w + r->feature[i] * r->k, r->common + i * r->k, r->k * sizeof *w);
+}

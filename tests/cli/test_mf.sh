@@ -1,0 +1,71 @@
+#!/bin/sh
+# Matrix factorisation from the command line: learns generated ratings in shared memory and with servers, gives the same bits
+# on every runtime under BSP, and its model is predicted with, evaluated, described, and recommends.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+expect 0 gen ratings --users 300 --items 120 --rows 9000 --rank 3 --noise 0.2 --seed 5 --out all.dat
+awk 'NR % 10 == 0' all.dat >test.dat
+awk 'NR % 10 != 0' all.dat >train.dat
+
+# in shared memory, which is what one machine gets
+expect 0 train mf --data train.dat --valid test.dat --workers 2 --rank 4 --l2 0.02 --epochs 30 --out m.rbt --json m.json --quiet
+check m.json 'first["sync"] == "hogwild" and last["clocks"] == 30 and events("eval")[-1]["rmse"] < 0.5'
+check m.json 'sum(w["rows"] for w in last["workers"]) == 300 and sum(w["samples"] for w in last["workers"]) == 30 * 8100'
+check m.json 'events("clock")[0]["loss"] > 2 * last["loss"]'
+for run in 1 2; do
+    expect 0 train mf --data train.dat --sync sequential --rank 4 --epochs 3 --out s$run.rbt --quiet
+done
+cmp s1.rbt s2.rbt || fail 'one worker does not give the same bits twice'
+
+# with servers: the same bits everywhere under bsp, and a model that is as good
+for runtime in local sim; do
+    expect 0 train mf --data train.dat --valid test.dat --sync bsp --workers 3 --rank 4 --l2 0.02 --epochs 20 --batch 25% \
+        --runtime $runtime --out $runtime.rbt --json $runtime.json --quiet
+    check $runtime.json 'events("eval")[-1]["rmse"] < 0.5'
+done
+expect 0 launch --local 3 -- train mf --data train.dat --sync bsp --workers 3 --rank 4 --l2 0.02 --epochs 20 --batch 25% \
+    --out cluster.rbt --quiet
+cmp local.rbt sim.rbt || fail 'local and sim differ'
+cmp local.rbt cluster.rbt || fail 'local and cluster differ'
+for options in '--sync ssp --share both' '--sync asp' '--sync ssp --rule con' '--sync ssp --rule adagrad' \
+    '--sync ssp --rule adarev --share both' '--biases off --sync bsp' '--step plain --lr 0.05 --decay sqrt:0.1 --sync bsp'; do
+    # shellcheck disable=SC2086
+    expect 0 train mf --data train.dat --valid test.dat --workers 3 --rank 4 --l2 0.02 --epochs 20 --batch 10% $options --json o.json --quiet
+    check o.json 'events("eval")[-1]["rmse"] < 0.7' # the ratings' deviation is 1
+done
+expect 0 train mf --data train.dat --sync bsp --workers 3 --rank 4 --target-loss 0.4 --epochs 50 --out t.rbt --json o.json --quiet
+check o.json 'last["reached"] and last["clocks"] < 50'
+expect 0 eval --model t.rbt --data train.dat --json e.json
+check e.json 'last["rmse"] < 0.7' # what the workers had of the users is in the model, also when training ends early
+
+# the model in use
+expect 0 eval --model m.rbt --data test.dat --json e.json
+check e.json 'last["rmse"] < 0.5 and last["mae"] < last["rmse"] and last["ratings"] == 900'
+expect 0 predict --model m.rbt --data test.dat --out told
+[ "$(wc -l <told)" -eq 900 ] || fail 'not one prediction per rating'
+grep -qE '^[0-9]+	[0-9]+	[0-9.]+$' told || fail 'predictions look different'
+expect 0 info m.rbt
+prints '300 users and 120 items of rank 4'
+expect 0 predict --model m.rbt --user 7 --top 120
+sort -k2,2nr "$out" | cmp - "$out" || fail 'recommendations are not the best first'
+expect 0 predict --model m.rbt --user 7 --top 120 --data train.dat
+[ "$(($(wc -l <"$out") + $(grep -c '^7::' train.dat)))" -eq 120 ] || fail 'what is known is not left out'
+expect 0 export --model m.rbt --format json --out m.json
+check m.json 'len(last["users"]) == 300 and len(last["items"][0]) == 4'
+
+# slips
+expect 1 predict --model m.rbt --user nobody
+says "knows no user 'nobody'"
+expect 2 predict --model m.rbt --top 3 --data test.dat
+says 'give --user NAME'
+expect 2 train mf --data train.dat --rank 1001
+says '--rank 1001 is out of range; give a whole number from 1 to 1000'
+expect 2 train mf --data train.dat --sync aig
+says 'mf needs hogwild, sequential, bsp, ssp or asp'
+expect 2 train mf --data train.dat --optimizer adam
+says '--optimizer makes no sense for mf'
+expect 1 train mf --data train.dat --step plain --lr 50 --workers 2
+says 'use a smaller --lr'
+expect 1 train mf --data train.dat --step plain --lr 50 --sync bsp --workers 2
+says 'use a smaller --lr'

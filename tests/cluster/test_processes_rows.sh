@@ -1,0 +1,38 @@
+# The rows of a worker that is lost are taken over by the others, all of them and each by one; so are those that it had taken over
+# itself.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../cli/lib.sh"
+. "$(dirname "$0")/lib_jobs.sh"
+job_data
+
+# How many rows of worker $1 have been taken over by the ranks $2 (a pattern), as the lead has been told.
+taken()
+{
+    sum=0
+    for n in $(sed -n "s/.*rank \($2\) on host [^:]*: took over \([0-9]*\) rows of worker $1\$/\2/p" job.out job.err); do
+        sum=$((sum + n))
+    done
+    echo "$sum"
+}
+
+has_taken()
+{
+    [ "$(taken "$1" "$2")" -eq "$3" ]
+}
+
+# 400 rows, a hundred each.
+# shellcheck disable=SC2086 # options
+job_start "$RUBATO" launch --local 4 --servers 1 -- train $learning --sync ssp --clocks 100000000 --eval-every 100 --json job.json
+job_clock 2
+job_kill 9 1
+eventually 60 has_taken 0 '[234]' 100 || job_fail "the rows of worker 0 are not taken over: $(taken 0 '[234]')"
+first=$(taken 0 '[34]')
+job_kill 9 2
+eventually 60 has_taken 1 '[34]' 100 || job_fail "the rows of worker 1 are not taken over: $(taken 1 '[34]')"
+eventually 60 has_taken 0 '[34]' 100 || job_fail "what worker 1 had taken over is not handed on: $(taken 0 '[34]') of 100, $first before"
+job_kill 9 3
+for worker in 0 1 2; do
+    eventually 60 has_taken "$worker" 4 100 || job_fail "the last one has $(taken "$worker" 4) rows of worker $worker"
+done
+kill -INT "$job"
+job_end 130
