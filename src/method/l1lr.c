@@ -22,7 +22,7 @@
  *
  * KKT filter: a worker sends nothing of a feature with w_j = 0 while |g_j| of its rows stays within kkt * l1 * rows of its own, where it
  * cannot become non-zero on this worker's account; every tenth pass all is sent, which corrects what this has let by. h goes when it
- * has changed by a fiftieth. Proved by tests/unit/test_l1lr.c and tests/cli/test_lasso.sh.
+ * has changed by a fiftieth. Proved by tests/unit/test_lasso.c and tests/cli/test_lasso.sh.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@
 #define CEILING_GROWS 1.005
 #define RATE_LEAST    0.0625
 #define RATE_MOST     64.0
-#define TINY_RISE     1e-8   /* rounding is no rise */
+#define TINY_RISE     1e-8 /* rounding is no rise */
 #define COARSE        4096.0 /* parts of the objective go as a multiple of 1 / COARSE and the rest: sums of f32 stay exact */
 
 static const rbt_method_option l1lr_options[] = {
@@ -60,7 +60,8 @@ static const rbt_method_option l1lr_options[] = {
      .fallback = 0.5,
      .least = 0,
      .most = 1,
-     .about = "l1lr: gradients of weights that are zero are not sent within this share of the penalty; 0 = sent always."},
+     .about =
+         "l1lr: gradients of weights that are zero are not sent within this share of the penalty; 0 = sent always."},
     {0}};
 
 typedef struct l1lr_state {
@@ -173,20 +174,21 @@ typedef struct l1lr_worker {
     rbt_columns columns;
     size_t n;
     const uint32_t *rows;
-    double *z, *slope, *bend, *loss; /* per row: decision value; of its loss: first derivative, bound of the second, itself */
-    double *reach;                   /* per row: sum of |x| over the ranges under way */
-    uint64_t *stamp;                 /* per row: when it was last touched */
+    double *z, *slope, *bend,
+        *loss;       /* per row: decision value; of its loss: first derivative, bound of the second, itself */
+    double *reach;   /* per row: sum of |x| over the ranges under way */
+    uint64_t *stamp; /* per row: when it was last touched */
     uint64_t touch;
     uint32_t *touched;
     size_t touched_count;
-    double total; /* of the losses */
-    double weight; /* of the rows */
+    double total;      /* of the losses */
+    double weight;     /* of the rows */
     double *rate;      /* per range */
     double before;     /* the objective that was read in the clock before, or the least under staleness */
     double ceiling;    /* of the rate, under staleness */
     uint64_t judge_at; /* not before this clock, which has seen the last change of the rate */
     float told_parts[2];
-    float *seen;  /* w that z is for */
+    float *seen; /* w that z is for */
     float *sent_gradient, *sent_bend;
     float *read, *read_bend; /* of a range */
     uint64_t *keys, *bend_keys;
@@ -197,7 +199,8 @@ typedef struct l1lr_worker {
 static void settle_row(const rbt_plan *plan, l1lr_worker *w, size_t i)
 {
     const l1lr_state *s = plan->state;
-    double y = (double)s->y[w->rows[i]], m = y * w->z[i], e = exp(-fabs(m)), weight = rbt_data_weight(plan->data, w->rows[i]);
+    double y = (double)s->y[w->rows[i]], m = y * w->z[i], e = exp(-fabs(m)),
+           weight = rbt_data_weight(plan->data, w->rows[i]);
     double wrong = m > 0 ? e / (1 + e) : 1 / (1 + e), loss = (m > 0 ? 0 : -m) + log1p(e);
 
     w->total += weight * loss - w->loss[i];
@@ -244,8 +247,7 @@ static rbt_err catch_up(rbt_worker *worker, const rbt_plan *plan, l1lr_worker *w
 {
     const l1lr_state *s = plan->state;
     size_t first = range_first(s, range), end = range_end(s, range);
-    rbt_err err =
-        rbt_get_range(worker, s->weights, 0, first, end - first, RBT_STALENESS_OF_JOB, w->read, error);
+    rbt_err err = rbt_get_range(worker, s->weights, 0, first, end - first, RBT_STALENESS_OF_JOB, w->read, error);
 
     if (err == RBT_OK)
         fold(plan, w, first, end, w->read);
@@ -257,7 +259,8 @@ static rbt_err step(rbt_worker *worker, const rbt_plan *plan, l1lr_worker *w, si
 {
     const l1lr_state *s = plan->state;
     size_t first = range_first(s, range), n = range_end(s, range) - first;
-    double rate = plan->lr > 0 ? rbt_plan_rate(plan, worker, 1) : w->rate[range], push = range == s->ranges ? 0 : plan->l1 * s->total;
+    double rate = plan->lr > 0 ? rbt_plan_rate(plan, worker, 1) : w->rate[range],
+           push = range == s->ranges ? 0 : plan->l1 * s->total;
     float *g = w->deltas, *h = w->bend_deltas;
     rbt_err err = rbt_get_range(worker, s->weights, 0, first, n, RBT_STALENESS_OF_JOB, w->read, error);
 
@@ -448,8 +451,8 @@ static rbt_err worker_init(const rbt_plan *plan, const rbt_worker *worker, l1lr_
 {
     size_t cols = plan->data->cols + 1;
     double **per_row[] = {&w->z, &w->slope, &w->bend, &w->loss, &w->reach};
-    float **per_col[] = {&w->seen, &w->sent_gradient, &w->sent_bend, &w->read, &w->read_bend, &w->deltas,
-                         &w->bend_deltas};
+    float **per_col[] = {&w->seen,      &w->sent_gradient, &w->sent_bend,  &w->read,
+                         &w->read_bend, &w->deltas,        &w->bend_deltas};
     bool is_there;
 
     w->rows = rbt_plan_rows(plan, worker, &w->n);
@@ -476,9 +479,9 @@ static rbt_err worker_init(const rbt_plan *plan, const rbt_worker *worker, l1lr_
 
 static void worker_deinit(l1lr_worker *w)
 {
-    void *all[] = {w->z,    w->slope,         w->bend,      w->loss, w->reach,     w->stamp,  w->touched,    w->keys,
-                   w->seen, w->sent_gradient, w->sent_bend, w->read, w->read_bend, w->deltas, w->bend_deltas, w->bend_keys,
-                   w->rate};
+    void *all[] = {w->z,         w->slope,  w->bend,        w->loss,          w->reach,     w->stamp,
+                   w->touched,   w->keys,   w->seen,        w->sent_gradient, w->sent_bend, w->read,
+                   w->read_bend, w->deltas, w->bend_deltas, w->bend_keys,     w->rate};
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         rbt_free(all[i]);
@@ -592,6 +595,7 @@ const rbt_method rbt_method_l1lr = {.name = "l1lr",
                                     .options = l1lr_options,
                                     .closing = 1,
                                     .keeps_state = true,
+                                    .needs_sums = true,
                                     .has_bias = true,
                                     .plan = l1lr_plan,
                                     .work = l1lr_work,

@@ -48,9 +48,9 @@ static const rbt_method_option lasso_options[] = {
 typedef struct lasso_state {
     rbt_table weights, path;
     rbt_columns columns;
-    double *omega; /* per row */
-    double *y;     /* per row, less its mean if there is an intercept */
-    double mean;   /* of the labels, or 0 */
+    double *omega;           /* per row */
+    double *y;               /* per row, less its mean if there is an intercept */
+    double mean;             /* of the labels, or 0 */
     double *center, *square; /* per column: its mean (0 without intercept) and mean square about it */
     uint32_t *order;         /* features at random: owner of order[k] is worker k % workers */
     size_t steps;            /* of the path */
@@ -141,8 +141,7 @@ static rbt_err lasso_plan(rbt_plan *plan, rbt_error *error)
     if (err == RBT_OK)
         err = rbt_plan_table(
             plan,
-            &(rbt_table_spec){
-                .name = "path", .rows = s->steps, .cols = data->cols, .type = RBT_F32, .sparse = true},
+            &(rbt_table_spec){.name = "path", .rows = s->steps, .cols = data->cols, .type = RBT_F32, .sparse = true},
             &s->path, error);
     return err;
 }
@@ -416,8 +415,9 @@ static rbt_err lasso_open(const rbt_fitted *fitted, rbt_error *error)
     const rbt_values *l1 = rbt_fitted_values(fitted, "path_l1"), *loss = rbt_fitted_values(fitted, "path_loss"),
                      *n = rbt_fitted_values(fitted, "path_nonzeros");
 
-    if (l1 != NULL && (loss == NULL || n == NULL || l1->type != RBT_F32 || loss->type != RBT_F32 || n->type != RBT_I64 ||
-                       l1->rows != 1 || loss->rows != 1 || n->rows != 1 || loss->cols != l1->cols || n->cols != l1->cols))
+    if (l1 != NULL &&
+        (loss == NULL || n == NULL || l1->type != RBT_F32 || loss->type != RBT_F32 || n->type != RBT_I64 ||
+         l1->rows != 1 || loss->rows != 1 || n->rows != 1 || loss->cols != l1->cols || n->cols != l1->cols))
         return rbt_fail(error, RBT_E_DATA, "the model file does not hold a path of solutions; train it again");
     return rbt_weights_open(fitted, error);
 }
@@ -470,6 +470,7 @@ const rbt_method rbt_method_lasso = {.name = "lasso",
                                      .options = lasso_options,
                                      .closing = 1,
                                      .keeps_state = true,
+                                     .needs_sums = true,
                                      .has_bias = true,
                                      .plan = lasso_plan,
                                      .work = lasso_work,

@@ -7,7 +7,7 @@
  * the counts are the same under every protocol and add up to depth x events. Candidates for the most frequent keys are kept
  * by each worker (Misra and Gries 1982, emptied in bulk): a key that makes up more than 1 / (64 * top) of all events
  * makes up as much of some worker's, and is kept there. At the end they go through a table of floats, since sums of integer tables
- * are sums of counts. Proved by tests/unit/test_sketch.c and tests/cli/test_sketch.sh.
+ * are sums of counts. Proved by tests/unit/test_sketch.c and tests/cli/test_lasso.sh.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -178,9 +178,8 @@ static rbt_err sketch_plan(rbt_plan *plan, rbt_error *error)
         return rbt_fail(error, RBT_E_USAGE, "sketch counts the keys of a file or pipe; give --data PATH");
     s->is_pipe = strcmp(plan->path, "-") == 0 || (stat(plan->path, &status) == 0 && !S_ISREG(status.st_mode));
     candidates_most = 2 * KEPT_PER_TOP * (uint64_t)s->top;
-    err = rbt_plan_table(
-        plan, &(rbt_table_spec){.name = "counts", .rows = s->depth, .cols = s->width, .type = RBT_I64}, &s->counts,
-        error);
+    err = rbt_plan_table(plan, &(rbt_table_spec){.name = "counts", .rows = s->depth, .cols = s->width, .type = RBT_I64},
+                         &s->counts, error);
     if (err == RBT_OK)
         err = rbt_plan_table(plan,
                              &(rbt_table_spec){.name = "heavy",
@@ -363,9 +362,9 @@ static rbt_err keep_heavy(const rbt_plan *plan, const rbt_values *counts, rbt_fi
     int64_t *estimates;
     char(*names)[TEXT_MOST + 4] = rbt_alloc(s->top, sizeof *names);
     const char **list = rbt_alloc(s->top, sizeof *list);
-    rbt_err err = at != NULL ? read_candidates(plan, counts, at, &n, error)
-                             : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the candidates of %u workers",
-                                        plan->workers);
+    rbt_err err =
+        at != NULL ? read_candidates(plan, counts, at, &n, error)
+                   : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the candidates of %u workers", plan->workers);
 
     if (err == RBT_OK) {
         qsort(at, n, sizeof *at, compare_candidates);
@@ -493,10 +492,11 @@ static void sketch_describe(const rbt_fitted *fitted, FILE *out)
     const rbt_values *counts = rbt_fitted_values(fitted, "counts"), *heavy = rbt_fitted_values(fitted, "heavy");
     const rbt_name_list *names = rbt_fitted_names(fitted, "heavy");
 
-    fprintf(out, "estimates   never too low; more than %.6g too high with a probability of at most %.2g\n", bound(fitted),
-            exp(-(double)counts->rows));
+    fprintf(out, "estimates   never too low; more than %.6g too high with a probability of at most %.2g\n",
+            bound(fitted), exp(-(double)counts->rows));
     for (size_t i = 0; i < names->n; i++)
-        fprintf(out, "%-11s %lld %s\n", i == 0 ? "heavy" : "", (long long)((const int64_t *)heavy->at)[i], names->at[i]);
+        fprintf(out, "%-11s %lld %s\n", i == 0 ? "heavy" : "", (long long)((const int64_t *)heavy->at)[i],
+                names->at[i]);
 }
 
 const rbt_method rbt_method_sketch = {.name = "sketch",
@@ -505,6 +505,7 @@ const rbt_method rbt_method_sketch = {.name = "sketch",
                                       .reads_itself = true,
                                       .options = sketch_options,
                                       .keeps_state = true,
+                                      .needs_sums = true,
                                       .plan = sketch_plan,
                                       .work = sketch_work,
                                       .keep = sketch_keep,
