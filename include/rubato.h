@@ -538,14 +538,14 @@ typedef struct rbt_plan {
     const char *path; /* --data, for methods that read it themselves; `data` then has no rows */
     uint32_t workers;
     uint64_t seed;
-    double lr;               /* --lr; 0: not given */
-    bool bias;               /* not --no-bias */
-    uint64_t staleness;      /* the job's bound; 0 under bsp, RBT_UNBOUNDED under asp */
-    uint64_t skip_bad;       /* --skip-bad, for methods that read `path` themselves */
-    double l1, l2;           /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
-    bool shared;             /* in shared memory: `pass` is called, and there are no tables */
-    bool takes_gradients;    /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
-    void *state;             /* the method's own, from `plan` to `end` */
+    double lr;            /* --lr; 0: not given */
+    bool bias;            /* not --no-bias */
+    uint64_t staleness;   /* the job's bound; 0 under bsp, RBT_UNBOUNDED under asp */
+    uint64_t skip_bad;    /* --skip-bad, for methods that read `path` themselves */
+    double l1, l2;        /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
+    bool shared;          /* in shared memory: `pass` is called, and there are no tables */
+    bool takes_gradients; /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
+    void *state;          /* the method's own, from `plan` to `end` */
     struct rbt_planned *job; /* ours */
 } rbt_plan;
 
@@ -643,6 +643,7 @@ struct rbt_method {
     bool reads_itself;     /* from plan->path; the plan's data has no rows */
     const rbt_method_option *options;
     uint32_t opening, closing; /* clocks that `work` makes before its first batch, and after the last */
+    uint32_t parts;            /* clocks that a pass is cut into unless --batch says otherwise; 0: one */
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
     bool has_bias;             /* it heeds plan->bias; others refuse --no-bias */
     bool needs_sums;           /* its f32 tables only mean something when updates are added up: no --rule but sum */

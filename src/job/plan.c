@@ -154,7 +154,8 @@ static void count_clocks(rbt_planned *p, const rbt_method *method)
 static void cut_into_clocks(rbt_planned *p, const rbt_method *method, size_t rows, const rbt_options *o)
 {
     size_t most = o->workers > 0 ? (rows + o->workers - 1) / o->workers : rows;
-    double step = o->batch == 0 ? (double)most : o->batch_percent ? (double)most * o->batch / 100 : o->batch;
+    double whole = (double)most / (method->parts > 0 ? method->parts : 1);
+    double step = o->batch == 0 ? whole : o->batch_percent ? (double)most * o->batch / 100 : o->batch;
 
     if (o->batches_per_clock > 1)
         step *= (double)o->batches_per_clock;

@@ -80,6 +80,7 @@ rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rb
     topology->partition_sync = rule.partition_sync;
     topology->lost_is_gone = options->runtime == RBT_RUNTIME_CLUSTER && options->on_worker_loss != RBT_LOSS_WAIT;
     topology->filter = (float)options->filter;
+    topology->slice_bytes = options->runtime == RBT_RUNTIME_LOCAL ? 0 : RBT_SLICE_BYTES; /* nothing arrives there */
     err = rbt_topology_init(topology, specs, tables, &rule, error);
     if (err != RBT_OK)
         return err;

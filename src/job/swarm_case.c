@@ -1,9 +1,9 @@
 /* One seed of the swarm; see swarm_case.h.
  *
- * The program under test reads and increments two tables: one of f32 under the drawn rule, and one of counters in which
- * every worker counts its own clocks. What a reader finds there tells which updates it sees, so the reader's guarantees
- * can be checked without believing anything the nodes say: no update older than the bound is missing, its own are
- * there, under BSP nothing else is, and in the end every clock was counted once. A third table holds tokens that are moved
+ * The program under test reads and increments a table of f32 under the drawn rule, and one or several of counters in
+ * which every worker counts its own clocks. What a reader finds there tells which updates it sees, so the reader's
+ * guarantees can be checked without believing anything the nodes say: no update older than the bound is missing, its own are
+ * there, under BSP nothing else is, and in the end every clock was counted once. Another table holds tokens that are moved
  * about (swarm_tokens.h): none is lost and none is there twice. The servers' guarantees are checked by
  * the simulator's checker after every event. */
 #include "job/swarm_case.h"
@@ -18,15 +18,17 @@
 #include "runtime/check.h"
 #include "runtime/handle.h"
 
-enum { VALUES, COUNTERS, TOKENS, TABLES };
+enum { VALUES, TOKENS, COUNTERS };
 
-#define CLOCKS_MAX  20
-#define WORKERS_MAX 8
+#define CLOCKS_MAX   20
+#define WORKERS_MAX  8
+#define COUNTERS_MAX 5
 
 /* What a seed draws. */
 typedef struct swarm_case {
     uint64_t seed;
-    uint32_t cols;                /* of the table of values */
+    uint32_t cols;     /* of the table of values */
+    uint32_t counters; /* tables of counters: several when pushes are cut, so that there is something to cut */
     uint64_t clocks[WORKERS_MAX]; /* uneven: some workers run dry early */
     bool reads_all;               /* or only a random range */
     bool prefetches;
@@ -108,10 +110,12 @@ static rbt_err read_tables(rbt_worker *worker, const swarm_case *c, rbt_rng *rng
     uint64_t n = c->reads_all ? c->cols : 1 + rbt_rng_below(rng, c->cols - first);
     rbt_err err = rbt_get_range(worker, VALUES, 0, first, n, RBT_STALENESS_OF_JOB, values, error);
 
-    if (err == RBT_OK)
-        err = rbt_get_row(worker, COUNTERS, 0, RBT_STALENESS_OF_JOB, counters, error);
+    for (uint32_t t = 0; err == RBT_OK && t < c->counters; t++) {
+        err = rbt_get_row(worker, COUNTERS + t, 0, RBT_STALENESS_OF_JOB, counters, error);
+        if (err == RBT_OK)
+            check_counters(c, me, clock, counters);
+    }
     if (err == RBT_OK) {
-        check_counters(c, me, clock, counters);
         check_gap(c, me, clock);
         err = rbt_swarm_tokens_look(&c->tokens, worker, c->clocks,
                                     c->topology.staleness == 0 && c->sim.faults.crashes == 0, c->checker, error);
@@ -134,16 +138,19 @@ static rbt_err work_clock(rbt_worker *worker, const swarm_case *c, float *values
     make_update(c, me, clock, values);
     if (rbt_rng_below(&rng, 8) != 0)
         err = rbt_inc_row(worker, VALUES, 0, values, error);
-    if (err == RBT_OK)
-        err = rbt_inc(worker, COUNTERS, 0, me, 1, error);
+    for (uint32_t t = 0; err == RBT_OK && t < c->counters; t++)
+        err = rbt_inc(worker, COUNTERS + t, 0, me, 1, error);
     if (err == RBT_OK)
         err = rbt_swarm_tokens_move(&c->tokens, worker, error);
     if (err == RBT_OK && c->prefetches)
         err = rbt_prefetch(worker, VALUES, 0, 0, c->cols, RBT_STALENESS_OF_JOB, error);
     if (err == RBT_OK)
         err = rbt_clock(worker, error);
-    if (err == RBT_OK)
+    if (err == RBT_OK) {
         check_gap(c, me, clock);
+        err = rbt_swarm_tokens_look(&c->tokens, worker, c->clocks,
+                                    c->topology.staleness == 0 && c->sim.faults.crashes == 0, c->checker, error);
+    }
     return err;
 }
 
@@ -180,13 +187,16 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
     const swarm_case *c = argument;
     int64_t *counters = rbt_alloc(c->topology.workers, sizeof *counters);
     uint64_t slowest;
-    rbt_err err = rbt_observe(observer, COUNTERS, RBT_UNBOUNDED, counters, &slowest, error);
+    rbt_err err = RBT_OK;
 
-    for (uint32_t m = 0; err == RBT_OK && m < c->topology.workers; m++)
-        if ((uint64_t)counters[m] > c->clocks[m] ||
-            ((uint64_t)counters[m] != c->clocks[m] && !c->topology.lost_is_gone))
-            rbt_checker_report(c->checker, "worker %u finished %" PRIu64 " clocks, the servers counted %" PRId64, m,
-                               c->clocks[m], counters[m]);
+    for (uint32_t t = 0; err == RBT_OK && t < c->counters; t++) {
+        err = rbt_observe(observer, COUNTERS + t, RBT_UNBOUNDED, counters, &slowest, error);
+        for (uint32_t m = 0; err == RBT_OK && m < c->topology.workers; m++)
+            if ((uint64_t)counters[m] > c->clocks[m] ||
+                ((uint64_t)counters[m] != c->clocks[m] && !c->topology.lost_is_gone))
+                rbt_checker_report(c->checker, "worker %u finished %" PRIu64 " clocks, the servers counted %" PRId64, m,
+                                   c->clocks[m], counters[m]);
+    }
     rbt_free(counters);
     return err == RBT_OK ? observe_tokens(observer, c, error) : err;
 }
@@ -223,6 +233,18 @@ const char *rbt_swarm_draw_stragglers(rbt_rng *rng)
     return rbt_rng_below(rng, 4) != 0 ? specs[rbt_rng_below(rng, 4)] : NULL;
 }
 
+/* Half of the jobs cut their pushes; from a stream of its own, so that a seed is otherwise what it was before. */
+static void draw_slices(swarm_case *c)
+{
+    rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_SWARM, 3);
+
+    c->counters = 1;
+    if (rbt_rng_below(&rng, 2) == 0)
+        return;
+    c->topology.slice_bytes = 1 + (size_t)rbt_rng_below(&rng, 100);
+    c->counters = 1 + (uint32_t)rbt_rng_below(&rng, COUNTERS_MAX);
+}
+
 static rbt_err draw(swarm_case *c, rbt_error *error)
 {
     static const rbt_rule *const rules[] = {&rbt_rule_sum,     &rbt_rule_con,    &rbt_rule_dyn,    &rbt_rule_dyn,
@@ -230,8 +252,7 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_SWARM, 0);
     rbt_topology *topology = &c->topology;
     rbt_rule_config rule = {.factor = 0.5f, .rate = 0.25f, .momentum = 0.75f};
-    rbt_table_spec specs[TABLES] = {[VALUES] = {.name = "values", .rows = 1, .type = RBT_F32},
-                                    [COUNTERS] = {.name = "counters", .rows = 1, .type = RBT_I64}};
+    rbt_table_spec specs[COUNTERS + COUNTERS_MAX] = {[VALUES] = {.name = "values", .rows = 1, .type = RBT_F32}};
     uint64_t kind = rbt_rng_below(&rng, 6),
              clocks = rbt_rng_below(&rng, 4) == 0 ? 1 + rbt_rng_below(&rng, 3) : CLOCKS_MAX;
     rbt_err err;
@@ -258,14 +279,17 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
         c->clocks[m] = rbt_rng_below(&rng, 4) == 0 ? rbt_rng_below(&rng, CLOCKS_MAX) : clocks;
     specs[VALUES].cols = c->cols;
     specs[VALUES].sparse = rule.rule->procedure == NULL && rbt_rng_below(&rng, 4) == 0;
-    specs[COUNTERS].cols = topology->workers;
     rbt_swarm_tokens_draw(&c->tokens, c->seed, TOKENS);
     specs[TOKENS] = rbt_swarm_tokens_spec(&c->tokens);
     rbt_swarm_draw_sim(&c->sim, c->seed, &rng);
     topology->lost_is_gone = c->sim.faults.crashes > 0 && rbt_rng_below(&rng, 4) == 0;
     c->straggler = rbt_swarm_draw_stragglers(&rng);
+    draw_slices(c);
+    for (uint32_t t = 0; t < c->counters; t++)
+        specs[COUNTERS + t] =
+            (rbt_table_spec){.name = "counters", .rows = 1, .cols = topology->workers, .type = RBT_I64};
     err = rbt_stragglers_init(&c->stragglers, c->straggler, topology->workers, c->seed, error);
-    return err == RBT_OK ? rbt_topology_init(topology, specs, TABLES, &rule, error) : err;
+    return err == RBT_OK ? rbt_topology_init(topology, specs, COUNTERS + c->counters, &rule, error) : err;
 }
 
 static void summarise(const swarm_case *c, const rbt_run *run, char *summary, size_t room)
@@ -276,14 +300,14 @@ static void summarise(const swarm_case *c, const rbt_run *run, char *summary, si
     if (t->staleness != no_bound)
         snprintf(staleness, sizeof staleness, "%" PRIu64, t->staleness);
     snprintf(summary, room,
-             "seed %" PRIu64
-             ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s%s, %u tokens%s, straggler %s, drop "
+             "seed %" PRIu64 ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s%s, %u counters in "
+             "slices of %zu, %u tokens%s, straggler %s, drop "
              "%.3f dup %.3f delay %.3f, "
              "%u partitions, %u crashes%s: %" PRIu64 " events, %" PRIu64 " repeated pushes, %.3f s",
              c->seed, t->workers, t->process_workers, t->servers, staleness, t->rule[VALUES].rule->name,
              t->partition_sync ? " synchronised" : "", t->eager ? " eager" : "", c->prefetches ? " prefetch" : "",
-             c->cols, c->reads_all ? "" : " in part", c->skips_reads ? " now and then" : "",
-             t->workers * c->tokens.each, c->tokens.sparse ? " (sparse)" : "",
+             c->cols, c->reads_all ? "" : " in part", c->skips_reads ? " now and then" : "", c->counters,
+             t->slice_bytes, t->workers * c->tokens.each, c->tokens.sparse ? " (sparse)" : "",
              c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop, c->sim.faults.duplicate,
              c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes, t->lost_is_gone ? " for good" : "",
              run->events, run->repeated, (double)run->elapsed_ns / 1e9);

@@ -22,11 +22,8 @@ void rbt_swarm_tokens_draw(rbt_swarm_tokens *tokens, uint64_t seed, rbt_table ta
 
 rbt_table_spec rbt_swarm_tokens_spec(const rbt_swarm_tokens *tokens)
 {
-    return (rbt_table_spec){.name = "tokens",
-                            .rows = tokens->rows,
-                            .cols = tokens->cols,
-                            .type = RBT_I32,
-                            .sparse = tokens->sparse};
+    return (rbt_table_spec){
+        .name = "tokens", .rows = tokens->rows, .cols = tokens->cols, .type = RBT_I32, .sparse = tokens->sparse};
 }
 
 /* Adds `by` to the cells where a worker's tokens are after so many clocks, of which there is at least one. */

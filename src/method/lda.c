@@ -21,8 +21,9 @@
 #include "method/lda_sampler.h"
 #include "method/method.h"
 
-#define ALPHA_IN_ALL     50.0 /* over the topics, unless --alpha says otherwise (Griffiths and Steyvers 2004) */
+#define ALPHA_IN_ALL     50.0      /* over the topics, unless --alpha says otherwise (Griffiths and Steyvers 2004) */
 #define UNITS            1048576.0 /* 2^20: of a logarithm in an integer table */
+#define PARTS            10        /* workers that hear of each other once a sweep end with less likely topics */
 #define TOP_WORDS        10
 #define DESCRIBED_TOPICS 100
 
@@ -59,8 +60,7 @@ enum { LIKELIHOOD, BALANCE, MORE_COLUMNS };
 static rbt_err check_data(const rbt_data *data, rbt_error *error)
 {
     uint64_t tokens = 0, *times = rbt_try_alloc(data->cols + 1, sizeof *times);
-    rbt_err err = times != NULL ? RBT_OK
-                                : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu words", data->cols);
+    rbt_err err = times != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu words", data->cols);
 
     for (size_t r = 0; err == RBT_OK && r < data->rows; r++) {
         uint64_t n = 0;
@@ -180,8 +180,7 @@ static rbt_err lda_clock(rbt_worker *worker, const rbt_plan *plan, lda_worker *w
 {
     const lda_state *s = plan->state;
     size_t k = s->shape.topics, tokens;
-    rbt_lda_batch *batch =
-        &w->batch[(rbt_worker_clock(worker) - plan->method->opening) % rbt_plan_pass_clocks(plan)];
+    rbt_lda_batch *batch = &w->batch[(rbt_worker_clock(worker) - plan->method->opening) % rbt_plan_pass_clocks(plan)];
     rbt_err err = rbt_get_range(worker, s->totals, 0, 0, k, RBT_STALENESS_OF_JOB, w->totals, error);
 
     if (err == RBT_OK && batch->start == NULL)
@@ -243,10 +242,11 @@ static rbt_err lda_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *err
     size_t k = s->shape.topics, words = s->shape.words;
     int32_t *counts = rbt_fitted_add(fitted, "word_topic", RBT_I32, words, k);
     int64_t *totals = rbt_fitted_add(fitted, "totals", RBT_I64, 1, k), ln_topics = 0, tokens = 0;
-    rbt_err err = counts != NULL && totals != NULL
-                      ? rbt_plan_read(plan, s->totals, 0, k + LIKELIHOOD, 1, &ln_topics, error)
-                      : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu words in %zu topics", words, k);
+    rbt_err err;
 
+    if (counts == NULL || totals == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu words in %zu topics", words, k);
+    err = rbt_plan_read(plan, s->totals, 0, k + LIKELIHOOD, 1, &ln_topics, error);
     for (size_t i = 0; err == RBT_OK && i < words; i++)
         err = rbt_plan_read(plan, s->counts, i, 0, k, counts + i * k, error);
     if (err != RBT_OK)
@@ -384,6 +384,7 @@ const rbt_method rbt_method_lda = {.name = "lda",
                                    .options = lda_options,
                                    .opening = 1,
                                    .closing = 1,
+                                   .parts = PARTS,
                                    .keeps_state = true,
                                    .plan = lda_plan,
                                    .work = lda_work,

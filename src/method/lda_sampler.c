@@ -136,7 +136,7 @@ rbt_err rbt_lda_init(rbt_lda *lda, const rbt_lda_shape *shape, const rbt_data *d
     }
     if (lda->line_start != NULL)
         lda->line = rbt_try_alloc(lda->line_start[n] + 1, sizeof *lda->line);
-    if (lda->line != NULL && lda->used != NULL && fill_lists(lda, longest))
+    if (lda->line_start != NULL && lda->line != NULL && lda->used != NULL && fill_lists(lda, longest))
         return RBT_OK;
     rbt_lda_deinit(lda);
     return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the topics of %zu documents; use more machines", n);
@@ -322,7 +322,8 @@ static inline float weigh(const rbt_lda *lda, const rbt_lda_line *line, uint32_t
 
         for (uint32_t i = 0; i < LANES; i++)
             weight[i] = at->count[i] * q[at->topic[i]];
-        sum += ((weight[0] + weight[1]) + (weight[2] + weight[3])) + ((weight[4] + weight[5]) + (weight[6] + weight[7]));
+        sum +=
+            ((weight[0] + weight[1]) + (weight[2] + weight[3])) + ((weight[4] + weight[5]) + (weight[6] + weight[7]));
         lda->upto[l] = sum;
     }
     return sum;

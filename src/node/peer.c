@@ -49,6 +49,7 @@ void rbt_peer_init(rbt_peer *peer, const rbt_topology *topology, uint32_t worker
     *peer = (rbt_peer){.topology = topology, .worker = worker, .view = 1};
     peer->node = rbt_node_of_worker(topology, worker);
     peer->is_lost = rbt_alloc(topology->workers, sizeof *peer->is_lost);
+    peer->missed = rbt_alloc(topology->workers, sizeof *peer->missed);
     peer->x = rbt_snap_create(RBT_F32, n);
     rbt_allreduce_init(&peer->ring, topology, worker);
     rbt_gossip_init(&peer->gossip, topology, worker);
@@ -68,6 +69,7 @@ void rbt_peer_deinit(rbt_peer *peer)
         rbt_update_queue_deinit(&peer->neighbours.at[i].came);
     rbt_array_free(&peer->neighbours);
     rbt_free(peer->is_lost);
+    rbt_free(peer->missed);
     for (size_t i = 0; i < peer->asking.count; i++)
         rbt_message_destroy(peer->asking.at[i]);
     rbt_array_free(&peer->asking);
@@ -206,9 +208,11 @@ static void count_queue(rbt_peer *peer)
 
 static void take_update(rbt_peer *peer, rbt_neighbour *n, const rbt_message *message)
 {
-    if (!n->is_in || n->since > message->clock) { /* a neighbour that a repair has given us, or will soon */
+    if (!n->is_in || n->since > message->clock) {  /* a neighbour that a repair has given us, or will soon */
+        uint64_t missed = peer->missed[n->worker]; /* this may be one of them, repeated: the others do not come again */
+
         n->is_in = true;
-        n->since = message->clock;
+        n->since = message->clock > missed ? message->clock : missed;
     }
     if (message->clock < oldest(peer)) {
         peer->discarded++;
@@ -225,6 +229,9 @@ static void handle_update(rbt_peer *peer, const rbt_message *message, rbt_env *e
     rbt_neighbour *n = rbt_peer_find(peer, message->worker);
     const rbt_snap *x = message->parts.count == 1 ? message->parts.at[0].snap : NULL;
 
+    if (n == NULL && message->worker < peer->topology->workers && message->clock < UINT64_MAX &&
+        peer->missed[message->worker] <= message->clock)
+        peer->missed[message->worker] = message->clock + 1;
     if (n == NULL || is_self(peer, n) || x == NULL || x->type != RBT_F32 || x->form != RBT_DENSE ||
         x->length != peer->x->length)
         return;

@@ -1,8 +1,9 @@
-/* The server's state machine; the contract is in server.h. A reader who follows one push reads handle_push, apply_push
+/* The server's state machine; the contract is in server.h. A reader who follows one push reads handle_push, apply_slice
  * and clock_advanced; one pull: handle_pull, pull_is_ready and answer. */
 #include "node/server.h"
 
 #include "base/error.h"
+#include "node/slices.h"
 #include "sync/staleness.h"
 
 static bool is_bsp(const rbt_server *server)
@@ -54,6 +55,7 @@ static void init_cells(rbt_server *server)
             server->ordinal[t][b] = (uint32_t)server->cells.count;
             rbt_cell_init(&cell.cell, &topology->rule[t], layout->type, rbt_layout_length(layout, b), layout->sparse);
             rbt_array_push(&server->cells, cell);
+            server->counted += topology->rule[t].rule->counts_empty;
         }
     }
 }
@@ -67,11 +69,20 @@ void rbt_server_init(rbt_server *server, const rbt_topology *topology, uint32_t 
     rbt_floor_init(&server->clocks, workers);
     server->incarnation = rbt_alloc(workers, sizeof *server->incarnation);
     server->retiring = rbt_alloc(workers, sizeof *server->retiring);
+    server->sliced = rbt_alloc(workers, sizeof *server->sliced);
     server->early = rbt_alloc(workers, sizeof *server->early);
     server->early_count = rbt_alloc(workers, sizeof *server->early_count);
     server->registered = rbt_alloc(workers, sizeof *server->registered);
     for (uint32_t m = 0; m < workers; m++)
         server->registered[m] = rbt_alloc(server->cells.count / 64 + 1, sizeof **server->registered);
+}
+
+static void drop_early(rbt_server *server, uint32_t worker)
+{
+    rbt_message *message;
+
+    while ((message = rbt_outbox_take(&server->early[worker])) != NULL)
+        rbt_message_destroy(message);
 }
 
 void rbt_server_deinit(rbt_server *server)
@@ -83,14 +94,12 @@ void rbt_server_deinit(rbt_server *server)
         rbt_free(server->ordinal[t]);
     rbt_free(server->ordinal);
     for (uint32_t m = 0; m < server->topology->workers; m++) {
-        rbt_message *message;
-
-        while ((message = rbt_outbox_take(&server->early[m])) != NULL)
-            rbt_message_destroy(message);
+        drop_early(server, m);
         rbt_free(server->registered[m]);
     }
     rbt_free(server->registered);
     rbt_free(server->early);
+    rbt_free(server->sliced);
     rbt_free(server->early_count);
     rbt_free(server->retiring);
     rbt_free(server->incarnation);
@@ -158,15 +167,20 @@ static void add_block(rbt_server *server, rbt_message *answer, uint32_t ordinal,
 static rbt_message *begin_blocks(rbt_server *server, rbt_env *env, uint32_t worker)
 {
     rbt_message *answer = say(server, env, RBT_MSG_BLOCKS, rbt_node_of_worker(server->topology, worker));
+    rbt_applied own = {.clocks =
+                           server->stats.updates}; /* an observer's: all that are whole; the values may have more */
 
+    if (is_worker(server, worker))
+        own = rbt_slices_applied(server, worker);
     answer->worker = worker;
     answer->slowest = server->clocks.least;
-    answer->included = is_worker(server, worker) ? server->clocks.value[worker] : server->stats.updates;
+    answer->included = own.clocks;
+    answer->reach = own.reach;
     if (is_worker(server, worker) && server->topology->process_workers > 1) { /* for the others of its process */
         uint32_t first = rbt_process_first(server->topology, worker);
 
         for (uint32_t m = first; m < first + rbt_process_count(server->topology, worker); m++)
-            rbt_array_push(&answer->applied, server->clocks.value[m]);
+            rbt_array_push(&answer->applied, rbt_slices_applied(server, m));
     }
     return answer;
 }
@@ -266,47 +280,6 @@ static void clock_advanced(rbt_server *server, bool slowest_rose, rbt_env *env)
 
 /* ------------------------------------------------------------------------------------------------ pushes */
 
-static rbt_push push_of_part(const rbt_message *message, const rbt_part *part)
-{
-    return (rbt_push){.worker = message->worker,
-                      .clock = message->clock,
-                      .version = part->version,
-                      .slowest = message->slowest,
-                      .update = part->snap};
-}
-
-/* Does the message carry what it must? Parts ascend and are ours (a block has several if its rule wants to know which
- * version each was computed from); every block is named where an update that changes nothing still counts. */
-static bool push_is_sound(const rbt_server *server, const rbt_message *message)
-{
-    size_t counted = 0, named = 0;
-    uint32_t last = 0;
-
-    for (size_t i = 0; i < server->cells.count; i++)
-        counted += rule_of(server, &server->cells.at[i])->rule->counts_empty;
-    for (size_t i = 0; i < message->parts.count; i++) {
-        const rbt_part *part = &message->parts.at[i];
-        const rbt_server_cell *cell;
-        uint32_t ordinal;
-        rbt_push push = push_of_part(message, part);
-
-        if (part->table >= server->topology->tables || part->block >= server->topology->layout[part->table].blocks)
-            return false;
-        ordinal = server->ordinal[part->table][part->block];
-        if (ordinal == UINT32_MAX)
-            return false;
-        cell = &server->cells.at[ordinal];
-        if (i > 0 &&
-            (ordinal < last || (ordinal == last && rule_of(server, cell)->rule->versions != RBT_VERSIONS_READ)))
-            return false;
-        if (!rbt_cell_accepts(&cell->cell, rule_of(server, cell), &push))
-            return false;
-        named += (i == 0 || ordinal != last) && rule_of(server, cell)->rule->counts_empty;
-        last = ordinal;
-    }
-    return named == counted;
-}
-
 /* Tells the worker, in its present life: a push of a former one may have waited here for the others'. */
 static void acknowledge(rbt_server *server, const rbt_message *push, rbt_env *env)
 {
@@ -317,29 +290,30 @@ static void acknowledge(rbt_server *server, const rbt_message *push, rbt_env *en
     ack->clock = push->clock;
 }
 
-/* Applies a push whose time has come; true when the slowest clock rose. */
-static bool apply_push(rbt_server *server, rbt_message *message, rbt_env *env)
+/* Applies a slice whose time has come, which it takes; the last one ends the clock. True when the slowest clock rose. */
+static bool apply_slice(rbt_server *server, rbt_message *slice, rbt_env *env)
 {
-    uint32_t worker = message->worker;
     uint64_t slowest = server->clocks.least;
-    bool rose;
+    bool rose = false;
 
-    for (size_t i = 0; i < message->parts.count; i++) {
-        const rbt_part *part = &message->parts.at[i];
+    for (size_t i = 0; i < slice->parts.count; i++) {
+        const rbt_part *part = &slice->parts.at[i];
         rbt_server_cell *cell = &server->cells.at[server->ordinal[part->table][part->block]];
         size_t bytes = rbt_cell_version_bytes(&cell->cell);
-        rbt_push push = push_of_part(message, part);
+        rbt_push push = rbt_slices_push(slice, part);
 
         rbt_cell_push(&cell->cell, rule_of(server, cell), &push);
         count_versions(server, cell, bytes);
     }
-    server->stats.updates++;
-    if (server->cells.count > 0 && slowest != RBT_UNBOUNDED && message->clock > slowest &&
-        message->clock - slowest > server->stats.max_gap)
-        server->stats.max_gap = message->clock - slowest;
-    acknowledge(server, message, env);
-    rose = rbt_floor_raise(&server->clocks, worker, message->clock + 1);
-    rbt_message_destroy(message);
+    if (slice->more == 0) {
+        server->stats.updates++;
+        if (server->cells.count > 0 && slowest != RBT_UNBOUNDED && slice->clock > slowest &&
+            slice->clock - slowest > server->stats.max_gap)
+            server->stats.max_gap = slice->clock - slowest;
+        acknowledge(server, slice, env);
+        rose = rbt_floor_raise(&server->clocks, slice->worker, slice->clock + 1);
+    }
+    rbt_message_destroy(slice);
     return rose;
 }
 
@@ -348,6 +322,7 @@ static bool leave(rbt_server *server, uint32_t worker)
 {
     if (server->clocks.gone[worker])
         return false;
+    drop_early(server, worker); /* BSP: a push that will never be whole */
     for (size_t i = 0; i < server->cells.count; i++) {
         rbt_server_cell *cell = &server->cells.at[i];
         size_t bytes = rbt_cell_version_bytes(&cell->cell);
@@ -371,6 +346,21 @@ static bool round_is_complete(const rbt_server *server)
     return any;
 }
 
+/* BSP: applies the slices of a worker's oldest push, which is whole. */
+static bool apply_early(rbt_server *server, uint32_t worker, rbt_env *env)
+{
+    bool is_last, rose;
+
+    server->early_count[worker]--;
+    do {
+        rbt_message *slice = rbt_outbox_take(&server->early[worker]);
+
+        is_last = slice->more == 0;
+        rose = apply_slice(server, slice, env);
+    } while (!is_last);
+    return rose;
+}
+
 /* BSP: once a clock's pushes are all there they are applied, in worker order; until then nobody sees any of them. */
 static void finish_rounds(rbt_server *server, rbt_env *env)
 {
@@ -378,12 +368,10 @@ static void finish_rounds(rbt_server *server, rbt_env *env)
         bool rose = false;
 
         for (uint32_t m = 0; m < server->topology->workers; m++) {
-            if (server->early_count[m] > 0) {
-                server->early_count[m]--;
-                rose = apply_push(server, rbt_outbox_take(&server->early[m]), env) || rose;
-            } else {
+            if (server->early_count[m] > 0)
+                rose = apply_early(server, m, env) || rose;
+            else
                 rose = leave(server, m) || rose;
-            }
         }
         clock_advanced(server, rose, env);
     }
@@ -411,41 +399,58 @@ static bool is_from_the_past(rbt_server *server, const rbt_message *message, rbt
     return true;
 }
 
+/* A slice of the worker's next clock has been taken: applies it, or under BSP holds it until all have pushed. */
+static void use_slice(rbt_server *server, rbt_message *slice, rbt_env *env)
+{
+    bool is_last = slice->more == 0;
+
+    if (!is_bsp(server)) {
+        bool rose = apply_slice(server, slice, env);
+
+        if (is_last)
+            clock_advanced(server, rose, env);
+        return;
+    }
+    rbt_outbox_put(&server->early[slice->worker], slice);
+    if (is_last) {
+        server->early_count[slice->worker]++;
+        finish_rounds(server, env);
+    }
+}
+
 static void handle_push(rbt_server *server, rbt_message *message, rbt_env *env)
 {
     uint32_t worker = message->worker;
+    rbt_slice_verdict verdict = RBT_SLICE_REFUSED;
     uint64_t expected;
 
     if (!is_worker(server, worker) || is_from_the_past(server, message, env))
         goto drop;
     expected = server->clocks.value[worker] + server->early_count[worker];
-#ifndef RBT_MUTANT_DUPLICATE
-    if (message->clock < expected) { /* applied, or waiting for its turn: say so again and forget it */
-        server->stats.repeated++;
-        if (message->clock < server->clocks.value[worker])
-            acknowledge(server, message, env);
-        goto drop;
-    }
-#else /* applied again: the swarm must notice */
+#ifdef RBT_MUTANT_DUPLICATE /* applied again: the swarm must notice */
     if (message->clock < expected)
         message->clock = expected;
 #endif
-    if (message->clock > expected || server->clocks.gone[worker] || server->early_count[worker] >= RBT_UNACKED_MAX ||
-        !push_is_sound(server, message)) {
-        server->stats.refused++;
-        rbt_log_event(env->log, RBT_LOG_WARNING, "server",
-                      "server %u refused a push of worker %u for clock %llu (expected %llu)", server->id, worker,
-                      (unsigned long long)message->clock, (unsigned long long)expected);
-        goto drop;
-    }
-    if (!is_bsp(server)) {
-        clock_advanced(server, apply_push(server, message, env), env);
+    if (message->clock < expected)
+        verdict = RBT_SLICE_REPEATED; /* applied, or waiting for its turn */
+    else if (message->clock == expected && !server->clocks.gone[worker] &&
+             server->early_count[worker] < RBT_UNACKED_MAX)
+        verdict = rbt_slices_take(server, message);
+    if (verdict == RBT_SLICE_TAKEN) {
+        use_slice(server, message, env);
         return;
     }
-    rbt_outbox_put(&server->early[worker], message);
-    server->early_count[worker]++;
-    finish_rounds(server, env);
-    return;
+    if (verdict == RBT_SLICE_REPEATED) {
+        server->stats.repeated++;
+        if (message->clock < server->clocks.value[worker] && message->more == 0)
+            acknowledge(server, message, env); /* once more */
+        goto drop;
+    }
+    server->stats.refused++;
+    rbt_log_event(env->log, RBT_LOG_WARNING, "server",
+                  "server %u refused slice %llu of a push of worker %u for clock %llu (expected %llu)", server->id,
+                  (unsigned long long)message->slice, worker, (unsigned long long)message->clock,
+                  (unsigned long long)expected);
 drop:
     rbt_message_destroy(message);
 }

@@ -4,6 +4,8 @@
  * always:
  *   - an update of (worker, clock) is applied to a block exactly once, in clock order per worker, whatever is repeated;
  *     an update of an earlier incarnation of a worker that has come back is refused;
+ *   - a push may come in slices (slices.h): each is applied when it comes, but the clock counts, and is acknowledged,
+ *     with the last; an answer says which blocks have what of a push that is still arriving (rbt_applied);
  *   - under BSP (staleness 0) the updates of one clock are held until all are there, then applied in worker order;
  *   - an answer contains every update of every worker from clocks below `need`, and all of the asker's own;
  *   - a message of an older view is refused and answered with the view.
@@ -29,9 +31,18 @@ typedef struct rbt_held_pull {
     uint64_t since_ns;
 } rbt_held_pull;
 
+/* How far the push of a worker's next clock has come; all zero but `incarnation` when nothing has. */
+typedef struct rbt_sliced {
+    uint32_t incarnation; /* the life it comes from */
+    uint64_t slice;       /* the number of the next slice */
+    uint32_t seen;        /* blocks below this ordinal have been passed in this life */
+    uint32_t taken;       /* ... and in any: they are applied, under BSP held */
+    uint32_t named;       /* blocks among those that every push must name */
+} rbt_sliced;
+
 typedef struct rbt_server_stats {
     uint64_t updates;       /* pushes applied */
-    uint64_t repeated;      /* pushes dropped because they had been applied */
+    uint64_t repeated;      /* messages of pushes dropped because they had been applied */
     uint64_t refused;       /* messages that broke the protocol or came from the past */
     uint64_t max_gap;       /* largest (clock pushed - slowest clock) */
     uint64_t peak_versions; /* dyn, adarev: most live versions of one block */
@@ -45,14 +56,16 @@ typedef struct rbt_server {
     uint32_t id;
     uint32_t view;
     RBT_ARRAY(rbt_server_cell) cells; /* ascending by (table, block) */
+    uint32_t counted;                 /* how many of them every push must name: nothing counts there, too */
     uint32_t **ordinal;               /* per table and block: its place in `cells`, UINT32_MAX when elsewhere */
     rbt_floor clocks;                 /* per worker: clocks applied */
     uint32_t *incarnation;            /* per worker */
     bool *retiring;                   /* per worker: leaves when its early pushes are applied */
-    rbt_outbox *early;                /* BSP, per worker: pushes waiting for the others', and how many */
+    rbt_sliced *sliced;               /* per worker */
+    rbt_outbox *early;                /* BSP, per worker: pushes waiting for the others', and how many are whole */
     uint32_t *early_count;
     uint64_t **registered;         /* per worker: bit set over `cells` of what it reads */
-    RBT_ARRAY(rbt_held_pull) held; /* in order of arrival */
+    RBT_ARRAY(rbt_held_pull) held; /* in order of sliced */
     uint64_t reported_slowest;     /* what the master was told last */
     uint64_t reported_version;
     rbt_server_stats stats;

@@ -12,6 +12,8 @@
 #include "table/process_cache.h"
 #include "wire/message.h"
 
+#define RBT_SLICE_BYTES                                                                                                \
+    (128u << 10)           /* a message of a push is closed when it has so many bytes of values: one dense block */
 #define RBT_UNACKED_MAX 64 /* clocks a worker may have pushed without an acknowledgement; then it waits */
 
 /* How peers train without servers; see peer.h. */
@@ -41,6 +43,7 @@ typedef struct rbt_topology {
     bool partition_sync;      /* dyn: pulls name the master's stable version */
     bool lost_is_gone;        /* a worker that dies does not come back */
     float filter;             /* updates smaller than this are not sent */
+    size_t slice_bytes;       /* pushes are cut into messages of about this; 0: never */
     uint32_t tables;
     rbt_layout *layout;    /* per table */
     rbt_rule_config *rule; /* per table; integer tables always sum */

@@ -3,6 +3,7 @@
 #include "node/worker.h"
 
 #include "base/error.h"
+#include "node/slices.h"
 #include "sync/staleness.h"
 
 static bool has_versions(const rbt_client *client, uint32_t table)
@@ -345,6 +346,7 @@ static bool may_replace(const rbt_client *client, const rbt_copy *copy, const rb
  * the next read asks if it must. */
 static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_process *process)
 {
+    rbt_applied own = {.clocks = answer->included, .reach = answer->reach};
     bool asked = answer->request != 0;
     uint32_t server = answer->from - 1;
 
@@ -361,6 +363,7 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
     for (size_t i = 0; i < answer->parts.count; i++) {
         const rbt_part *part = &answer->parts.at[i];
         rbt_span span = {.table = part->table, .block = part->block};
+        uint64_t included = rbt_applied_to(own, part->table, part->block);
         rbt_copy *copy;
         bool is_awaited;
 
@@ -371,12 +374,12 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
         is_awaited = asked && copy->request == answer->request;
         if (is_awaited)
             copy->request = 0;
-        if ((answer->included < client->clock && !client->is_observer) || !may_replace(client, copy, part, is_awaited))
+        if ((included < client->clock && !client->is_observer) || !may_replace(client, copy, part, is_awaited))
             continue;
         if (copy->base != NULL &&
-            (copy->slowest > answer->slowest || (client->is_observer && copy->included > answer->included)))
+            (copy->slowest > answer->slowest || (client->is_observer && copy->included > included)))
             continue; /* what we have is newer */
-        adopt(client, span, part->snap, answer->slowest, answer->included, part->version);
+        adopt(client, span, part->snap, answer->slowest, included, part->version);
     }
 }
 
@@ -398,8 +401,10 @@ static void handle_ack(rbt_client *client, const rbt_message *ack)
     if (ack->from == RBT_MASTER || server >= client->topology->servers || ack->incarnation != client->incarnation)
         return;
     while (client->unacked[server].first != NULL && client->unacked[server].first->clock <= ack->clock) {
-        rbt_message_destroy(rbt_outbox_take(&client->unacked[server]));
-        client->unacked_count[server]--;
+        rbt_message *slice = rbt_outbox_take(&client->unacked[server]);
+
+        client->unacked_count[server] -= slice->more == 0;
+        rbt_message_destroy(slice);
     }
 }
 
@@ -619,9 +624,15 @@ void rbt_client_clock(rbt_client *client, rbt_env *env)
         for (uint32_t b = 0; b < topology->layout[t].blocks; b++)
             flush_block(client, (rbt_span){.table = t, .block = b}, slowest, push[topology->layout[t].server[b]]);
     for (uint32_t s = 0; s < topology->servers; s++) {
-        rbt_outbox_put(&client->unacked[s], rbt_message_copy(push[s]));
+        rbt_outbox slices = {0};
+        rbt_message *slice;
+
+        rbt_slices_cut(push[s], topology->slice_bytes, &slices);
+        while ((slice = rbt_outbox_take(&slices)) != NULL) {
+            rbt_outbox_put(&client->unacked[s], rbt_message_copy(slice));
+            rbt_outbox_put(&env->out, slice);
+        }
         client->unacked_count[s]++;
-        rbt_outbox_put(&env->out, push[s]);
     }
     rbt_free(push);
     client->clock++;

@@ -31,8 +31,8 @@ typedef struct rbt_client {
     uint64_t clock;          /* clocks finished */
     bool stopping;           /* the master asked to end after this clock */
     rbt_cache *cache;        /* per table */
-    rbt_outbox *unacked;     /* per server: copies of pushes not acknowledged yet, oldest first */
-    uint32_t *unacked_count; /* per server */
+    rbt_outbox *unacked;     /* per server: copies of pushes, slice by slice, not acknowledged yet, oldest first */
+    uint32_t *unacked_count; /* per server: clocks */
     uint64_t last_request;
     RBT_ARRAY(rbt_request) requests;
     bool *has_versions;      /* per server: it holds blocks whose rule has versions */

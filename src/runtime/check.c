@@ -30,15 +30,17 @@ typedef struct shadow {
                                            they joined; else one only, number 0 */
 } shadow;
 
-/* A push the server has accepted; under BSP it may wait for the others'. */
+/* A slice of a push that the server has accepted; under BSP it may wait for the others'. */
 typedef struct shadow_push {
     uint64_t clock;
     rbt_message *message;
 } shadow_push;
 
 typedef struct shadow_worker {
-    uint64_t taken;   /* clocks accepted */
-    uint64_t applied; /* clocks the server says it has applied */
+    uint64_t taken;    /* clocks accepted */
+    uint64_t applied;  /* clocks the server says it has applied */
+    rbt_sliced sliced; /* of the next clock, as the server told it last: when it moves, a slice was accepted */
+    uint32_t brought;  /* blocks of the next clock below this ordinal have been brought, in whatever life */
     RBT_ARRAY(shadow_push) waiting;
 } shadow_worker;
 
@@ -299,38 +301,71 @@ void rbt_checker_before(rbt_checker *checker, const rbt_server *server, const rb
     }
 }
 
-/* Has the server accepted the push it just handled? It must be the worker's next one, and from its present life. */
+static bool has_moved(const rbt_sliced *a, const rbt_sliced *b)
+{
+    return a->slice != b->slice || a->taken != b->taken || a->incarnation != b->incarnation;
+}
+
+/* Only blocks that had not come yet may count; how far the push has come with this slice. */
+static void bring_blocks(const rbt_server *server, shadow_worker *worker, rbt_message *slice)
+{
+    uint32_t before = worker->brought;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < slice->parts.count; i++) {
+        rbt_part part = slice->parts.at[i];
+        uint32_t ordinal = server->ordinal[part.table][part.block];
+
+        if (ordinal < before) {
+            rbt_snap_unref(part.snap);
+            continue;
+        }
+        slice->parts.at[kept++] = part;
+        if (ordinal >= worker->brought)
+            worker->brought = ordinal + 1;
+    }
+    slice->parts.count = kept;
+}
+
+/* Has the server accepted the slice it just handled? It must be of the worker's next clock, and from its present life;
+ * the last one, and no other, makes the clock count. */
 static void check_acceptance(rbt_checker *checker, const rbt_server *server)
 {
     rbt_message *push = checker->handled;
     shadow_worker *worker = &checker->servers[server->id].workers[push->worker];
+    const rbt_sliced *sliced = &server->sliced[push->worker];
     uint64_t taken = server->clocks.value[push->worker] + server->early_count[push->worker];
     shadow_push waiting = {.clock = push->clock, .message = push};
 
-    if (taken == worker->taken)
+    if (taken == worker->taken && !has_moved(sliced, &worker->sliced))
         return;
-    if (taken != worker->taken + 1 || push->clock != worker->taken)
+    if (taken != worker->taken + (push->more == 0) || push->clock != worker->taken)
         rbt_checker_report(checker, "server %u has %llu clocks of worker %u after its push of clock %llu, had %llu",
                            server->id, (unsigned long long)taken, push->worker, (unsigned long long)push->clock,
                            (unsigned long long)worker->taken);
     if (push->incarnation < server->incarnation[push->worker])
         rbt_checker_report(checker, "server %u took a push of a former life of worker %u", server->id, push->worker);
+    bring_blocks(server, worker, push);
     worker->taken = taken;
+    worker->sliced = *sliced;
+    if (push->more == 0)
+        worker->brought = 0;
     rbt_array_push(&worker->waiting, waiting);
     checker->handled = NULL;
 }
 
-/* The worker whose push was applied first of those that wait: one event applies several only under BSP, clock by clock
- * and in worker order. NULL: none has been applied. */
+/* The worker whose slice was applied first of those that wait: one event applies several only under BSP, clock by clock
+ * and in worker order; otherwise a slice is, when it comes. NULL: none has been applied. */
 static shadow_worker *next_applied(rbt_checker *checker, const rbt_server *server)
 {
+    bool at_once = checker->topology->staleness != 0;
     shadow_worker *first = NULL;
 
     for (uint32_t m = 0; m < checker->topology->workers; m++) {
         shadow_worker *worker = &checker->servers[server->id].workers[m];
 
         worker->applied = server->clocks.value[m];
-        if (worker->waiting.count > 0 && worker->waiting.at[0].clock < worker->applied &&
+        if (worker->waiting.count > 0 && (at_once || worker->waiting.at[0].clock < worker->applied) &&
             (first == NULL || worker->waiting.at[0].clock < first->waiting.at[0].clock))
             first = worker;
     }
@@ -410,8 +445,23 @@ static void check_asked(rbt_checker *checker, const rbt_server *server, const rb
                        answer->worker, (unsigned long long)answer->request);
 }
 
+/* Does the answer say what is in it of a worker's clocks, also of the one whose push is still arriving? */
+static void check_said(rbt_checker *checker, const rbt_server *server, const rbt_part *part, uint32_t m,
+                       rbt_applied said)
+{
+    const shadow_worker *worker = &checker->servers[server->id].workers[m];
+    bool is_ahead = checker->topology->staleness != 0 && server->ordinal[part->table][part->block] < worker->brought;
+    uint64_t clocks = rbt_applied_to(said, part->table, part->block);
+
+    if (clocks != worker->applied + is_ahead)
+        rbt_checker_report(checker, "server %u says that table %u, block %u has %llu clocks of worker %u, it has %llu",
+                           server->id, part->table, part->block, (unsigned long long)clocks, m,
+                           (unsigned long long)worker->applied + is_ahead);
+}
+
 static void check_answer(rbt_checker *checker, const rbt_server *server, const rbt_message *answer)
 {
+    rbt_applied own = {.clocks = answer->included, .reach = answer->reach};
     uint64_t slowest = RBT_UNBOUNDED;
 
     for (uint32_t m = 0; m < checker->topology->workers; m++)
@@ -429,9 +479,15 @@ static void check_answer(rbt_checker *checker, const rbt_server *server, const r
 
         /* Under BSP one event can apply several clocks' pushes and answer in between: only the last state is compared.
          */
-        if (answer->slowest == slowest)
-            compare(checker, server, part->table, part->block, part->snap, whole ? RBT_UNBOUNDED : part->version,
-                    "in an answer");
+        if (answer->slowest != slowest)
+            continue;
+        if (answer->worker < checker->topology->workers)
+            check_said(checker, server, part, answer->worker, own);
+        for (uint32_t k = 0; k < answer->applied.count; k++)
+            check_said(checker, server, part, rbt_process_first(checker->topology, answer->worker) + k,
+                       answer->applied.at[k]);
+        compare(checker, server, part->table, part->block, part->snap, whole ? RBT_UNBOUNDED : part->version,
+                "in an answer");
     }
 }
 

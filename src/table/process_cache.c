@@ -40,7 +40,7 @@ bool rbt_process_cache_find(const rbt_process_cache *cache, uint32_t table, uint
 }
 
 void rbt_process_cache_offer(rbt_process_cache *cache, uint32_t table, uint32_t block, rbt_snap *base, uint64_t slowest,
-                             uint64_t version, const uint64_t *applied)
+                             uint64_t version, const rbt_applied *applied)
 {
     rbt_shared_copy *copy = &cache->copies[table][block];
 
@@ -49,10 +49,10 @@ void rbt_process_cache_offer(rbt_process_cache *cache, uint32_t table, uint32_t 
     if (slowest < copy->slowest)
         return;
     for (uint32_t i = 0; i < cache->workers; i++) /* answers of one server can overtake each other on the way to us */
-        if (applied[i] < copy->applied[i])
+        if (rbt_applied_to(applied[i], table, block) < copy->applied[i])
             return;
     for (uint32_t i = 0; i < cache->workers; i++)
-        copy->applied[i] = applied[i];
+        copy->applied[i] = rbt_applied_to(applied[i], table, block);
     rbt_snap_ref(base);
     rbt_snap_unref(copy->base);
     copy->base = base;

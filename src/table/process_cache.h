@@ -12,6 +12,24 @@
 #include "table/layout.h"
 #include "table/snap.h"
 
+/* How many of a worker's clocks are in a server's blocks: `clocks` in all of them, and one more in those before
+ * `reach`: its push of that clock is still arriving. */
+typedef struct rbt_applied {
+    uint64_t clocks;
+    uint64_t reach; /* a place (rbt_place_of); 0: nothing is arriving */
+} rbt_applied;
+
+/* Where a block stands in the order in which pushes name blocks. */
+static inline uint64_t rbt_place_of(uint32_t table, uint32_t block)
+{
+    return (uint64_t)table << 32 | block;
+}
+
+static inline uint64_t rbt_applied_to(rbt_applied applied, uint32_t table, uint32_t block)
+{
+    return applied.clocks + (rbt_place_of(table, block) < applied.reach);
+}
+
 typedef struct rbt_shared_copy {
     rbt_snap *base; /* NULL: nobody has read it */
     uint64_t slowest;
@@ -39,6 +57,6 @@ bool rbt_process_cache_find(const rbt_process_cache *cache, uint32_t table, uint
 /* A worker has received this copy; it is kept when it is not older than what is there. `applied` has one entry per
  * worker. */
 void rbt_process_cache_offer(rbt_process_cache *cache, uint32_t table, uint32_t block, rbt_snap *base, uint64_t slowest,
-                             uint64_t version, const uint64_t *applied);
+                             uint64_t version, const rbt_applied *applied);
 
 #endif

@@ -15,7 +15,7 @@ enum {
     CLOCK = 1 << 1,
     NEED = 1 << 2,
     SLOWEST = 1 << 3,
-    INCLUDED = 1 << 4,
+    INCLUDED = 1 << 4, /* included and reach */
     VERSION = 1 << 5,
     REQUEST = 1 << 6,
     HELD = 1 << 7,
@@ -23,10 +23,11 @@ enum {
     PARTS = 1 << 9,
     MEMBERS = 1 << 10,
     APPLIED = 1 << 11,
+    SLICE = 1 << 12, /* slice and more */
 };
 
 static const unsigned type_fields[RBT_MSG_TYPES] = {
-    [RBT_MSG_PUSH] = WORKER | CLOCK | SLOWEST | PARTS,
+    [RBT_MSG_PUSH] = WORKER | CLOCK | SLOWEST | SLICE | PARTS,
     [RBT_MSG_ACK] = WORKER | CLOCK,
     [RBT_MSG_PULL] = WORKER | CLOCK | NEED | VERSION | REQUEST | PARTS,
     [RBT_MSG_BLOCKS] = WORKER | SLOWEST | INCLUDED | REQUEST | HELD | PARTS | APPLIED,
@@ -54,14 +55,17 @@ static const struct field {
 } fields[] = {
     {CLOCK, offsetof(rbt_message, clock)},     {NEED, offsetof(rbt_message, need)},
     {SLOWEST, offsetof(rbt_message, slowest)}, {INCLUDED, offsetof(rbt_message, included)},
-    {VERSION, offsetof(rbt_message, version)}, {REQUEST, offsetof(rbt_message, request)},
-    {HELD, offsetof(rbt_message, held_ns)},    {NUMBER, offsetof(rbt_message, number)},
+    {INCLUDED, offsetof(rbt_message, reach)},  {VERSION, offsetof(rbt_message, version)},
+    {REQUEST, offsetof(rbt_message, request)}, {HELD, offsetof(rbt_message, held_ns)},
+    {SLICE, offsetof(rbt_message, slice)},     {SLICE, offsetof(rbt_message, more)},
+    {NUMBER, offsetof(rbt_message, number)},
 };
 
-#define FIELDS     (sizeof fields / sizeof fields[0])
-#define HEAD_BYTES 16 /* type, version, 2 spare, from, to, view */
-#define PART_BYTES 20 /* table, block, version, then 4 of form: absent, dense or sparse, and type */
-#define SNAP_BYTES 8  /* length, count */
+#define FIELDS        (sizeof fields / sizeof fields[0])
+#define HEAD_BYTES    16 /* type, version, 2 spare, from, to, view */
+#define PART_BYTES    20 /* table, block, version, then 4 of form: absent, dense or sparse, and type */
+#define SNAP_BYTES    8  /* length, count */
+#define APPLIED_BYTES 16 /* clocks, reach */
 
 enum { FORM_ABSENT, FORM_DENSE, FORM_SPARSE };
 
@@ -81,7 +85,7 @@ size_t rbt_wire_head_size(const rbt_message *message)
     if (has & MEMBERS)
         bytes += 4 + message->members.count * 8;
     if (has & APPLIED)
-        bytes += 4 + message->applied.count * 8;
+        bytes += 4 + message->applied.count * APPLIED_BYTES;
     return bytes;
 }
 
@@ -168,7 +172,10 @@ void rbt_wire_encode_head(const rbt_message *message, uint8_t *bytes)
     }
     if (has & APPLIED) {
         at = put_u32(at, (uint32_t)message->applied.count);
-        at = put(at, message->applied.at, message->applied.count * sizeof *message->applied.at);
+        for (size_t i = 0; i < message->applied.count; i++) {
+            at = put(at, &message->applied.at[i].clocks, 8);
+            at = put(at, &message->applied.at[i].reach, 8);
+        }
     }
     RBT_ASSERT((size_t)(at - bytes) == rbt_wire_head_size(message));
 }
@@ -317,12 +324,14 @@ static rbt_err get_members(reader *r, rbt_message *message)
 static rbt_err get_applied(reader *r, rbt_message *message)
 {
     uint32_t count = 0;
-    rbt_err err = get_count(r, RBT_WIRE_MEMBERS_MAX, 8, &count);
+    rbt_err err = get_count(r, RBT_WIRE_MEMBERS_MAX, APPLIED_BYTES, &count);
 
     for (uint32_t i = 0; err == RBT_OK && i < count; i++) {
-        uint64_t applied = 0;
+        rbt_applied applied = {0};
 
-        err = get(r, &applied, sizeof applied);
+        err = get(r, &applied.clocks, sizeof applied.clocks);
+        if (err == RBT_OK)
+            err = get(r, &applied.reach, sizeof applied.reach);
         if (err == RBT_OK)
             rbt_array_push(&message->applied, applied);
     }
@@ -355,6 +364,8 @@ static rbt_err get_message(reader *r, rbt_message *message)
     for (size_t i = 0; err == RBT_OK && i < FIELDS; i++)
         if (has & fields[i].bit)
             err = get(r, (char *)message + fields[i].offset, 8);
+    if (err == RBT_OK && message->more > 1)
+        err = refuse(r, "it is neither the last of its push nor not");
     if (err == RBT_OK && has & PARTS)
         err = get_parts(r, message);
     if (err == RBT_OK && has & MEMBERS)

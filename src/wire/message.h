@@ -10,12 +10,13 @@
 #define RBT_WIRE_MESSAGE_H
 
 #include "base/mem.h"
+#include "table/process_cache.h"
 #include "table/snap.h"
 
 typedef uint32_t rbt_node;
 
 typedef enum rbt_message_type {
-    RBT_MSG_PUSH = 1, /* worker -> server: the updates of one clock; ends that clock */
+    RBT_MSG_PUSH = 1, /* worker -> server: the updates of one clock, or a slice of them; the last one ends that clock */
     RBT_MSG_ACK,      /* server -> worker: the push of this clock has been applied */
     RBT_MSG_PULL,     /* worker -> server: send me these blocks when the slowest has finished `need` clocks */
     RBT_MSG_BLOCKS,   /* server -> worker: the answer to a pull, or (request 0) an eager push to a registered reader */
@@ -64,14 +65,17 @@ typedef struct rbt_message {
     uint64_t need;     /* PULL, ASK: what the slowest must have finished */
     uint64_t slowest;  /* BLOCKS, RESUMED, REPORT: what it has finished; PUSH: what the worker knew of it */
     uint64_t included; /* BLOCKS: this many of the receiver's own clocks are in the values; of all, for an observer */
+    uint64_t reach;    /* BLOCKS: ... and one more in blocks before this place; see rbt_applied */
     uint64_t version;  /* PULL, REPORT, STABLE: of partition-synchronised dyn */
     uint64_t request;  /* PULL, BLOCKS, ASK, STABLE, RESUME, RESUMED: which question this belongs to */
     uint64_t held_ns;  /* BLOCKS, STABLE: how long the answer was held back for others */
+    uint64_t slice;    /* PUSH: which message of the clock's push this is, from 0 */
+    uint64_t more;     /* PUSH: 1: it is not the last */
     double number;     /* METRIC: the objective */
     RBT_ARRAY(rbt_part) parts;
-    RBT_ARRAY(rbt_member) members; /* VIEW */
-    RBT_ARRAY(uint64_t) applied;   /* BLOCKS: for each worker of the receiver's process, its clocks in the values */
-    struct rbt_message *next;      /* the inbox it waits in */
+    RBT_ARRAY(rbt_member) members;  /* VIEW */
+    RBT_ARRAY(rbt_applied) applied; /* BLOCKS: for each worker of the receiver's process, its clocks in the values */
+    struct rbt_message *next;       /* the inbox it waits in */
 } rbt_message;
 
 rbt_message *rbt_message_create(rbt_message_type type, rbt_node from, rbt_node to);

@@ -120,8 +120,8 @@ expect 2 graph clique 8 --machines 3,3
 says 'that makes 6 nodes, and the graph has 8'
 expect 2 graph clique 6 --machines 3,1,1,1
 says 'machines of one size'
-expect 2 graph ring 8 --backup 3
-says 'at most 2 of them need not be waited for'
+expect 2 graph ring 8 --backup 2
+says 'a node with 2 in-neighbours besides itself, and it would wait for none; give at most 1'
 expect 2 graph ring 8 --max-gap 0
 expect 2 graph ring 8 --json - --svg -
 says 'cannot both go to the standard output'

@@ -195,6 +195,9 @@ static rbt_message *any_message(rbt_rng *rng)
     message->need = odd(rng);
     message->slowest = odd(rng);
     message->included = odd(rng);
+    message->reach = odd(rng);
+    message->slice = rbt_rng_below(rng, 3) == 0 ? odd(rng) : rbt_rng_below(rng, 3);
+    message->more = rbt_rng_below(rng, 2);
     message->version = odd(rng);
     message->request = odd(rng);
     message->held_ns = odd(rng);
@@ -204,7 +207,7 @@ static rbt_message *any_message(rbt_rng *rng)
     for (uint64_t n = message->type == RBT_MSG_VIEW ? rbt_rng_below(rng, 5) : 0; n > 0; n--)
         rbt_array_push(&message->members, ((rbt_member){small(rng), (uint32_t)rbt_rng_below(rng, 3)}));
     for (uint64_t n = message->type == RBT_MSG_BLOCKS ? rbt_rng_below(rng, 3) : 0; n > 0; n--)
-        rbt_array_push(&message->applied, odd(rng));
+        rbt_array_push(&message->applied, ((rbt_applied){odd(rng), odd(rng)}));
     return message;
 }
 

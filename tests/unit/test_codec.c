@@ -16,14 +16,14 @@
 
 /* Which fields a type carries, stated here once more. */
 typedef struct carries {
-    bool worker, clock, need, slowest, included, version, request, held, number, parts, members;
+    bool worker, clock, need, slowest, included, version, request, held, slice, number, parts, members, applied;
 } carries;
 
 static const carries carried[RBT_MSG_TYPES] = {
-    [RBT_MSG_PUSH] = {.worker = 1, .clock = 1, .slowest = 1, .parts = 1},
+    [RBT_MSG_PUSH] = {.worker = 1, .clock = 1, .slowest = 1, .slice = 1, .parts = 1},
     [RBT_MSG_ACK] = {.worker = 1, .clock = 1},
     [RBT_MSG_PULL] = {.worker = 1, .clock = 1, .need = 1, .version = 1, .request = 1, .parts = 1},
-    [RBT_MSG_BLOCKS] = {.worker = 1, .slowest = 1, .included = 1, .request = 1, .held = 1, .parts = 1},
+    [RBT_MSG_BLOCKS] = {.worker = 1, .slowest = 1, .included = 1, .request = 1, .held = 1, .parts = 1, .applied = 1},
     [RBT_MSG_RETIRE] = {.worker = 1, .clock = 1},
     [RBT_MSG_HELLO] = {.worker = 1},
     [RBT_MSG_VIEW] = {.members = 1},
@@ -78,6 +78,9 @@ static rbt_message *random_message(rbt_rng *rng, rbt_message_type type)
     m->need = rbt_rng_u64(rng);
     m->slowest = rbt_rng_u64(rng);
     m->included = rbt_rng_u64(rng);
+    m->reach = rbt_rng_u64(rng);
+    m->slice = rbt_rng_u64(rng);
+    m->more = rbt_rng_below(rng, 2);
     m->version = rbt_rng_u64(rng);
     m->request = rbt_rng_u64(rng);
     m->held_ns = rbt_rng_u64(rng);
@@ -92,6 +95,7 @@ static rbt_message *random_message(rbt_rng *rng, rbt_message_type type)
         rbt_member member = {(uint32_t)rbt_rng_u64(rng), (uint32_t)rbt_rng_below(rng, 3)};
 
         rbt_array_push(&m->members, member);
+        rbt_array_push(&m->applied, ((rbt_applied){rbt_rng_u64(rng), rbt_rng_u64(rng)}));
     }
     return m;
 }
@@ -135,6 +139,9 @@ static void assert_same(const rbt_message *a, const rbt_message *b)
     assert_int_equal(c->need ? a->need : 0, b->need);
     assert_int_equal(c->slowest ? a->slowest : 0, b->slowest);
     assert_int_equal(c->included ? a->included : 0, b->included);
+    assert_int_equal(c->included ? a->reach : 0, b->reach);
+    assert_int_equal(c->slice ? a->slice : 0, b->slice);
+    assert_int_equal(c->slice ? a->more : 0, b->more);
     assert_int_equal(c->version ? a->version : 0, b->version);
     assert_int_equal(c->request ? a->request : 0, b->request);
     assert_int_equal(c->held ? a->held_ns : 0, b->held_ns);
@@ -149,6 +156,11 @@ static void assert_same(const rbt_message *a, const rbt_message *b)
     assert_int_equal(c->members ? a->members.count : 0, b->members.count);
     if (b->members.count > 0)
         assert_memory_equal(a->members.at, b->members.at, b->members.count * sizeof *b->members.at);
+    assert_int_equal(c->applied ? a->applied.count : 0, b->applied.count);
+    for (size_t i = 0; i < b->applied.count; i++) {
+        assert_int_equal(a->applied.at[i].clocks, b->applied.at[i].clocks);
+        assert_int_equal(a->applied.at[i].reach, b->applied.at[i].reach);
+    }
 }
 
 static void every_type_survives_the_round_trip(void **state)
@@ -176,11 +188,13 @@ static void every_type_survives_the_round_trip(void **state)
 
 /* The example of docs/formats.md. */
 static const uint8_t golden[] = {
-    1,    2,    0,    0,                                        /* push, version 2 */
+    1,    3,    0,    0,                                        /* push, version 3 */
     5,    0,    0,    0,    1,    0,    0,    0,    7, 0, 0, 0, /* from 5, to 1, view 7 */
     3,    0,    0,    0,    2,    0,    0,    0,                /* worker 3, incarnation 2 */
     0x2a, 0,    0,    0,    0,    0,    0,    0,                /* clock 42 */
     0x28, 0,    0,    0,    0,    0,    0,    0,                /* slowest 40 */
+    6,    0,    0,    0,    0,    0,    0,    0,                /* slice 6, ... */
+    1,    0,    0,    0,    0,    0,    0,    0,                /* ... not the last */
     3,    0,    0,    0,                                        /* three parts */
     0,    0,    0,    0,    9,    0,    0,    0,                /* table 0, block 9 */
     0x2b, 0,    0,    0,    0,    0,    0,    0,                /* version 43 */
@@ -208,6 +222,8 @@ static rbt_message *golden_message(void)
     m->incarnation = 2;
     m->clock = 42;
     m->slowest = 40;
+    m->slice = 6;
+    m->more = 1;
     parts[1].snap = rbt_snap_create_sparse(RBT_F32, 256, 2);
     parts[1].snap->index[0] = 3;
     parts[1].snap->index[1] = 255;
@@ -375,18 +391,20 @@ static void wrong_fields_are_refused_with_the_reason(void **state)
         {0, RBT_MSG_TYPES, "type is unknown"},
         {1, 1, "wire version"},
         {2, 1, "wire version"},
-        {40, 4, "unknown form or type"}, /* a fourth part, made of the body */
-        {40, 200, "larger than what follows"},
-        {40, 2, "goes on after its end"},
-        {43, 1, "count is above its limit"},
-        {60, 3, "unknown form or type"}, /* the form of block 9 */
-        {61, 1, "only named has a type"},
-        {81, 3, "unknown form or type"}, /* the type of block 10 */
-        {82, 1, "unknown form or type"},
-        {88, 200, "larger than what follows"}, /* its count */
-        {120, 255, "do not ascend"},           /* its first index, as large as the second */
-        {125, 1, "do not ascend"},             /* its second index, 511 of 256 */
-        {112, 2, "does not store all"},        /* the length of the dense block */
+        {48, 2, "neither the last"},
+        {55, 1, "neither the last"},
+        {56, 4, "unknown form or type"}, /* a fourth part, made of the body */
+        {56, 200, "larger than what follows"},
+        {56, 2, "goes on after its end"},
+        {59, 1, "count is above its limit"},
+        {76, 3, "unknown form or type"}, /* the form of block 9 */
+        {77, 1, "only named has a type"},
+        {97, 3, "unknown form or type"}, /* the type of block 10 */
+        {98, 1, "unknown form or type"},
+        {104, 200, "larger than what follows"}, /* its count */
+        {136, 255, "do not ascend"},            /* its first index, as large as the second */
+        {141, 1, "do not ascend"},              /* its second index, 511 of 256 */
+        {128, 2, "does not store all"},         /* the length of the dense block */
     };
 
     (void)state;
@@ -432,19 +450,19 @@ static rbt_err decode_counted(uint8_t type, size_t count_at, uint32_t count, siz
 /* A BLOCKS message with one part of this form, length and count. */
 static rbt_err decode_block(uint8_t form, uint32_t length, uint32_t count)
 {
-    size_t n = 56 + 4 + 20 + 8 + (size_t)count * (form == 2 ? 8 : 4) + 4; /* and no applied clocks */
+    size_t n = 64 + 4 + 20 + 8 + (size_t)count * (form == 2 ? 8 : 4) + 4; /* and no applied clocks */
     uint8_t *bytes = rbt_alloc(n, 1);
     rbt_message *m = NULL;
     rbt_err err;
 
     bytes[0] = RBT_MSG_BLOCKS;
     bytes[1] = RBT_WIRE_VERSION;
-    put_u32(bytes + 56, 1);
-    bytes[76] = form;
-    put_u32(bytes + 80, length);
-    put_u32(bytes + 84, count);
+    put_u32(bytes + 64, 1);
+    bytes[84] = form;
+    put_u32(bytes + 88, length);
+    put_u32(bytes + 92, count);
     for (uint32_t k = 0; form == 2 && k < count; k++)
-        put_u32(bytes + 92 + 4 * (size_t)k, k);
+        put_u32(bytes + 100 + 4 * (size_t)k, k);
     err = rbt_wire_decode(bytes, n, &m, NULL);
     if (err == RBT_OK)
         rbt_message_destroy(m);

@@ -432,7 +432,7 @@ static void a_body_in_the_ring_is_asked_for_before_what_follows_is_read(void **s
 /* The example of docs/formats.md. */
 static const uint8_t golden[] = {
     0x52, 0x42, 0x54, 0x46,                         /* RBTF */
-    1,    2,    2,    0,                            /* version 1, control, the body has a checksum */
+    2,    2,    2,    0,                            /* version 2, control, the body has a checksum */
     0,    0,    0,    0,                            /* view */
     3,    0,    0,    0,    0,    0,    0,    0,    /* from 3 to 0 */
     5,    0,    0,    0,                            /* 5 bytes of head */
@@ -440,7 +440,7 @@ static const uint8_t golden[] = {
     7,    0,    0,    0,    0,    0,    0,    0,    /* the seventh frame */
     4,    0,    0,    0,    0,    0,    0,    0,    /* four have been received */
     0x3b, 0x73, 0xae, 0x32, 0x76, 0x9b, 0xce, 0xeb, /* the body's checksum */
-    0x98, 0x3c, 0x7f, 0xa8, 0xd0, 0xa3, 0x81, 0x6d, /* the checksum of the above and the head */
+    0x1e, 0x4f, 0xf3, 0x78, 0x11, 0x42, 0xff, 0x48, /* the checksum of the above and the head */
     'h',  'e',  'l',  'l',  'o',  1,    2,    3,
 };
 

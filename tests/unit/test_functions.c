@@ -187,6 +187,21 @@ static void the_bits_are_the_stored_ones(void **state)
     assert_true(value == 0x1c3202e8647cbcafu);
 }
 
+static void ln_gamma_is_close_to_the_c_librarys(void **unused)
+{
+    rbt_rng rng = rbt_rng_stream(7, RBT_STREAM_TEST, 0);
+
+    (void)unused;
+    for (size_t i = 0; i < 100000; i++) {
+        double x = exp(uniform(&rng, -12, 25)), truth = lgamma(x);
+
+        assert_true(fabs(rbt_ln_gamma(x) - truth) <= 1e-11 * fmax(1, fabs(truth)));
+    }
+    assert_true(fabs(rbt_ln_gamma(1)) < 1e-11 && fabs(rbt_ln_gamma(2)) < 1e-11);
+    assert_true(isinf(rbt_ln_gamma(0)) && isnan(rbt_ln_gamma(-1)) && isnan(rbt_ln_gamma(NAN)));
+    assert_true(isinf(rbt_ln_gamma(INFINITY)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +214,7 @@ int main(void)
         cmocka_unit_test(log1p_at_the_edges),
         cmocka_unit_test(sigmoid_and_softplus_at_the_edges),
         cmocka_unit_test(the_bits_are_the_stored_ones),
+        cmocka_unit_test(ln_gamma_is_close_to_the_c_librarys),
     };
     return cmocka_run_group_tests_name("functions", tests, NULL, NULL);
 }

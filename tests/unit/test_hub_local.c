@@ -654,7 +654,7 @@ static void another_version_is_refused_on_both_sides(void **state)
     assert_int_equal(answer[16], 1); /* says: another version */
     assert_ended(fd);
     wait_for(&s, s.log[0] != '\0');
-    assert_contains(s.log, "was refused: it speaks version 9 of the protocol, this process version 1");
+    assert_contains(s.log, "was refused: it speaks version 9 of the protocol, this process version 2");
 
     assert_int_equal(rbt_socket_listen(&any, &listener, &address, &error), RBT_OK);
     s.to = rbt_hub_dial(s.hub, &address, 1, 60000);

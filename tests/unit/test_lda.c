@@ -53,9 +53,9 @@ static rbt_data draw_docs(size_t docs, size_t words, size_t topics, size_t lengt
 
         for (size_t i = 0; i < length; i++) {
             size_t range = words / topics, first = mine[rbt_rng_below(&rng, 2)] * range;
-            size_t word = rbt_rng_below(&rng, 10) == 0 ? (size_t)rbt_rng_below(&rng, words)
-                                                       : first + (size_t)(rbt_rng_f64(&rng) * rbt_rng_f64(&rng) *
-                                                                          (double)range);
+            size_t word = rbt_rng_below(&rng, 10) == 0
+                              ? (size_t)rbt_rng_below(&rng, words)
+                              : first + (size_t)(rbt_rng_f64(&rng) * rbt_rng_f64(&rng) * (double)range);
 
             count[d * words + word]++;
         }

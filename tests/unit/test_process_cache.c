@@ -36,8 +36,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void offer(fixture *f, float value, uint64_t slowest, const uint64_t applied[3])
+static void offer(fixture *f, float value, uint64_t slowest, const uint64_t clocks[3])
 {
+    rbt_applied applied[3] = {{clocks[0], 0}, {clocks[1], 0}, {clocks[2], 0}};
     rbt_snap *snap = rbt_snap_create(RBT_F32, 3);
 
     snap->f32[0] = value;
@@ -106,6 +107,21 @@ static void a_copy_found_stays_as_it_is_when_a_newer_one_comes(void **state)
     rbt_snap_unref(found.base);
 }
 
+static void a_push_that_is_still_arriving_counts_where_it_has_come_to(void **state)
+{
+    fixture *f = *state;
+    rbt_applied applied[3] = {{4, rbt_place_of(0, 0) + 1}, {4, 0}, {4, rbt_place_of(0, 0)}};
+    rbt_snap *snap = rbt_snap_create(RBT_F32, 3);
+
+    snap->f32[0] = 7;
+    rbt_process_cache_offer(&f->cache, 0, 0, snap, 4, 5, applied);
+    rbt_snap_unref(snap);
+    assert_true(find(f, FIRST, 5, 4) == 7);
+    assert_true(find(f, FIRST + 1, 5, 4) == -1);
+    assert_true(find(f, FIRST + 2, 5, 4) == -1); /* it has come to the blocks before this one */
+    assert_true(find(f, FIRST + 2, 4, 4) == 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +129,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_copy_too_old_for_the_bound_is_not_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_copy_that_lacks_an_update_of_the_reader_is_not_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_older_copy_does_not_replace_a_newer_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_push_that_is_still_arriving_counts_where_it_has_come_to, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_copy_found_stays_as_it_is_when_a_newer_one_comes, set_up, tear_down),
     };
 

@@ -15,7 +15,7 @@
 #include "wire/codec.h"
 
 #define RBT_FRAME_MAGIC    0x46544252u /* "RBTF" */
-#define RBT_FRAME_VERSION  1u          /* of everything two processes say to each other */
+#define RBT_FRAME_VERSION  2u          /* of everything two processes say to each other */
 #define RBT_FRAME_HEADER   64
 #define RBT_FRAME_HEAD_MAX (32u << 20) /* bytes: names, members, a million blocks named */
 #define RBT_FRAME_BODY_MAX                                                                                             \
