@@ -211,10 +211,9 @@ static void settle_row(const rbt_plan *plan, l1lr_worker *w, size_t i)
 
 static void touch_row(l1lr_worker *w, size_t i)
 {
-    if (w->stamp[i] == w->touch)
-        return;
+    if (w->stamp[i] != w->touch)
+        w->touched[w->touched_count++] = (uint32_t)i;
     w->stamp[i] = w->touch;
-    w->touched[w->touched_count++] = (uint32_t)i;
 }
 
 /* Folds new values of a range's weights into the decision values. */
@@ -415,11 +414,6 @@ static rbt_err adapt(rbt_worker *worker, const rbt_plan *plan, l1lr_worker *w, r
     return rbt_inc_row(worker, s->objective, 0, changes, error);
 }
 
-static rbt_err tell(rbt_worker *worker, const rbt_plan *plan, const l1lr_worker *w, rbt_error *error)
-{
-    return rbt_plan_tell(plan, worker, objective(plan, w), w->n, error);
-}
-
 static rbt_err l1lr_clock(rbt_worker *worker, const rbt_plan *plan, l1lr_worker *w, rbt_error *error)
 {
     const l1lr_state *s = plan->state;
@@ -441,7 +435,7 @@ static rbt_err l1lr_clock(rbt_worker *worker, const rbt_plan *plan, l1lr_worker 
                    range < s->ranges ? w->columns.start[range_end(s, range)] - w->columns.start[range_first(s, range)]
                                      : w->n);
     if (err == RBT_OK)
-        err = tell(worker, plan, w, error);
+        err = rbt_plan_tell(plan, worker, objective(plan, w), w->n, error);
     return err == RBT_OK ? rbt_clock(worker, error) : err;
 }
 
@@ -449,7 +443,8 @@ static rbt_err l1lr_clock(rbt_worker *worker, const rbt_plan *plan, l1lr_worker 
 
 static rbt_err worker_init(const rbt_plan *plan, const rbt_worker *worker, l1lr_worker *w, rbt_error *error)
 {
-    size_t cols = plan->data->cols + 1;
+    const l1lr_state *s = plan->state;
+    size_t cols = s->cols + 1;
     double **per_row[] = {&w->z, &w->slope, &w->bend, &w->loss, &w->reach};
     float **per_col[] = {&w->seen,      &w->sent_gradient, &w->sent_bend,  &w->read,
                          &w->read_bend, &w->deltas,        &w->bend_deltas};
@@ -460,8 +455,8 @@ static rbt_err worker_init(const rbt_plan *plan, const rbt_worker *worker, l1lr_
     w->touched = rbt_try_alloc(w->n, sizeof *w->touched);
     w->keys = rbt_try_alloc(cols, sizeof *w->keys);
     w->bend_keys = rbt_try_alloc(cols, sizeof *w->bend_keys);
-    w->rate = rbt_alloc(((const l1lr_state *)plan->state)->ranges + 1, sizeof *w->rate);
-    for (size_t k = 0; k <= ((const l1lr_state *)plan->state)->ranges; k++)
+    w->rate = rbt_alloc(s->ranges + 1, sizeof *w->rate);
+    for (size_t k = 0; k <= s->ranges; k++)
         w->rate[k] = 1;
     is_there = w->stamp != NULL && w->touched != NULL && w->keys != NULL && w->bend_keys != NULL;
     for (size_t i = 0; i < sizeof per_row / sizeof per_row[0]; i++)
@@ -500,7 +495,7 @@ static rbt_err l1lr_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
     for (size_t range = 0; err == RBT_OK && range < s->ranges + plan->bias; range++)
         err = catch_up(worker, plan, &w, range, error); /* what has come of it */
     if (err == RBT_OK)
-        err = tell(worker, plan, &w, error);
+        err = rbt_plan_tell(plan, worker, objective(plan, &w), w.n, error);
     if (err == RBT_OK)
         err = rbt_clock(worker, error);
     worker_deinit(&w);
