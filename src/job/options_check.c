@@ -99,7 +99,7 @@ static rbt_err check_budget(const rbt_options *o, rbt_sync sync, rbt_rule_kind r
 {
     uint64_t bytes, burst;
 
-    if (o->budget == NULL && o->priority != RBT_PRIORITY_RELATIVE)
+    if (o->budget == NULL && o->priority != RBT_PRIORITY_ROUND_ROBIN)
         return rbt_fail(error, RBT_E_USAGE,
                         "--priority makes no sense without --budget: it says what is sent first within a budget; "
                         "give --budget, say 200Mbit");

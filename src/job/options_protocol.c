@@ -53,7 +53,7 @@ static void drop_senseless(rbt_options *o)
         o->filter = 0;
         rbt_free(o->budget);
         o->budget = NULL;
-        o->priority = RBT_PRIORITY_RELATIVE;
+        o->priority = RBT_PRIORITY_ROUND_ROBIN;
         o->verify = o->encode = false;
         if (o->sync == RBT_SYNC_SEQUENTIAL)
             o->workers = 1;

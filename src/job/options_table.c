@@ -147,7 +147,7 @@ static const rbt_option TABLE[] = {
     {"budget", "Communication", RBT_OPTION_TEXT, AT(budget), NULL, "RATE[,burst=TIME]",
      .help = "Every worker and server sends before a clock ends, up to so much (200Mbit); bursts of 10ms of it.",
      .when = "--rule sum or con, not with bsp"},
-    {"priority", "Communication", RBT_OPTION_WORD, AT(priority), "relative", "round-robin|random|magnitude|relative",
+    {"priority", "Communication", RBT_OPTION_WORD, AT(priority), "round-robin", "round-robin|random|magnitude|relative",
      .help = "What goes first: what waits longest, any, what changed most, or most in proportion.", .when = "--budget",
      .words = "round-robin|random|magnitude|relative"},
     {"per-process", "Cluster", RBT_OPTION_U32, AT(per_process), "1", "N",

@@ -5,7 +5,7 @@ set -eu
 root=$1
 objects=$2
 nm=$3
-pure='node sync rule table wire'
+pure='node sync rule comm table wire'
 headers='assert|float|inttypes|limits|math|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdlib|stdnoreturn|string'
 
 status=0
