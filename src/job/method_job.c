@@ -15,7 +15,6 @@
 #include "job/run.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/handle.h"
-#include "sync/staleness.h"
 
 typedef struct method_run {
     rbt_job *job;
@@ -71,12 +70,8 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
             err = rbt_evaluation_take(&r->evaluation, objective, NAN, &progress, error);
             rbt_observer_report(observer, slowest, r->evaluation.watch.why != NULL ? -INFINITY : objective);
         }
-        if (options->eval_every > 0 && slowest != RBT_UNBOUNDED) {
-            uint64_t rounds = rbt_rounds(progress.updates, observer->run->topology->workers, slowest);
-
-            /* where workers end at different clocks, each server may be further than the least of updates and clocks */
-            need = (rounds > need ? rounds : need) + options->eval_every;
-        }
+        if (options->eval_every > 0 && slowest != RBT_UNBOUNDED)
+            need = rbt_evaluation_next(observer, &progress, slowest, need, options->eval_every);
     }
     return err == RBT_OK ? rbt_job_collect(observer, r->job, error) : err;
 }

@@ -178,12 +178,12 @@ void rbt_cache_increment(rbt_cache *cache, uint32_t block, uint32_t offset, uint
 }
 
 /* The part of a row that lies in one block: where its increments go. */
-typedef struct strip {
+typedef struct stretch {
     uint64_t first, width; /* columns */
     void *at;
-} strip;
+} stretch;
 
-static strip strip_of(rbt_cache *cache, uint64_t row, uint64_t col)
+static stretch stretch_of(rbt_cache *cache, uint64_t row, uint64_t col)
 {
     const rbt_layout *layout = cache->layout;
     uint32_t block = rbt_layout_block(layout, row, col);
@@ -193,22 +193,23 @@ static strip strip_of(rbt_cache *cache, uint64_t row, uint64_t col)
     copy->touched = true;
     if (copy->buffer == NULL)
         copy->buffer = rbt_snap_create(layout->type, rbt_layout_length(layout, block));
-    return (strip){first, rbt_layout_run(layout, first),
-                   (char *)copy->buffer->value + rbt_layout_offset(layout, row, first) * rbt_type_size(layout->type)};
+    return (stretch){first, rbt_layout_run(layout, first),
+                     (char *)copy->buffer->value + rbt_layout_offset(layout, row, first) * rbt_type_size(layout->type)};
 }
 
 void rbt_cache_increment_keys(rbt_cache *cache, uint64_t row, const uint64_t *cols, size_t n, const void *deltas)
 {
     const rbt_layout *layout = cache->layout;
     size_t size = rbt_type_size(layout->type);
-    strip s = {0};
+    bool singly = layout->sparse || cache->is_managed; /* each by its key, or what changed is to be known */
+    stretch s = {0};
 
-    for (size_t i = 0; layout->sparse && i < n; i++)
+    for (size_t i = 0; singly && i < n; i++)
         rbt_cache_increment(cache, rbt_layout_block(layout, row, cols[i]), rbt_layout_offset(layout, row, cols[i]), 1,
                             (const char *)deltas + i * size);
-    for (size_t i = 0; !layout->sparse && i < n; i++) {
+    for (size_t i = 0; !singly && i < n; i++) {
         if (cols[i] - s.first >= s.width)
-            s = strip_of(cache, row, cols[i]);
+            s = stretch_of(cache, row, cols[i]);
         if (layout->type == RBT_F32)
             ((float *)s.at)[cols[i] - s.first] += ((const float *)deltas)[i];
         else if (layout->type == RBT_I32) /* wraps */
