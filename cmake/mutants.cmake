@@ -3,12 +3,12 @@
 #
 # Only the files that mention the mutation are compiled again; linked before the static library, they take the place
 # of its own. When a header mentions it, everything is compiled again.
-file(GLOB mutant_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*/*.h" "${PROJECT_SOURCE_DIR}/cli/*.h")
+file(GLOB mutant_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*/*.h")
 
 foreach(name staleness duplicate slice reach early own undo budget expire release token late jump gossip)
     string(TOUPPER "RBT_MUTANT_${name}" macro)
     set(mentioned "")
-    foreach(file ${RBT_LIBRARY_SOURCES} ${RBT_CLI_SOURCES} ${mutant_headers})
+    foreach(file ${RBT_LIBRARY_SOURCES} ${mutant_headers})
         file(STRINGS "${file}" mentions REGEX "${macro}" LIMIT_COUNT 1)
         if(mentions)
             list(APPEND mentioned "${file}")
@@ -24,8 +24,7 @@ foreach(name staleness duplicate slice reach early own undo budget expire releas
         continue()
     endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mentioned})
-    list(REMOVE_ITEM changed ${RBT_CLI_SOURCES})
-    add_executable(rubato-mutant-${name} ${RBT_CLI_SOURCES} ${changed})
+    add_executable(rubato-mutant-${name} $<TARGET_OBJECTS:rbt_cli_objects> ${changed})
     target_compile_definitions(rubato-mutant-${name} PRIVATE ${macro}=1)
     target_include_directories(rubato-mutant-${name} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(rubato-mutant-${name} PRIVATE rbt_internal)
