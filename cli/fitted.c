@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/mem.h"
+#include "data/events.h"
 #include "data/file.h"
 #include "data/number.h"
 #include "data/stream.h"
@@ -92,6 +94,45 @@ static rbt_err answer_stream(const rbt_fitted *fitted, const char *path, const r
     return err;
 }
 
+static rbt_err answer_keys(const rbt_fitted *fitted, const rbt_event_key *keys, size_t n, rbt_output *output,
+                           rbt_error *error)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *lines = open_memstream(&text, &length);
+    rbt_err err = lines != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the answers");
+
+    for (size_t i = 0; err == RBT_OK && i < n; i++)
+        err = fitted->method->answer(fitted, keys[i].text, keys[i].n, lines, error);
+    if (lines != NULL && fclose(lines) != 0 && err == RBT_OK)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu answers at a time", n);
+    if (err == RBT_OK)
+        err = rbt_output_put(output, text, length, error);
+    free(text);
+    return err;
+}
+
+/* Of a method that reads files itself: an answer to each line. Who asks line by line, through a pipe, is answered so. */
+static rbt_err answer_lines(const rbt_fitted *fitted, const char *path, rbt_output *output, rbt_error *error)
+{
+    enum { LINES = 1024 };
+    rbt_event_key *keys = rbt_alloc(LINES, sizeof *keys);
+    rbt_events *events = NULL;
+    rbt_err err = rbt_events_open(path, &(rbt_events_options){.column = 0}, &events, error);
+    size_t n = err == RBT_OK;
+
+    while (err == RBT_OK && n > 0) {
+        err = rbt_events_next(events, keys, LINES, &n, error);
+        if (err == RBT_OK)
+            err = answer_keys(fitted, keys, n, output, error);
+        if (err == RBT_OK && n < LINES)
+            err = rbt_output_flush(output, error);
+    }
+    rbt_events_close(events);
+    rbt_free(keys);
+    return err;
+}
+
 rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
                            const char *out, rbt_error *error)
 {
@@ -104,11 +145,14 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
     if (err != RBT_OK)
         return err;
     fit_reading(&fitted, &as);
-    err = fitted.method->predict != NULL ? rbt_output_open(out != NULL ? out : "-", &output, error)
-                                         : lacks(&fitted, model, "predict", error);
+    err = fitted.method->predict != NULL || fitted.method->answer != NULL
+              ? rbt_output_open(out != NULL ? out : "-", &output, error)
+              : lacks(&fitted, model, "predict", error);
     if (err != RBT_OK)
         goto deinit;
-    if (fitted.method->content == RBT_CONTENT_ROWS) {
+    if (fitted.method->answer != NULL) {
+        err = answer_lines(&fitted, path, &output, error);
+    } else if (fitted.method->content == RBT_CONTENT_ROWS) {
         err = answer_stream(&fitted, path, &as, &output, error);
     } else {
         err = rbt_data_read_as(path, &as, &data, error);
@@ -194,7 +238,8 @@ static rbt_err write_figures(const char *path, const rbt_fitted *fitted, const r
         return err;
     rbt_json_object(&lines.json, NULL);
     rbt_json_text(&lines.json, "model", fitted->method->name);
-    rbt_json_count(&lines.json, "rows", data->rows);
+    if (fitted->method->measure == NULL)
+        rbt_json_count(&lines.json, "rows", data->rows);
     for (size_t i = 0; i < n; i++)
         rbt_json_real(&lines.json, figures[i].name, figures[i].value);
     rbt_json_end(&lines.json);
@@ -214,12 +259,16 @@ rbt_err cli_fitted_eval(const char *model, const rbt_method *own, const char *pa
     if (err != RBT_OK)
         return err;
     fit_reading(&fitted, &as);
-    err = fitted.method->evaluate != NULL ? rbt_data_read_as(path, &as, &data, error)
-                                          : lacks(&fitted, model, "be evaluated", error);
-    if (err == RBT_OK)
+    if (fitted.method->measure != NULL)
+        err = fitted.method->measure(&fitted, path, figures, &n, error);
+    else
+        err = fitted.method->evaluate != NULL ? rbt_data_read_as(path, &as, &data, error)
+                                              : lacks(&fitted, model, "be evaluated", error);
+    if (err == RBT_OK && fitted.method->measure == NULL)
         err = fitted.method->evaluate(&fitted, &data, figures, &n, error);
     if (err == RBT_OK && (json == NULL || strcmp(json, "-") != 0)) {
-        printf("rows      %zu\n", data.rows);
+        if (fitted.method->measure == NULL)
+            printf("rows      %zu\n", data.rows);
         for (size_t i = 0; i < n; i++)
             printf("%-9s %.6g\n", figures[i].name, figures[i].value);
     }

@@ -295,9 +295,10 @@ int cli_info(const cli_command *command, int argc, char **argv)
     cli_reading given = {0};
     rbt_read_report report = {0};
     rbt_reading reading = {0};
-    const cli_option own[] = {{"vocab", "FILE", "Names of the features, one per line, for a model's weights or topics.", &names},
-                              CLI_PLUGIN_OPTION(&plugin_path),
-                              CLI_READING_OPTIONS(&given)};
+    const cli_option own[] = {
+        {"vocab", "FILE", "Names of the features, one per line, for a model's weights or topics.", &names},
+        CLI_PLUGIN_OPTION(&plugin_path),
+        CLI_READING_OPTIONS(&given)};
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &path, 1, 0, false};
     rbt_vocab vocab = {0};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);

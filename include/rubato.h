@@ -539,6 +539,9 @@ typedef struct rbt_plan {
     uint32_t workers;
     uint64_t seed;
     double lr;            /* --lr; 0: not given */
+    bool bias;            /* not --no-bias */
+    uint64_t staleness;   /* the job's bound; 0 under bsp, RBT_UNBOUNDED under asp */
+    uint64_t skip_bad;    /* --skip-bad, for methods that read `path` themselves */
     double l1, l2;        /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
     bool shared;          /* in shared memory: `pass` is called, and there are no tables */
     bool takes_gradients; /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
@@ -557,6 +560,11 @@ RBT_API rbt_err rbt_plan_table(rbt_plan *plan, const rbt_table_spec *spec, rbt_t
 RBT_API const uint32_t *rbt_plan_rows(const rbt_plan *plan, const rbt_worker *worker, size_t *n);
 RBT_API bool rbt_plan_batch(const rbt_plan *plan, const rbt_worker *worker, size_t *first, size_t *n);
 RBT_API uint64_t rbt_plan_pass_clocks(const rbt_plan *plan);
+
+/* All clocks that a worker makes: opening, batches, closing. In `plan`, a method whose passes are not over rows says how
+ * many clocks one takes: --epochs counts these. */
+RBT_API uint64_t rbt_plan_clocks(const rbt_plan *plan);
+RBT_API void rbt_plan_set_pass_clocks(rbt_plan *plan, uint64_t clocks);
 
 /* The step size in this clock: --lr (or, not given, `lr`) after --decay; the same for the clock of that number. */
 RBT_API double rbt_plan_rate(const rbt_plan *plan, const rbt_worker *worker, double lr);
@@ -637,6 +645,8 @@ struct rbt_method {
     uint32_t opening, closing; /* clocks that `work` makes before its first batch, and after the last */
     uint32_t parts;            /* clocks that a pass is cut into unless --batch says otherwise; 0: one */
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
+    bool has_bias;             /* it heeds plan->bias; others refuse --no-bias */
+    bool needs_sums;           /* its f32 tables only mean something when updates are added up: no --rule but sum */
 
     rbt_err (*plan)(rbt_plan *plan, rbt_error *error);
     rbt_err (*work)(rbt_worker *worker, rbt_plan *plan, rbt_error *error);
@@ -655,6 +665,10 @@ struct rbt_method {
     rbt_err (*evaluate)(const rbt_fitted *fitted, const rbt_data *data, rbt_figure *figures, size_t *n,
                         rbt_error *error);
     void (*describe)(const rbt_fitted *fitted, FILE *out);
+
+    /* The same as predict and evaluate for a method that reads files itself: for a line of text, of a file. */
+    rbt_err (*answer)(const rbt_fitted *fitted, const char *line, size_t n, FILE *out, rbt_error *error);
+    rbt_err (*measure)(const rbt_fitted *fitted, const char *path, rbt_figure *figures, size_t *n, rbt_error *error);
 
     /* Writes the best n columns for a row of this name, a line each; those that `known` (or NULL) has for it are left out. */
     rbt_err (*recommend)(const rbt_fitted *fitted, const rbt_data *known, const char *name, size_t n, FILE *out,

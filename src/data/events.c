@@ -107,7 +107,7 @@ static bool next_line(rbt_events *e, const char **line, const char **end)
 }
 
 /* The line's key; false: it has none. */
-static bool find_key(const rbt_events_options *o, const char *line, const char *end, rbt_key *key)
+static bool find_key(const rbt_events_options *o, const char *line, const char *end, rbt_event_key *key)
 {
     for (size_t column = 1; column < o->column; column++) {
         const char *separator = memchr(line, o->separator, (size_t)(end - line));
@@ -136,7 +136,7 @@ static rbt_err refuse(rbt_events *e, const char *line, const char *end, rbt_erro
     return RBT_OK;
 }
 
-rbt_err rbt_events_next(rbt_events *events, rbt_key *keys, size_t room, size_t *count, rbt_error *error)
+rbt_err rbt_events_next(rbt_events *events, rbt_event_key *keys, size_t room, size_t *count, rbt_error *error)
 {
     rbt_events *e = events;
     const char *line, *end;

@@ -12,11 +12,11 @@
 
 #define RBT_EVENTS_BYTES (size_t)(1024 * 1024) /* a line must be shorter */
 
-typedef struct rbt_key {
+typedef struct rbt_event_key {
     const char *text; /* n bytes, not ended by a zero; valid until the next batch */
     size_t n;
     uint64_t hash;
-} rbt_key;
+} rbt_event_key;
 
 typedef struct rbt_events_options {
     size_t column;     /* from 1; 0: the whole line */
@@ -31,7 +31,7 @@ void rbt_events_close(rbt_events *events); /* NULL is fine */
 
 /* The next keys, `room` (at least 1) of them at most; none: all have been. Empty lines have no key. A bad line too many
  * is refused with its file:line, after the keys before it. */
-rbt_err rbt_events_next(rbt_events *events, rbt_key *keys, size_t room, size_t *count, rbt_error *error);
+rbt_err rbt_events_next(rbt_events *events, rbt_event_key *keys, size_t room, size_t *count, rbt_error *error);
 
 /* What was left out so far. */
 void rbt_events_report(const rbt_events *events, rbt_read_report *report);

@@ -164,6 +164,14 @@ static rbt_err check_conservation(rbt_worker *observer, rbt_evaluation *evaluati
     return err;
 }
 
+uint64_t rbt_evaluation_next(const rbt_worker *observer, const rbt_progress *progress, uint64_t slowest, uint64_t need,
+                             uint64_t every)
+{
+    uint64_t rounds = rbt_rounds(progress->updates, observer->run->topology->workers, slowest);
+
+    return (rounds > need ? rounds : need) + every;
+}
+
 rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *error)
 {
     rbt_evaluation *evaluation = argument;
@@ -188,7 +196,7 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
             rbt_observer_report(observer, slowest, evaluation->watch.why != NULL ? -INFINITY : evaluation->loss);
         }
         if (options->eval_every > 0 && slowest != RBT_UNBOUNDED)
-            need = rbt_rounds(progress.updates, observer->run->topology->workers, slowest) + options->eval_every;
+            need = rbt_evaluation_next(observer, &progress, slowest, need, options->eval_every);
     }
     if (err == RBT_OK && options->verify)
         err = check_conservation(observer, evaluation, error);

@@ -40,6 +40,11 @@ void rbt_evaluation_deinit(rbt_evaluation *evaluation);
 /* How the job stands: clocks and updates as they are in the table just read, the rest as the workers publish it. */
 rbt_progress rbt_progress_of(rbt_worker *observer, rbt_table table, uint64_t slowest);
 
+/* The round to wait for after `need`: always a later one, also where workers end at different clocks and servers are further than
+ * the least of updates and clocks. */
+uint64_t rbt_evaluation_next(const rbt_worker *observer, const rbt_progress *progress, uint64_t slowest, uint64_t need,
+                             uint64_t every);
+
 /* Takes note of an evaluation: `evaluation->w` has the objective `loss`, which is at most `gap` above the
  * optimum (NAN: not known), as the job stands. Tells whoever listens, and the
  * watch. RBT_E_DIVERGED when it has blown up. */

@@ -15,7 +15,6 @@
 #include "job/run.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/handle.h"
-#include "sync/staleness.h"
 
 typedef struct method_run {
     rbt_job *job;
@@ -72,7 +71,7 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
             rbt_observer_report(observer, slowest, r->evaluation.watch.why != NULL ? -INFINITY : objective);
         }
         if (options->eval_every > 0 && slowest != RBT_UNBOUNDED)
-            need = rbt_rounds(progress.updates, observer->run->topology->workers, slowest) + options->eval_every;
+            need = rbt_evaluation_next(observer, &progress, slowest, need, options->eval_every);
     }
     return err == RBT_OK ? rbt_job_collect(observer, r->job, error) : err;
 }

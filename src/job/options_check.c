@@ -291,7 +291,7 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
                            : o->patience > 0                          ? "patience"
                            : o->folds > 0                             ? "folds"
                            : !isnan(o->tolerance) && o->tolerance > 0 ? "tolerance"
-                           : o->no_bias                               ? "no-bias"
+                           : o->no_bias && !method->has_bias          ? "no-bias"
                            : o->store != RBT_STORE_MEMORY             ? "store"
                            : o->verify                                ? "verify"
                                                                       : NULL;
@@ -309,6 +309,14 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
         err = rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s; leave it out", gradient, method->name);
     if (err == RBT_OK && o->data != NULL && rbt_path_is_ranked(o->data))
         err = rbt_fail(error, RBT_E_USAGE, "{rank} in --data makes no sense for %s, whose processes read all of it",
+                       method->name);
+    if (err == RBT_OK && method->needs_sums && o->rule != RBT_RULE_AUTO && o->rule != RBT_RULE_SUM)
+        err = rbt_fail(error, RBT_E_USAGE, "--rule %s makes no sense for %s, whose updates must add up; leave it out",
+                       rule_name(o->rule), method->name);
+    if (err == RBT_OK && method->reads_itself && o->runtime == RBT_RUNTIME_CLUSTER && o->data != NULL &&
+        strcmp(o->data, "-") == 0)
+        err = rbt_fail(error, RBT_E_USAGE,
+                       "the processes of a cluster job have no common standard input; save the data of %s to a file",
                        method->name);
     if (err == RBT_OK && method->keeps_state &&
         (o->on_worker_loss == RBT_LOSS_WAIT || (o->faults != NULL && strstr(o->faults, "crash") != NULL)))

@@ -10,7 +10,8 @@
 
 static const rbt_option TABLE[] = {
     {"model", "Data", RBT_OPTION_TEXT, AT(model), NULL, "NAME",
-     .help = "The model to train: lr, svm, svm2, softmax, linear, huber, kmeans, mf, or a shared object's path."},
+     .help = "The model to train: lr, svm, svm2, softmax, linear, huber, mf, lda, lasso, l1lr, kmeans, sketch, or a "
+             "shared object's path."},
     {"set", "Data", RBT_OPTION_TEXT, AT(settings), NULL, "NAME=VALUE,...",
      .help = "Options of the model's own; those of built-in ones also as --NAME VALUE."},
     {"data", "Data", RBT_OPTION_TEXT, AT(data), NULL, "PATH",

@@ -16,6 +16,18 @@
 
 /* -------------------------------------------------------------------------------------------------------- options */
 
+/* A power of small whole numbers: 2^16. */
+static bool parse_power(const char *text, double *value)
+{
+    unsigned base, exponent;
+    char end;
+
+    if (sscanf(text, "%3u^%3u%c", &base, &exponent, &end) != 2)
+        return false;
+    *value = pow(base, exponent);
+    return true;
+}
+
 /* The value of an option from its text. */
 static rbt_err parse_value(const rbt_method_option *o, const char *text, double *value, rbt_error *error)
 {
@@ -37,7 +49,10 @@ static rbt_err parse_value(const rbt_method_option *o, const char *text, double 
         }
         return rbt_fail(error, RBT_E_USAGE, "%s '%.60s' is unknown; choose one of %s", what, text, o->words);
     }
-    err = rbt_text_to_real(what, text, value, error);
+    if (o->whole && parse_power(text, value))
+        err = RBT_OK;
+    else
+        err = rbt_text_to_real(what, text, value, error);
     if (err == RBT_OK && (!(*value >= o->least && *value <= o->most) || (o->whole && *value != floor(*value))))
         err = rbt_fail(error, RBT_E_USAGE, "%s %.60s is out of range; give a %snumber from %g to %g", what, text,
                        o->whole ? "whole " : "", o->least, o->most);
@@ -126,6 +141,15 @@ double rbt_plan_option(const rbt_plan *plan, const char *name)
 
 /* ------------------------------------------------------------------------------------------------ rows and clocks */
 
+static void count_clocks(rbt_planned *p, const rbt_method *method)
+{
+    const rbt_options *o = p->options;
+
+    p->clocks = o->clocks > 0 ? o->clocks : (uint64_t)ceil(o->epochs * (double)p->pass_clocks - 1e-9);
+    if (!rbt_options_shared(o)) /* there a clock is a pass */
+        p->clocks += method->opening + method->closing;
+}
+
 /* How many clocks a pass takes: as many as the worker with most rows needs for batches of the size asked for. */
 static void cut_into_clocks(rbt_planned *p, const rbt_method *method, size_t rows, const rbt_options *o)
 {
@@ -138,9 +162,7 @@ static void cut_into_clocks(rbt_planned *p, const rbt_method *method, size_t row
     p->pass_rows = most > 0 ? most : 1;
     p->pass_clocks =
         step >= (double)p->pass_rows ? 1 : (uint64_t)ceil((double)p->pass_rows / (step < 1 ? 1 : step) - 1e-9);
-    p->clocks = o->clocks > 0 ? o->clocks : (uint64_t)ceil(o->epochs * (double)p->pass_clocks - 1e-9);
-    if (!rbt_options_shared(o)) /* there a clock is a pass */
-        p->clocks += method->opening + method->closing;
+    count_clocks(p, method);
 }
 
 rbt_err rbt_planned_init(rbt_planned *planned, rbt_plan *plan, const rbt_options *options, rbt_error *error)
@@ -156,6 +178,9 @@ rbt_err rbt_planned_init(rbt_planned *planned, rbt_plan *plan, const rbt_options
     plan->lr = options->lr;
     plan->l1 = options->l1;
     plan->l2 = options->l2;
+    plan->bias = !options->no_bias;
+    plan->staleness = options->staleness;
+    plan->skip_bad = options->skip_bad;
     plan->shared = rbt_options_shared(options);
     plan->takes_gradients = rbt_options_adaptive(options);
     err = rbt_method_settings(method, options->settings, planned->values, error);
@@ -211,6 +236,17 @@ const uint32_t *rbt_plan_rows(const rbt_plan *plan, const rbt_worker *worker, si
 uint64_t rbt_plan_pass_clocks(const rbt_plan *plan)
 {
     return plan->job->pass_clocks;
+}
+
+uint64_t rbt_plan_clocks(const rbt_plan *plan)
+{
+    return plan->job->clocks;
+}
+
+void rbt_plan_set_pass_clocks(rbt_plan *plan, uint64_t clocks)
+{
+    plan->job->pass_clocks = clocks > 0 ? clocks : 1;
+    count_clocks(plan->job, plan->method);
 }
 
 bool rbt_plan_batch(const rbt_plan *plan, const rbt_worker *worker, size_t *first, size_t *n)

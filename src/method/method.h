@@ -10,6 +10,9 @@
 #include "rubato.h"
 
 extern const rbt_method rbt_method_kmeans;
+extern const rbt_method rbt_method_l1lr;
+extern const rbt_method rbt_method_lasso;
+extern const rbt_method rbt_method_sketch;
 extern const rbt_method rbt_method_lda;
 extern const rbt_method rbt_method_mf;
 

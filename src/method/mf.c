@@ -16,9 +16,10 @@
 #include "base/mem.h"
 #include "base/rng.h"
 
-#define RATE_DEFAULT 0.1
-#define L2_DEFAULT   0.05
-#define START        0.5 /* times 1 / sqrt(rank): the size of a vector's first elements */
+#define RATE_DEFAULT  0.1
+#define RATE_GRADIENT 0.3 /* under a rule that takes gradients: a step per clock, not per rating */
+#define L2_DEFAULT    0.05
+#define START         0.5 /* times 1 / sqrt(rank): the size of a vector's first elements */
 
 static const rbt_method_option mf_options[] = {
     {.name = "rank",
@@ -116,7 +117,7 @@ static rbt_err mf_plan(rbt_plan *plan, rbt_error *error)
     if (isnan(plan->l2))
         plan->l2 = L2_DEFAULT;
     if (plan->lr == 0)
-        plan->lr = RATE_DEFAULT;
+        plan->lr = plan->takes_gradients ? RATE_GRADIENT : RATE_DEFAULT;
     s->users = data->rows;
     s->items = data->cols;
     s->rank = (size_t)rbt_plan_option(plan, "rank");

@@ -8,10 +8,13 @@
  * sequence take 1 - exp(-crowd s). For short clocks the factor is near 1, for long ones near 1 / crowd, a mean.
  *
  * Under a rule that takes gradients, items (and shared users) stay as they were read, and the sums of the gradients go out.
+ * Users that are not shared then make AdaGrad's step with the sum of theirs, which is what adagrad and adarev would do on a
+ * server: a step per rating would overshoot with a large --lr, whatever the servers revise.
  * Everything is in the reference's arithmetic: BSP gives the same bits on every runtime.
  */
 #include "method/mf.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -39,6 +42,7 @@ typedef struct mf_worker {
     size_t n;
     float *p;               /* n x rank: the users' vectors */
     rbt_mf_side *users;     /* n */
+    float *squares;         /* n x cols: sums of the users' squared gradients; NULL unless adaptive_users */
     rbt_mf_side *item_side; /* per item: what of its side stays with the worker */
     uint32_t *mine;         /* per item: ratings here */
     uint32_t *slot;         /* per item: its copy, or NONE */
@@ -163,6 +167,29 @@ static void add_gradient(const rbt_mf_rates *r, float error, const float *x, flo
         g[r->rank] -= error - r->l2_bias * bias;
 }
 
+/* Users that are the worker's own make AdaGrad's steps. */
+static bool adaptive_users(const mf_worker *m)
+{
+    return m->gradients && !m->state->share_users && m->rates.adaptive;
+}
+
+static float adagrad_step(float rate, float g, float *squares)
+{
+    *squares += g * g;
+    return rate * g / (sqrtf(*squares) + 1e-8f);
+}
+
+static void step_own_user(mf_worker *m, size_t i, const float *gradient)
+{
+    const rbt_mf_rates *r = &m->rates;
+    float *p = m->p + i * r->rank, *squares = m->squares + i * m->state->cols;
+
+    for (size_t k = 0; k < r->rank; k++)
+        p[k] -= adagrad_step(r->rate, gradient[k], &squares[k]);
+    if (r->biases)
+        m->users[i].bias -= adagrad_step(r->rate, gradient[r->rank], &squares[r->rank]);
+}
+
 /* A rating under a rule that takes gradients: `user` receives the user's. */
 static float gradient_step(mf_worker *m, float rating, size_t i, size_t slot, float *user)
 {
@@ -172,7 +199,7 @@ static float gradient_step(mf_worker *m, float rating, size_t i, size_t slot, fl
     float error = rbt_mf_error(r, rating, p, m->users[i].bias, q, item_bias);
 
     add_gradient(r, error, q, item_bias, p, c->before + slot * m->state->cols);
-    if (m->state->share_users) {
+    if (m->state->share_users || adaptive_users(m)) {
         add_gradient(r, error, p, m->users[i].bias, q, user);
     } else { /* the user's own steps, on an item that stays */
         rbt_mf_side item = c->side[slot];
@@ -202,6 +229,8 @@ static rbt_err step_user(mf_worker *m, size_t i, double *sum, rbt_error *error)
 
         *sum += (double)z * (double)z;
     }
+    if (adaptive_users(m))
+        step_own_user(m, i, change);
     if (s->share_users) {
         for (size_t k = 0; !m->gradients && k < rank; k++)
             change[k] = p[k] - change[k];
@@ -296,10 +325,12 @@ static rbt_err begin(mf_worker *m, rbt_error *error)
     m->rows = rbt_plan_rows(m->plan, m->worker, &m->n);
     m->p = rbt_try_alloc_raw(m->n, s->rank * sizeof *m->p);
     m->users = rbt_try_alloc_raw(m->n, sizeof *m->users);
+    m->squares = adaptive_users(m) ? rbt_try_alloc(m->n, s->cols * sizeof *m->squares) : NULL;
     m->item_side = rbt_try_alloc_raw(s->items, sizeof *m->item_side);
     m->mine = rbt_try_alloc(s->items, sizeof *m->mine);
     m->slot = rbt_try_alloc_raw(s->items, sizeof *m->slot);
-    if (m->p == NULL || m->users == NULL || m->item_side == NULL || m->mine == NULL || m->slot == NULL)
+    if (m->p == NULL || m->users == NULL || (adaptive_users(m) && m->squares == NULL) || m->item_side == NULL ||
+        m->mine == NULL || m->slot == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a worker's %zu users; use a smaller --rank", m->n);
     for (size_t i = 0; i < m->n; i++) {
         rbt_mf_start(s, RBT_MF_USERS, m->rows[i], m->p + i * s->rank);
@@ -333,6 +364,7 @@ rbt_err rbt_mf_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
     copies_free(&m.items);
     rbt_free(m.p);
     rbt_free(m.users);
+    rbt_free(m.squares);
     rbt_free(m.item_side);
     rbt_free(m.mine);
     rbt_free(m.slot);

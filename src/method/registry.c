@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const rbt_method *const built_in[] = {&rbt_method_kmeans, &rbt_method_lda, &rbt_method_mf};
+static const rbt_method *const built_in[] = {&rbt_method_kmeans, &rbt_method_l1lr, &rbt_method_lasso,
+                                             &rbt_method_lda,    &rbt_method_mf,   &rbt_method_sketch};
 
 const rbt_method *rbt_method_at(size_t i)
 {

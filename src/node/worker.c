@@ -536,6 +536,12 @@ void rbt_client_increment(rbt_client *client, rbt_span span, uint32_t offset, ui
     rbt_cache_increment(&client->cache[span.table], span.block, offset, n, deltas);
 }
 
+void rbt_client_increment_keys(rbt_client *client, uint32_t table, uint64_t row, const uint64_t *cols, size_t n,
+                               const void *deltas)
+{
+    rbt_cache_increment_keys(&client->cache[table], row, cols, n, deltas);
+}
+
 bool rbt_client_must_hear(const rbt_client *client, uint32_t server, rbt_span *span)
 {
     const rbt_topology *topology = client->topology;

@@ -82,6 +82,8 @@ void rbt_client_note_read(rbt_client *client, const rbt_span *spans, size_t n);
 void rbt_client_read(rbt_client *client, rbt_span span, uint32_t offset, uint32_t n, uint64_t staleness, void *out);
 
 void rbt_client_increment(rbt_client *client, rbt_span span, uint32_t offset, uint32_t n, const void *deltas);
+void rbt_client_increment_keys(rbt_client *client, uint32_t table, uint64_t row, const uint64_t *cols, size_t n,
+                               const void *deltas);
 
 /* Does the worker not know yet whether this server lets it be in its clock? Then which block to ask for. */
 bool rbt_client_must_hear(const rbt_client *client, uint32_t server, rbt_span *span);

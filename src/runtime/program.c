@@ -249,10 +249,11 @@ static rbt_err check_keys(const rbt_worker *worker, rbt_table table, uint64_t ro
                           rbt_error *error)
 {
     rbt_err err = check_range(worker, table, row, 0, 0, error);
+    uint64_t last = 0;
 
-    for (size_t i = 0; err == RBT_OK && i < n; i++)
-        err = check_range(worker, table, row, cols[i], 1, error);
-    return err;
+    for (size_t i = 0; i < n; i++) /* one comparison each: increments come by the million */
+        last = cols[i] > last ? cols[i] : last;
+    return err == RBT_OK && n > 0 ? check_range(worker, table, row, last, 1, error) : err;
 }
 
 rbt_err rbt_get_keys(rbt_worker *worker, rbt_table table, uint64_t row, const uint64_t *cols, size_t n,
@@ -331,13 +332,9 @@ rbt_err rbt_inc_keys(rbt_worker *worker, rbt_table table, uint64_t row, const ui
                      const void *deltas, rbt_error *error)
 {
     rbt_err err = check_keys(worker, table, row, cols, n, error);
-    size_t size;
 
-    if (err != RBT_OK)
-        return err;
-    size = rbt_type_size(layout_of(worker, table)->type);
-    for (size_t i = 0; err == RBT_OK && i < n; i++)
-        err = rbt_inc_range(worker, table, row, cols[i], 1, (const char *)deltas + i * size, error);
+    if (err == RBT_OK)
+        rbt_client_increment_keys(&worker->client, table, row, cols, n, deltas);
     return err;
 }
 
@@ -352,13 +349,16 @@ rbt_err rbt_inc(rbt_worker *worker, rbt_table table, uint64_t row, uint64_t col,
 
     if (err != RBT_OK)
         return err;
-    if (type == RBT_F32)
-        return rbt_inc_range(worker, table, row, col, 1, &f32, error);
+    if (type == RBT_F32) {
+        rbt_client_increment_keys(&worker->client, table, row, &col, 1, &f32);
+        return RBT_OK;
+    }
     if (!(delta >= -limit && delta < limit) || delta != (double)(int64_t)delta)
         return rbt_fail(error, RBT_E_USAGE, "an increment of %g does not fit table %u of whole numbers", delta, table);
     i32 = (int32_t)(type == RBT_I32 ? delta : 0);
     i64 = (int64_t)delta;
-    return rbt_inc_range(worker, table, row, col, 1, type == RBT_I32 ? (void *)&i32 : (void *)&i64, error);
+    rbt_client_increment_keys(&worker->client, table, row, &col, 1, type == RBT_I32 ? (void *)&i32 : (void *)&i64);
+    return RBT_OK;
 }
 
 /* -------------------------------------------------------------------------------------------------- clocks */

@@ -177,6 +177,48 @@ void rbt_cache_increment(rbt_cache *cache, uint32_t block, uint32_t offset, uint
         rbt_kernels_best()->add_i64(deltas, copy->buffer->i64 + offset, n);
 }
 
+/* The part of a row that lies in one block: where its increments go. */
+typedef struct stretch {
+    uint64_t first, width; /* columns */
+    void *at;
+} stretch;
+
+static stretch stretch_of(rbt_cache *cache, uint64_t row, uint64_t col)
+{
+    const rbt_layout *layout = cache->layout;
+    uint32_t block = rbt_layout_block(layout, row, col);
+    uint64_t first = col - col % layout->block_cols;
+    rbt_copy *copy = &cache->copies[block];
+
+    copy->touched = true;
+    if (copy->buffer == NULL)
+        copy->buffer = rbt_snap_create(layout->type, rbt_layout_length(layout, block));
+    return (stretch){first, rbt_layout_run(layout, first),
+                     (char *)copy->buffer->value + rbt_layout_offset(layout, row, first) * rbt_type_size(layout->type)};
+}
+
+void rbt_cache_increment_keys(rbt_cache *cache, uint64_t row, const uint64_t *cols, size_t n, const void *deltas)
+{
+    const rbt_layout *layout = cache->layout;
+    size_t size = rbt_type_size(layout->type);
+    bool singly = layout->sparse || cache->is_managed; /* each by its key, or what changed is to be known */
+    stretch s = {0};
+
+    for (size_t i = 0; singly && i < n; i++)
+        rbt_cache_increment(cache, rbt_layout_block(layout, row, cols[i]), rbt_layout_offset(layout, row, cols[i]), 1,
+                            (const char *)deltas + i * size);
+    for (size_t i = 0; !singly && i < n; i++) {
+        if (cols[i] - s.first >= s.width)
+            s = stretch_of(cache, row, cols[i]);
+        if (layout->type == RBT_F32)
+            ((float *)s.at)[cols[i] - s.first] += ((const float *)deltas)[i];
+        else if (layout->type == RBT_I32) /* wraps */
+            ((uint32_t *)s.at)[cols[i] - s.first] += ((const uint32_t *)deltas)[i];
+        else
+            ((uint64_t *)s.at)[cols[i] - s.first] += ((const uint64_t *)deltas)[i];
+    }
+}
+
 static int compare_places(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

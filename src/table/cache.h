@@ -89,6 +89,10 @@ void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t 
 /* Adds n deltas (of the table's type) to the update buffer. */
 void rbt_cache_increment(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n, const void *deltas);
 
+/* Adds n deltas to n elements of one row, by their columns, which the caller has checked; a column may come twice. This is
+ * what single increments cost: a few instructions each, as long as they stay in a block. */
+void rbt_cache_increment_keys(rbt_cache *cache, uint64_t row, const uint64_t *cols, size_t n, const void *deltas);
+
 /* Ends the clock for one block: the increments as one update, without entries below `threshold`; NULL when there were
  * none. With `keep` the update is also kept as one of the worker's own. The caller owns the reference returned. */
 rbt_snap *rbt_cache_flush(rbt_cache *cache, uint32_t block, float threshold, bool keep);

@@ -34,6 +34,14 @@ for options in '--sync ssp --share both' '--sync asp' '--sync ssp --rule con' '-
     expect 0 train mf --data train.dat --valid test.dat --workers 3 --rank 4 --l2 0.02 --epochs 20 --batch 10% $options --json o.json --quiet
     check o.json 'events("eval")[-1]["rmse"] < 0.7' # the ratings' deviation is 1
 done
+# adarev forgives step sizes that differ by a factor of 8, wherever the users are
+for share in items both; do
+    for rate in 0.16 1.28; do
+        expect 0 train mf --data train.dat --sync bsp --workers 3 --rank 4 --l2 0.02 --epochs 60 --rule adarev --share $share --lr $rate \
+            --runtime sim --json $rate.json --quiet
+    done
+    check 0.16.json 'abs(last["loss"] / float("'"$(sed -n '$s/.*"done","loss":\([^,]*\).*/\1/p' 1.28.json)"'") - 1) < 0.03'
+done
 expect 0 train mf --data train.dat --sync bsp --workers 3 --rank 4 --target-loss 0.4 --epochs 50 --out t.rbt --json o.json --quiet
 check o.json 'last["reached"] and last["clocks"] < 50'
 expect 0 eval --model t.rbt --data train.dat --json e.json

@@ -236,6 +236,66 @@ static void random_use_equals_plain_arrays(void **state)
     }
 }
 
+/* Increments by keys against single ones, over rows that lie in several blocks. */
+static void increment_both_ways(rbt_type type, bool sparse)
+{
+    enum { ROWS = 3, COLS = 70000, KEYS = 2000 };
+    rbt_table_spec spec = {.name = "t", .rows = ROWS, .cols = COLS, .type = type, .sparse = sparse};
+    rbt_rng rng = rbt_rng_stream(1, RBT_STREAM_TEST, type);
+    rbt_layout layout;
+    rbt_cache many, single;
+
+    assert_int_equal(rbt_layout_init(&layout, &spec, 2, 0, NULL), RBT_OK);
+    rbt_cache_init(&many, &layout);
+    rbt_cache_init(&single, &layout);
+    for (uint64_t row = 0; row < ROWS; row++) {
+        uint64_t cols[KEYS];
+        int64_t deltas[KEYS]; /* room for any type */
+        size_t size = rbt_type_size(type);
+
+        for (size_t i = 0; i < KEYS; i++) {
+            int64_t d64 = (int64_t)rbt_rng_below(&rng, 100) - 50;
+            int32_t d32 = (int32_t)d64;
+            float real = (float)d64 / 8;
+
+            cols[i] = i % 3 == 0 && i > 0 ? cols[i - 1] : rbt_rng_below(&rng, COLS);
+            memcpy((char *)deltas + i * size,
+                   type == RBT_F32   ? (void *)&real
+                   : type == RBT_I32 ? (void *)&d32
+                                     : &d64,
+                   size);
+        }
+        rbt_cache_increment_keys(&many, row, cols, KEYS, deltas);
+        for (size_t i = 0; i < KEYS; i++)
+            rbt_cache_increment(&single, rbt_layout_block(&layout, row, cols[i]),
+                                rbt_layout_offset(&layout, row, cols[i]), 1, (const char *)deltas + i * size);
+    }
+    for (uint32_t b = 0; b < layout.blocks; b++) {
+        uint32_t n = rbt_layout_length(&layout, b);
+        char *one = rbt_alloc(n, 8), *other = rbt_alloc(n, 8);
+
+        assert_int_equal(many.copies[b].touched, single.copies[b].touched);
+        rbt_cache_read(&many, b, 0, n, one);
+        rbt_cache_read(&single, b, 0, n, other);
+        assert_memory_equal(one, other, n * rbt_type_size(type));
+        rbt_free(one);
+        rbt_free(other);
+    }
+    rbt_cache_deinit(&many);
+    rbt_cache_deinit(&single);
+    rbt_layout_deinit(&layout);
+}
+
+static void increments_by_keys_equal_single_ones(void **state)
+{
+    (void)state;
+    for (int sparse = 0; sparse < 2; sparse++) {
+        increment_both_ways(RBT_F32, sparse);
+        increment_both_ways(RBT_I32, sparse);
+        increment_both_ways(RBT_I64, sparse);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +306,7 @@ int main(void)
         cmocka_unit_test(a_shared_copy_stays_untouched_and_an_unread_one_is_not_copied),
         cmocka_unit_test(small_entries_are_not_sent_dense_or_sparse),
         cmocka_unit_test(random_use_equals_plain_arrays),
+        cmocka_unit_test(increments_by_keys_equal_single_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

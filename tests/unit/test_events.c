@@ -26,7 +26,7 @@ static void keys_are(const char *path, rbt_events_options options, const char *e
     for (size_t room = 1; room < 9; room++) {
         rbt_events *e;
         rbt_error error;
-        rbt_key keys[9];
+        rbt_event_key keys[9];
         char all[512] = "";
         size_t n = 1;
         assert_int_equal(rbt_events_open(path, &options, &e, &error), RBT_OK);
@@ -67,7 +67,7 @@ static void lines_without_the_key_are_refused_or_left_out(void **state)
     keys_are("e1", (rbt_events_options){.column = 2, .skip_bad = 1}, "a|[e1:4: '3?': expected a key in column 2]");
     keys_are("e1", (rbt_events_options){.column = 2, .skip_bad = 2}, "a|b|");
     rbt_events *e;
-    rbt_key keys[8];
+    rbt_event_key keys[8];
     size_t n;
     rbt_read_report report;
     assert_int_equal(rbt_events_open("e1", &(rbt_events_options){.column = 2, .skip_bad = 9}, &e, NULL), RBT_OK);
@@ -95,7 +95,7 @@ static void memory_is_bounded_and_so_are_lines(void **state)
     assert_int_equal(fclose(f), 0);
     rbt_events *e;
     rbt_error error;
-    rbt_key keys[1000];
+    rbt_event_key keys[1000];
     size_t n = 1;
     uint64_t count = 0;
     assert_int_equal(rbt_events_open("long", &(rbt_events_options){0}, &e, &error), RBT_OK);

@@ -249,7 +249,8 @@ static void averaged_steps_end_with_the_mean_over_the_steps(void **state)
         rbt_sgd sgd;
         rbt_walk walk;
         rbt_walker walker;
-        assert_int_equal(rbt_sgd_init(&sgd, &p.problem, averaged ? RBT_OPTIMIZER_ASGD : RBT_OPTIMIZER_SGD, 0, NULL, NULL), 0);
+        assert_int_equal(
+            rbt_sgd_init(&sgd, &p.problem, averaged ? RBT_OPTIMIZER_ASGD : RBT_OPTIMIZER_SGD, 0, NULL, NULL), 0);
         assert_int_equal(rbt_walk_init(&walk, &p.problem, RBT_ACCESS_ALONE, 1, NULL), RBT_OK);
         rbt_sgd_attach(&sgd, &walk);
         rbt_walker_init(&walker, &walk, w[averaged], 0);

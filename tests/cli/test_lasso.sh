@@ -1,0 +1,63 @@
+#!/bin/sh
+# lasso, l1lr and sketch from the command line: the same bits on all runtimes under BSP, other protocols, their models in use,
+# slips. tests/unit/test_lasso.c and test_sketch.c have the rest.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+small_data
+awk 'BEGIN { for (i = 0; i < 5000; i++) printf "%d\tk%d\n", i, int(sqrt(i * 7 % 900)) }' >events.tsv
+
+# $1: what to train
+everywhere()
+{
+    for runtime in local sim; do
+        # shellcheck disable=SC2086 # options
+        expect 0 train $1 --workers 3 --sync bsp --runtime $runtime --out $runtime.rbt --json $runtime.json --quiet
+    done
+    # shellcheck disable=SC2086 # options
+    expect 0 launch --local 3 -- train $1 --workers 3 --sync bsp --json cluster.json --quiet
+    cat sim.json cluster.json >>local.json
+    check local.json 'len({l["param_hash"] for l in lines if l["event"] == "done"}) == 1'
+    cmp local.rbt sim.rbt || fail 'the models of two runtimes differ'
+    for sync in "ssp --staleness 2" asp; do
+        # shellcheck disable=SC2086 # options
+        expect 0 train $1 --workers 3 --sync $sync --json other.json --quiet
+    done
+}
+
+everywhere "lasso --data data.svm --l1 0.02 --epochs 20 --path 4"
+expect 0 info local.rbt
+prints 'are not zero'
+prints 'l1 0.02: loss'
+expect 0 predict --model local.rbt --data data.svm --out out
+[ "$(wc -l <out)" -eq 400 ] || fail 'a line per row'
+expect 0 eval --model local.rbt --data data.svm --json e.json
+check e.json 'last["rmse"] < 0.9 and last["nonzeros"] > 0'
+
+everywhere "l1lr --data data.svm --l1 0.01 --epochs 20"
+expect 0 predict --model local.rbt --data data.svm --out out
+[ "$(cut -f1 out | sort -u | wc -l)" -eq 2 ] || fail 'two labels'
+expect 0 eval --model local.rbt --data data.svm --json e.json
+check e.json 'last["accuracy"] > 0.7 and last["nonzeros"] < 50'
+
+everywhere "sketch --data events.tsv --column 2 --width 2^10 --depth 3 --events-per-clock 500"
+check other.json 'last["table_sum"] == 15000'
+expect 0 info local.rbt
+prints 'never too low'
+printf 'k29\nk3\nnever seen\n' >keys
+expect 0 predict --model local.rbt --data keys --out out
+[ "$(sed -n 1p out)" -eq "$(cut -f2 events.tsv | grep -cx k29)" ] || fail 'an estimate without collisions is exact'
+expect 0 eval --model local.rbt --data events.tsv --json e.json
+check e.json 'last["events"] == 5000 and last["within_bound"] == 1'
+"$RUBATO" train sketch --data - --column 2 --width 2^10 --depth 3 --out pipe.rbt --json p.json --quiet <events.tsv
+check p.json 'last["table_sum"] == 15000'
+
+expect 2 train lasso --data data.svm
+says 'give --l1 above 0'
+expect 2 train l1lr --data data.svm --l1 0.1 --rule dyn
+says 'must add up'
+expect 2 train lasso --data data.svm --l1 0.1 --path 50 --epochs 3
+says 'give more --epochs'
+expect 1 train sketch --data events.tsv --column 3
+says 'events.tsv:1'
+expect 2 train sketch --data events.tsv --width 2^40
+says 'out of range'
