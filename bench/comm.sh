@@ -32,13 +32,13 @@ run_lda() {
     echo "lda: 16 workers, 4 servers, 20 topics, staleness 2, objective $target"
     set -- lda --data "$work/docs" --runtime sim --workers 16 --servers 4 --sync ssp --staleness 2 --topics 20 \
         --clocks 30 --cost nnz=200us --net bw=1Gbit,lat=100us
-    measure $target "clocks only" "$@"
+    measure "$target" "clocks only" "$@"
     alone=$clocks
-    measure $target "clocks only, in pieces" "$@" --pieces 32
+    measure "$target" "clocks only, in pieces" "$@" --pieces 32
     [ "$clocks" -ge "$alone" ] || alone=$clocks
     for budget in 1Mbit 5Mbit 20Mbit; do
         for priority in random relative; do
-            measure $target "$budget, $priority" "$@" --pieces 32 --budget $budget --priority $priority
+            measure "$target" "$budget, $priority" "$@" --pieces 32 --budget "$budget" --priority "$priority"
         done
     done
     echo "       20Mbit to clocks only: $(awk "BEGIN { printf \"%.2f\", $clocks / $alone }")"
@@ -53,14 +53,14 @@ run_mf() {
     for budget in none 2Mbit 20Mbit 200Mbit; do
         best=1000000
         for lr in 0.0025 0.005 0.01 0.02 0.04; do
-            if [ $budget = none ]; then
-                measure $target "clocks only, --lr $lr" "$@" --lr $lr
+            if [ "$budget" = none ]; then
+                measure "$target" "clocks only, --lr $lr" "$@" --lr "$lr"
             else
-                measure $target "$budget, --lr $lr" "$@" --lr $lr --budget $budget
+                measure "$target" "$budget, --lr $lr" "$@" --lr "$lr" --budget "$budget"
             fi
             [ "$clocks" -ge "$best" ] || best=$clocks
         done
-        [ $budget != none ] || alone=$best
+        [ "$budget" != none ] || alone=$best
         echo "       best $best; to clocks only: $(awk "BEGIN { printf \"%.2f\", $best / $alone }")"
     done
 }

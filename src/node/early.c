@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
+
 #define MESSAGE_BYTES 128u /* more than the head of a message without its parts */
 #define PART_BYTES    32u  /* more than what names a part */
 
@@ -188,10 +190,11 @@ void rbt_client_send_early(rbt_client *client, rbt_env *env)
             look_at(client, (rbt_span){.table = t, .block = b}, &found, values);
     rbt_pick_sort(found.at, found.count);
     n = fitting(topology, &found, room);
-    if (n > 1)
+    if (n > 0) {
+        RBT_ASSERT(found.at != NULL);
         qsort(found.at, n, sizeof *found.at, compare_places);
-    if (n > 0)
         send_strips(client, found.at, n, env);
+    }
     rbt_array_free(&found);
 }
 

@@ -103,11 +103,14 @@ static bool is_in_character(const rbt_cluster *c, uint32_t rank, const rbt_messa
     case RBT_MSG_STOP:
         return message->from == RBT_MASTER;
     case RBT_MSG_ACK:
+    case RBT_MSG_GOT:
     case RBT_MSG_BLOCKS:
+    case RBT_MSG_ROWS:
     case RBT_MSG_RESUMED:
     case RBT_MSG_REPORT:
         return message->from != RBT_MASTER && message->from <= topology->servers;
     case RBT_MSG_PUSH:
+    case RBT_MSG_EARLY:
     case RBT_MSG_PULL:
     case RBT_MSG_RETIRE:
     case RBT_MSG_HELLO:
