@@ -259,6 +259,7 @@ static rbt_err read_texts(reader *r, rbt_kind kind, rbt_data *data, rbt_error *e
     if (err != RBT_OK)
         return err;
     size_t count = r->pieces.count;
+    r->rows = rbt_realloc(r->rows, count + 1, sizeof *r->rows); /* one process may have collected all pieces */
     rbt_text *texts = rbt_alloc(count, sizeof *texts);
     rbt_portion portion = {.crew = r->crew, .rows = r->rows};
     for (size_t i = 0; i < count; i++) {
