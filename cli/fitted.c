@@ -64,6 +64,7 @@ static rbt_err answer_rows(const rbt_fitted *fitted, const rbt_data *data, rbt_o
     FILE *lines = open_memstream(&text, &length);
     rbt_err err = lines != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the answers");
 
+    RBT_ASSERT(fitted->method->predict != NULL); /* whoever calls has asked */
     for (size_t r = 0; err == RBT_OK && r < data->rows; r++)
         err = fitted->method->predict(fitted, data, r, lines, error);
     if (lines != NULL && fclose(lines) != 0 && err == RBT_OK)
@@ -179,6 +180,7 @@ static rbt_err recommend(const rbt_fitted *fitted, const char *path, const rbt_r
     rbt_data known = {0};
     rbt_err err = lines != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the answers");
 
+    RBT_ASSERT(fitted->method->recommend != NULL); /* likewise */
     if (err == RBT_OK && path != NULL)
         err = rbt_data_read_as(path, reading, &known, error);
     if (err == RBT_OK)
@@ -264,7 +266,7 @@ rbt_err cli_fitted_eval(const char *model, const rbt_method *own, const char *pa
     else
         err = fitted.method->evaluate != NULL ? rbt_data_read_as(path, &as, &data, error)
                                               : lacks(&fitted, model, "be evaluated", error);
-    if (err == RBT_OK && fitted.method->measure == NULL)
+    if (err == RBT_OK && fitted.method->measure == NULL && fitted.method->evaluate != NULL)
         err = fitted.method->evaluate(&fitted, &data, figures, &n, error);
     if (err == RBT_OK && (json == NULL || strcmp(json, "-") != 0)) {
         if (fitted.method->measure == NULL)

@@ -54,9 +54,9 @@ static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
 
     if (from == NULL || to == NULL)
         err = rbt_fail(error, RBT_E_MEMORY, "not enough memory to measure with %u parameters", PARAMETERS);
-    for (size_t i = 0; err == RBT_OK && i < PARAMETERS; i++)
+    for (size_t i = 0; from != NULL && to != NULL && i < PARAMETERS; i++)
         from[i] = to[i] = (float)i;
-    for (int round = -WARM_UP; err == RBT_OK && round < ROUNDS; round++) {
+    for (int round = -WARM_UP; from != NULL && to != NULL && err == RBT_OK && round < ROUNDS; round++) {
         double began = rbt_now_seconds(), cpu = cpu_seconds(), between, between_cpu;
 
         err = exchange(worker, error);

@@ -170,7 +170,7 @@ static rbt_err count_tables(method_run *r, rbt_error *error)
 
         if (row == NULL)
             err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for a row of %zu values", n);
-        for (uint64_t i = 0; err == RBT_OK && i < layout->rows; i++) {
+        for (uint64_t i = 0; row != NULL && err == RBT_OK && i < layout->rows; i++) {
             err = rbt_plan_read(&r->plan, t, i, 0, n, row, error);
             if (err == RBT_OK)
                 rbt_hasher_add(hasher, row, n * rbt_type_size(layout->type));

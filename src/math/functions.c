@@ -155,8 +155,10 @@ double rbt_ln_gamma(double x)
         return x == 0 ? (double)INFINITY : (double)NAN;
     if (x > 0x1.fffffffffffffp+1023)
         return x;
-    for (; x < 10; x += 1)
+    while (x < 10) {
         product *= x;
+        x += 1;
+    }
     double r = 1 / x;
     double r2 = r * r;
     double series = r * (1.0 / 12 - r2 * (1.0 / 360 - r2 * (1.0 / 1260 - r2 * (1.0 / 1680))));

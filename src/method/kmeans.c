@@ -298,7 +298,7 @@ static rbt_err kmeans_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *
                       ? rbt_plan_read(plan, s->counts, 0, 0, k, sizes, error)
                       : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu means of %zu features", k, cols);
 
-    for (size_t c = 0; err == RBT_OK && c < k; c++) {
+    for (size_t c = 0; out != NULL && sizes != NULL && err == RBT_OK && c < k; c++) {
         err = rbt_plan_read(plan, s->sums, c, 0, cols, out + c * cols, error);
         for (size_t j = 0; err == RBT_OK && j < cols; j++)
             out[c * cols + j] = sizes[c] > 0 ? out[c * cols + j] / (float)sizes[c] : s->start.transposed[j * k + c];

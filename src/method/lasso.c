@@ -200,6 +200,7 @@ static rbt_err catch_up(rbt_worker *worker, const rbt_plan *plan, lasso_worker *
     const lasso_state *s = plan->state;
     rbt_err err = rbt_get_row(worker, s->weights, 0, RBT_STALENESS_OF_JOB, w->read, error);
 
+    RBT_ASSERT(w->read != NULL && w->seen != NULL); /* lasso_work has seen to it */
     for (size_t j = 0; err == RBT_OK && j < s->columns.cols; j++)
         if (w->read[j] != w->seen[j]) {
             column_take(s, j, (double)w->read[j] - (double)w->seen[j], w->r, &w->shift);
@@ -318,7 +319,7 @@ static rbt_err lasso_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
     if (w.r == NULL || w.mine == NULL || w.seen == NULL || w.read == NULL || w.v == NULL || w.keys == NULL ||
         w.deltas == NULL)
         err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for a worker's %zu rows and %zu features", rows, cols);
-    if (err == RBT_OK)
+    if (err == RBT_OK && w.r != NULL)
         memcpy(w.r, s->y, rows * sizeof *w.r);
     while (err == RBT_OK && rbt_plan_batch(plan, worker, &first, &n))
         err = lasso_clock(worker, plan, &w, error);
@@ -398,7 +399,7 @@ static rbt_err lasso_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *e
     rbt_err err = w != NULL ? rbt_plan_read(plan, s->weights, 0, 0, cols, w, error)
                             : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu weights", cols);
 
-    if (err != RBT_OK)
+    if (err != RBT_OK || w == NULL)
         return err;
     for (size_t j = 0; j < cols; j++)
         intercept -= s->center[j] * (double)w[j];

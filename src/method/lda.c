@@ -215,7 +215,7 @@ static rbt_err sample_words(rbt_worker *worker, const rbt_plan *plan, lda_worker
 
         err = sample_word(worker, s, w, batch, word, error);
         *untold += batch->start[word + 1] - batch->start[word];
-        if (err != RBT_OK || pieces == 1 || *untold < tokens / pieces)
+        if (err != RBT_OK || pieces <= 1 || *untold < tokens / pieces)
             continue;
         err = write_totals(worker, s, w, error);
         rbt_worker_did(worker, 0, *untold);

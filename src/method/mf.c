@@ -235,7 +235,7 @@ static rbt_err mf_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *erro
 
         if (vectors == NULL || biases == NULL || order == NULL)
             err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu %s of rank %zu", n, VECTORS[of], s->rank);
-        for (size_t i = 0; err == RBT_OK && i < n; i++)
+        for (size_t i = 0; order != NULL && err == RBT_OK && i < n; i++)
             err = final_row(plan, of, order[i], row, vectors + i * s->rank, &biases[i], error);
         rbt_free(order);
     }

@@ -195,19 +195,21 @@ rbt_err rbt_mf_recommend(const rbt_fitted *fitted, const rbt_data *known, const 
     if (err == RBT_OK && row == UNKNOWN)
         err = rbt_fail(error, RBT_E_DATA, "the model knows no user '%.60s'; it was trained with %zu others", user,
                        f.users);
-    if (err == RBT_OK && known != NULL)
+    if (err != RBT_OK || list == NULL || is_known == NULL)
+        goto free_lists;
+    if (known != NULL)
         mark_known(&f, known, user, is_known);
-    for (size_t i = 0; err == RBT_OK && i < f.items; i++)
+    for (size_t i = 0; i < f.items; i++)
         if (!is_known[i])
             list[count++] = (candidate){foretell(&f, row, i), i};
-    if (err == RBT_OK)
-        qsort(list, count, sizeof *list, by_rating);
-    for (size_t i = 0; err == RBT_OK && i < n && i < count; i++) {
+    qsort(list, count, sizeof *list, by_rating);
+    for (size_t i = 0; i < n && i < count; i++) {
         if (f.item_names != NULL)
             fprintf(out, "%s\t%.6g\n", f.item_names->at[list[i].item], list[i].told);
         else
             fprintf(out, "%zu\t%.6g\n", list[i].item + 1, list[i].told);
     }
+free_lists:
     rbt_free(list);
     rbt_free(is_known);
     return err;

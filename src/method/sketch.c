@@ -366,16 +366,19 @@ static rbt_err keep_heavy(const rbt_plan *plan, const rbt_values *counts, rbt_fi
         at != NULL ? read_candidates(plan, counts, at, &n, error)
                    : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the candidates of %u workers", plan->workers);
 
-    if (err == RBT_OK) {
+    if (err == RBT_OK && at != NULL) {
         qsort(at, n, sizeof *at, compare_candidates);
         listed = n < s->top ? n : s->top;
         estimates = rbt_fitted_add(fitted, "heavy", RBT_I64, 1, listed);
-        for (size_t i = 0; i < listed; i++) {
+        for (size_t i = 0; estimates != NULL && i < listed; i++) {
             estimates[i] = (int64_t)at[i].count;
             snprintf(names[i], sizeof names[i], "%.*s%s", TEXT_MOST, at[i].text, at[i].n == TEXT_MOST ? "..." : "");
             list[i] = names[i];
         }
-        rbt_fitted_add_names(fitted, "heavy", listed, list);
+        if (estimates != NULL)
+            rbt_fitted_add_names(fitted, "heavy", listed, list);
+        else
+            err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu keys", listed);
     }
     rbt_free(at);
     rbt_free(names);
@@ -393,7 +396,7 @@ static rbt_err sketch_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *
 
     for (size_t row = 0; err == RBT_OK && row < s->depth; row++)
         err = rbt_plan_read(plan, s->counts, row, 0, s->width, counts + row * s->width, error);
-    if (err != RBT_OK)
+    if (err != RBT_OK || counts == NULL)
         return err;
     for (size_t i = 0; i < s->width; i++)
         events += counts[i];

@@ -67,8 +67,9 @@ void rbt_weights_describe(const rbt_fitted *fitted, FILE *out)
     for (size_t j = 0; list != NULL && j < cols; j++)
         if (at[j] != 0)
             list[n++] = (weight){j, at[j]};
-    qsort(list, n, sizeof *list, compare_weights);
-    for (size_t i = 0; i < n && i < LISTED; i++)
+    if (list != NULL)
+        qsort(list, n, sizeof *list, compare_weights);
+    for (size_t i = 0; list != NULL && i < n && i < LISTED; i++)
         fprintf(out, "%-11s feature %zu: %.6g\n", i == 0 ? "largest" : "", list[i].feature + 1, (double)list[i].value);
     rbt_free(list);
 }
