@@ -152,7 +152,16 @@ void rbt_lost_cut(rbt_session *s, rbt_unpack *words)
         rbt_hub_cut(peer, &(rbt_error){.code = RBT_OK});
 }
 
-/* The lead is gone: can this process do without? */
+static void miss(rbt_session *s, uint32_t rank, const rbt_error *why)
+{
+    pthread_mutex_lock(&s->calling);
+    if (s->hooks.on_missed != NULL)
+        s->hooks.on_missed(s->hooks.context, rank, why);
+    pthread_mutex_unlock(&s->calling);
+}
+
+/* The lead is gone: can this process do without? Whoever was lost before, of whom the lead was told in vain perhaps, is missed now;
+ * to hear that twice changes nothing. */
 static bool go_on_alone(rbt_session *s, rbt_error *why)
 {
     bool can;
@@ -168,6 +177,9 @@ static bool go_on_alone(rbt_session *s, rbt_error *why)
     pthread_mutex_lock(&s->calling);
     can = s->hooks.on_alone != NULL && s->hooks.on_alone(s->hooks.context, why);
     pthread_mutex_unlock(&s->calling);
+    for (uint32_t r = 1; can && r < s->size; r++)
+        if (s->seats[r].is_missed)
+            miss(s, r, &(rbt_error){.code = RBT_E_LOST, .text = "before the lead was"});
     return can;
 }
 
@@ -190,13 +202,10 @@ static void complain(rbt_session *s, uint32_t rank, uint64_t life, const rbt_err
     rbt_pack words = {0};
 
     if (atomic_load(&s->is_alone)) {
-        pthread_mutex_lock(&s->calling);
-        if (s->hooks.on_missed != NULL)
-            s->hooks.on_missed(s->hooks.context, rank, why);
-        pthread_mutex_unlock(&s->calling);
+        miss(s, rank, why);
         return;
     }
-
+    s->seats[rank].is_missed = true; /* known to the hub's thread alone */
     rbt_pack_u32(&words, rank);
     rbt_pack_u64(&words, life);
     rbt_pack_u32(&words, (uint32_t)why->code);

@@ -39,6 +39,7 @@ typedef struct rbt_seat {
     char tcp[RBT_ADDRESS_ROOM]; /* where it listens; empty: nowhere */
     char local[RBT_ADDRESS_ROOM];
     rbt_seat_state state;
+    bool is_missed;   /* its connection broke, and the lead was told; what came of that is not known here */
     rbt_remote *peer; /* NULL: this process, or not connected */
     bool is_idle;     /* not the lead: this process needs no connection to it, now that the job runs */
 } rbt_seat;
