@@ -59,8 +59,8 @@ static void bags_of_words_are_rows_of_counts_in_any_order(void **state)
     static const char *const forms[] = {
         "4\n6\n5\n1 1 2\n1 4 1\n2 3 16777215\n4 1 1\n4 5 7\n",
         " 4 \r\n6\r\n5\r\n4 5 7\r\n2\t3 16777215\r\n1 4 1\r\n4 1 1\r\n1 1 2",
-        "\xef\xbb\xbf"
-        "4\n6\n7\n1 1 1\n1 4 1\n2 3 16777215\n\n4 1 1\n1 1 1\n4 5 7\n4 6 0\n", /* added up; dropped */
+        ("\xef\xbb\xbf"
+         "4\n6\n7\n1 1 1\n1 4 1\n2 3 16777215\n\n4 1 1\n1 1 1\n4 5 7\n4 6 0\n"), /* added up; dropped */
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         for (size_t chunk = 1; chunk < 60; chunk += 3) {
