@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "data/file.h"
 #include "job/cluster_job.h"
 #include "job/options.h"
 #include "job/trainee.h"
@@ -107,6 +108,11 @@ typedef struct cli_reading {
     }
 
 rbt_err cli_reading_settle(const cli_reading *given, rbt_read_report *report, rbt_reading *reading, rbt_error *error);
+
+/* Hands rows on block after block, in constant memory; who waits at the other end of a pipe gets each answer at once. */
+rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
+                          rbt_err (*answer)(void *context, const rbt_data *block, rbt_output *output, rbt_error *error),
+                          void *context, rbt_output *output, rbt_error *error);
 
 /* Says on the standard error what was left out or filled in, if anything was. */
 void cli_reading_note(const cli_command *command, const rbt_read_report *report);

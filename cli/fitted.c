@@ -57,8 +57,9 @@ static void fit_reading(const rbt_fitted *fitted, rbt_reading *reading)
 /* ----------------------------------------------------------------------------------------------------------- predict */
 
 /* The lines of a block of rows. */
-static rbt_err answer_rows(const rbt_fitted *fitted, const rbt_data *data, rbt_output *output, rbt_error *error)
+static rbt_err answer_rows(void *context, const rbt_data *data, rbt_output *output, rbt_error *error)
 {
+    const rbt_fitted *fitted = context;
     char *text = NULL;
     size_t length = 0;
     FILE *lines = open_memstream(&text, &length);
@@ -72,26 +73,6 @@ static rbt_err answer_rows(const rbt_fitted *fitted, const rbt_data *data, rbt_o
     if (err == RBT_OK)
         err = rbt_output_put(output, text, length, error);
     free(text);
-    return err;
-}
-
-static rbt_err answer_stream(const rbt_fitted *fitted, const char *path, const rbt_reading *reading, rbt_output *output,
-                             rbt_error *error)
-{
-    const rbt_data *block = NULL;
-    rbt_rowstream *stream = NULL;
-    rbt_err err = rbt_rowstream_open(path, reading, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
-
-    if (err != RBT_OK)
-        return err;
-    do {
-        err = rbt_rowstream_next(stream, &block, error);
-        if (err == RBT_OK && block != NULL)
-            err = answer_rows(fitted, block, output, error);
-        if (err == RBT_OK && rbt_rowstream_is_live(stream))
-            err = rbt_output_flush(output, error);
-    } while (err == RBT_OK && block != NULL);
-    rbt_rowstream_close(stream);
     return err;
 }
 
@@ -154,7 +135,7 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
     if (fitted.method->answer != NULL) {
         err = answer_lines(&fitted, path, &output, error);
     } else if (fitted.method->content == RBT_CONTENT_ROWS) {
-        err = answer_stream(&fitted, path, &as, &output, error);
+        err = cli_answer_stream(path, &as, answer_rows, &fitted, &output, error);
     } else {
         err = rbt_data_read_as(path, &as, &data, error);
         if (err == RBT_OK)

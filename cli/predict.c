@@ -109,10 +109,18 @@ static rbt_err write_rows(const rbt_trained *trained, const rbt_data *data, answ
     return err;
 }
 
+/* What is asked of which model. */
+typedef struct asked {
+    const rbt_trained *trained;
+    answer as;
+} asked;
+
 /* A block with what the model wants done to its rows. */
-static rbt_err answer_block(const rbt_trained *trained, const rbt_data *block, answer as, rbt_output *output,
-                            rbt_error *error)
+static rbt_err answer_block(void *context, const rbt_data *block, rbt_output *output, rbt_error *error)
 {
+    const asked *q = context;
+    const rbt_trained *trained = q->trained;
+    answer as = q->as;
     rbt_data copy = {0};
     rbt_err err = RBT_OK;
 
@@ -124,27 +132,6 @@ static rbt_err answer_block(const rbt_trained *trained, const rbt_data *block, a
     if (err == RBT_OK)
         err = write_rows(trained, &copy, as, output, error);
     rbt_data_deinit(&copy);
-    return err;
-}
-
-/* Block after block; who waits at the other end of a pipe gets each answer at once. */
-static rbt_err answer_all(const rbt_trained *trained, const char *path, const rbt_reading *reading, answer as,
-                          rbt_output *output, rbt_error *error)
-{
-    const rbt_data *block = NULL;
-    rbt_rowstream *stream = NULL;
-    rbt_err err = rbt_rowstream_open(path, reading, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
-
-    if (err != RBT_OK)
-        return err;
-    do {
-        err = rbt_rowstream_next(stream, &block, error);
-        if (err == RBT_OK && block != NULL)
-            err = answer_block(trained, block, as, output, error);
-        if (err == RBT_OK && rbt_rowstream_is_live(stream))
-            err = rbt_output_flush(output, error);
-    } while (err == RBT_OK && block != NULL);
-    rbt_rowstream_close(stream);
     return err;
 }
 
@@ -164,7 +151,7 @@ static rbt_err predict(const char *model, const rbt_model *own, const char *path
         err = rbt_output_open(out != NULL ? out : "-", &output, error);
     if (err != RBT_OK)
         goto deinit_trained;
-    err = answer_all(&trained, path, reading, as, &output, error);
+    err = cli_answer_stream(path, reading, answer_block, &(asked){&trained, as}, &output, error);
     if (err == RBT_OK)
         err = rbt_output_finish(&output, false, error);
     else

@@ -1,6 +1,7 @@
 /* How data is to be read, for the commands that are no jobs; the contract stands in cli.h. */
 #include "cli/cli.h"
 
+#include "data/stream.h"
 #include "data/read.h"
 #include "job/text.h"
 
@@ -28,4 +29,25 @@ void cli_reading_note(const cli_command *command, const rbt_read_report *report)
 
     if (rbt_read_note(report, note))
         (void)fprintf(stderr, "rubato %s: %s\n", command->name, note);
+}
+
+rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
+                          rbt_err (*answer)(void *context, const rbt_data *block, rbt_output *output, rbt_error *error),
+                          void *context, rbt_output *output, rbt_error *error)
+{
+    const rbt_data *block = NULL;
+    rbt_rowstream *stream = NULL;
+    rbt_err err = rbt_rowstream_open(path, reading, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
+
+    if (err != RBT_OK)
+        return err;
+    do {
+        err = rbt_rowstream_next(stream, &block, error);
+        if (err == RBT_OK && block != NULL)
+            err = answer(context, block, output, error);
+        if (err == RBT_OK && rbt_rowstream_is_live(stream))
+            err = rbt_output_flush(output, error);
+    } while (err == RBT_OK && block != NULL);
+    rbt_rowstream_close(stream);
+    return err;
 }
