@@ -150,6 +150,7 @@ static const char *asks_for_servers(const rbt_options *o)
     return given != NULL              ? given
            : o->staleness_given       ? "staleness"
            : o->encode                ? "encode"
+           : rbt_options_squeeze(o)   ? "codec"
            : o->batches_per_clock > 0 ? "batches-per-clock"
            : o->batch > 0             ? "batch"
                                       : NULL;
@@ -379,6 +380,8 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
     err = check_rule(o, error);
     if (err == RBT_OK)
         err = check_budget(o, sync, rule, error);
+    if (err == RBT_OK)
+        err = rbt_options_check_codec(o, sync, rule, error);
     return err == RBT_OK ? check_runtime(o, error) : err;
 }
 

@@ -58,6 +58,7 @@ void rbt_client_init(rbt_client *client, const rbt_topology *topology, uint32_t 
     for (uint32_t t = 0; t < topology->tables; t++) {
         client->cache[t].is_read_only = topology->rule[t].rule->takes_gradients;
         client->cache[t].has_tags = has_tags(client, t);
+        client->cache[t].is_half = rbt_is_half(topology, t);
     }
     for (uint32_t t = 0; t < topology->tables; t++)
         for (uint32_t b = 0; has_versions(client, t) && b < topology->layout[t].blocks; b++)

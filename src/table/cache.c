@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "math/half.h"
 #include "math/kernels.h"
 
 void rbt_cache_init(rbt_cache *cache, const rbt_layout *layout)
@@ -235,6 +236,53 @@ static bool is_small(rbt_type type, uint64_t bits, float threshold)
     return type == RBT_F32 ? x == 0 || fabsf(x) < threshold : bits == 0;
 }
 
+/* What is sent of an increment in half precision: nothing if it is small. The rest stays at *x; of what is not finite, nothing. */
+static float take_half(float *x, float threshold)
+{
+    float half = fabsf(*x) < threshold ? 0 : rbt_half_to(rbt_half_of(*x));
+    float rest = *x - half;
+
+#ifdef RBT_MUTANT_REST /* it is forgotten: the swarm must notice */
+    rest = 0;
+#endif
+    *x = rest - rest == 0 ? rest : 0;
+    return half;
+}
+
+/* Rounds scattered increments that are to be sent; the rests are scattered again. */
+static void halve_scattered(rbt_copy *copy, rbt_snap *snap, float threshold)
+{
+    uint32_t count = 0;
+
+    for (uint32_t k = 0; k < snap->count; k++) {
+        float rest = snap->f32[k], half = take_half(&rest, threshold);
+
+        if (rest != 0) {
+            bool is_new;
+
+            memcpy(rbt_map_put(&copy->scattered, snap->index[k], &is_new), &rest, sizeof rest);
+        }
+        if (half == 0)
+            continue;
+        snap->index[count] = snap->index[k];
+        snap->f32[count++] = half;
+    }
+    snap->count = count;
+}
+
+/* Rounds a buffer of increments: what is to be sent of them. The rests stay. */
+static rbt_snap *halve_buffer(rbt_snap *buffer, float threshold)
+{
+    float *halves = rbt_alloc(buffer->length, sizeof *halves);
+    rbt_snap *update;
+
+    for (uint32_t i = 0; i < buffer->length; i++)
+        halves[i] = take_half(&buffer->f32[i], threshold);
+    update = rbt_snap_pack(RBT_F32, buffer->length, halves, 0);
+    rbt_free(halves);
+    return update;
+}
+
 /* The scattered increments as a sparse snapshot, sorted by place, without those that are zero or below the threshold.
  */
 static rbt_snap *gather_scattered(rbt_copy *copy, const rbt_layout *layout, uint32_t block, float threshold)
@@ -272,12 +320,20 @@ rbt_snap *rbt_cache_flush(rbt_cache *cache, uint32_t block, float threshold, boo
         return NULL;
     rbt_strips_clean_all(&copy->strips);
     if (cache->layout->sparse) {
-        update = gather_scattered(copy, cache->layout, block, threshold);
+        update = gather_scattered(copy, cache->layout, block, cache->is_half ? 0 : threshold);
+        if (cache->is_half)
+            halve_scattered(copy, update, threshold);
+    } else if (cache->is_half) {
+        update = halve_buffer(copy->buffer, threshold);
     } else {
         update = rbt_snap_pack(cache->layout->type, copy->buffer->length, copy->buffer->value, threshold);
         memset(copy->buffer->value, 0, copy->buffer->length * rbt_type_size(cache->layout->type));
     }
-    copy->touched = false;
+    copy->touched = cache->is_half; /* there may be rests: they are read, and go out with the next update */
+    if (cache->is_half && update->form == RBT_SPARSE && update->count == 0) {
+        rbt_snap_unref(update);
+        return NULL;
+    }
     if (keep && copy->base != NULL)
         rbt_cache_keep(cache, block, update, 0);
     return update;
@@ -344,6 +400,13 @@ uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, 
         if (is_small(cache->layout->type, bits, threshold))
             continue;
         index[count] = i;
+        if (cache->is_half) {
+            float half = take_half(&copy->buffer->f32[i], threshold);
+
+            ((float *)values)[count] = half;
+            count += half != 0;
+            continue;
+        }
         memcpy((char *)values + count * size, at, size);
         memset(at, 0, size);
         count++;

@@ -3,7 +3,10 @@
  * Per block: the newest copy that came from its server, this worker's own updates since that copy (so that it always
  * reads its own writes), and the increments of the clock under way. Values read = copy + own updates + increments.
  * The copy stays shared with the server (and with other workers of the process) until own updates are merged into it.
- * Used by node/worker.c, which decides when a copy is fresh enough. Proved by tests/unit/test_cache.c.
+ *
+ * In a cache that is_half (--codec fp16) an update is what half precision has of the increments, and the rest stays among
+ * the increments, for the next update: update + rest = increments, exactly, so that sums lose nothing (error feedback).
+ * The worker reads the rest all the time. Used by node/worker.c, which decides when a copy is fresh enough. Proved by tests/unit/test_cache.c.
  */
 #ifndef RBT_TABLE_CACHE_H
 #define RBT_TABLE_CACHE_H
@@ -55,6 +58,7 @@ typedef struct rbt_cache {
     bool is_read_only; /* increments are gradients: the reader does not see them */
     bool has_tags;     /* updates name the version they were computed from: those of different ones are kept apart */
     bool is_managed;   /* increments may be sent before the clock ends */
+    bool is_half;      /* f32: updates are rounded to half precision; what that leaves stays in the buffer */
 } rbt_cache;
 
 void rbt_cache_init(rbt_cache *cache, const rbt_layout *layout);

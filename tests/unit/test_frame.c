@@ -206,7 +206,7 @@ static void frames_arrive_as_they_were_sent_in_pieces_of_every_size(void **state
     (void)state;
     for (uint64_t i = 1; i <= 60; i++) {
         rbt_frame *frame =
-            rbt_rng_below(&rng, 3) > 0 ? rbt_frame_of_message(random_message(&rng, 300)) : random_control(&rng, 20000);
+            rbt_rng_below(&rng, 3) > 0 ? rbt_frame_of_message(random_message(&rng, 300), 0, NULL) : random_control(&rng, 20000);
 
         if (rbt_rng_below(&rng, 2) == 0)
             rbt_frame_sum_body(frame);
@@ -249,7 +249,7 @@ static void the_content_is_the_senders(void **state)
         rbt_error error;
 
         rbt_wire_encode(m, bytes);
-        send(rbt_frame_of_message(m), 1, &stream);
+        send(rbt_frame_of_message(m, 0, NULL), 1, &stream);
         if (feed(&intake, &stream, 1 + rbt_rng_below(&rng, 5000), &r, &error) != RBT_OK)
             fail_msg("%s", error.text);
         assert_int_equal(r.count, 1);
@@ -309,7 +309,7 @@ static void repeats_are_dropped_and_the_rest_goes_on(void **state)
 
     (void)state;
     for (uint64_t i = 2; i <= 6; i++) /* 2 and 3 have been received on an earlier connection */
-        send(rbt_frame_of_message(random_message(&rng, 1000)), i, &stream);
+        send(rbt_frame_of_message(random_message(&rng, 1000), 0, NULL), i, &stream);
     assert_int_equal(feed(&intake, &stream, 100, &r, &error), RBT_OK);
     assert_int_equal(r.count, 3);
     assert_int_equal(intake.expected, 7);
@@ -324,7 +324,7 @@ static void an_intake_ends_at_any_moment(void **state)
 
     (void)state;
     for (uint64_t i = 1; i <= 3; i++)
-        send(rbt_frame_of_message(random_message(&rng, 300)), i, &stream);
+        send(rbt_frame_of_message(random_message(&rng, 300), 0, NULL), i, &stream);
     for (size_t n = 0; n < stream.count; n += 1 + n / 50) {
         rbt_pack part = {stream.at, n, n};
         rbt_intake intake = made_intake(1);
@@ -564,7 +564,7 @@ static void a_message_must_agree_with_its_frame(void **state)
     for (size_t at = 8; at <= 16; at += 4) { /* view, from, to */
         rbt_pack stream = {0};
 
-        send(rbt_frame_of_message(random_message(&rng, 10)), 1, &stream);
+        send(rbt_frame_of_message(random_message(&rng, 10), 0, NULL), 1, &stream);
         change(&stream, at, 77, 4);
         assert_refused(&stream, 1, "who speaks");
         rbt_array_free(&stream);
@@ -578,7 +578,7 @@ static void a_message_must_fill_its_body(void **state)
 
     (void)state;
     rbt_array_push(&m->parts, ((rbt_part){.snap = rbt_snap_create(RBT_F32, 1000)}));
-    send(rbt_frame_of_message(m), 1, &stream);
+    send(rbt_frame_of_message(m, 0, NULL), 1, &stream);
     change(&stream, 24, 4004, 8);
     assert_refused(&stream, 1, "goes on after its end");
     change(&stream, 24, 3996, 8);
@@ -592,7 +592,7 @@ static void a_bodys_checksum_covers_it_however_it_is_cut(void **state)
 
     (void)state;
     for (int i = 0; i < 100; i++) {
-        rbt_frame *frame = rbt_frame_of_message(random_message(&rng, i % 2 == 0 ? 20 : 2000));
+        rbt_frame *frame = rbt_frame_of_message(random_message(&rng, i % 2 == 0 ? 20 : 2000), 0, NULL);
         uint64_t body = frame->header.body;
         rbt_pack stream = {0};
 
@@ -617,7 +617,7 @@ static void indices_of_a_sparse_body_are_checked(void **state)
     snap->index[1] = 10;
     snap->f32[0] = snap->f32[1] = 1;
     rbt_array_push(&m->parts, ((rbt_part){.snap = snap}));
-    send(rbt_frame_of_message(m), 1, &stream);
+    send(rbt_frame_of_message(m, 0, NULL), 1, &stream);
     assert_refused(&stream, 1, "indices");
     rbt_array_free(&stream);
 }

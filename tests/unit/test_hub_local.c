@@ -93,7 +93,7 @@ static rbt_frame *numbered(rbt_rng *rng, uint64_t i, uint32_t large)
         rbt_array_push(&m->parts, ((rbt_part){.block = (uint32_t)k, .snap = s}));
     }
     m->slowest = content(m);
-    return rbt_frame_of_message(m);
+    return rbt_frame_of_message(m, 0, NULL);
 }
 
 static void *send_all(void *argument)
