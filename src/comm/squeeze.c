@@ -146,7 +146,7 @@ static void put_keys(const rbt_snap *snap, unsigned codec, const rbt_keys *keys,
             return;
         }
     }
-    if (codec & RBT_CODEC_DELTA && put_delta(snap, out))
+    if (codec & (RBT_CODEC_DELTA | RBT_CODEC_KEYS) && put_delta(snap, out))
         return;
     put_byte(out, KEYS_PLAIN);
     rbt_pack_bytes(out, snap->index, snap->count * sizeof *snap->index);

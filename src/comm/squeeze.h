@@ -6,7 +6,7 @@
  * take two bytes.) A message goes squeezed only when that is smaller.
  *
  *   delta  ascending keys as differences, in as few bytes as each needs
- *   keys   a list of keys that went over this line before is named by its hash (comm/keys.h)
+ *   keys   the same, and a list that went over this line before is named by its hash (comm/keys.h)
  *   zeros  runs of zeros are counted; integers in as few bytes as each needs
  *   lz4    what is left, through LZ4
  *   fp16   values that half precision has, in two bytes

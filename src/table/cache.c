@@ -65,6 +65,8 @@ void rbt_cache_deinit(rbt_cache *cache)
         rbt_snap_unref(copy->base);
         rbt_snap_unref(copy->buffer);
         rbt_map_deinit(&copy->scattered);
+        rbt_snap_unref(copy->rest);
+        rbt_map_deinit(&copy->rests);
     }
     rbt_free(cache->copies);
     cache->copies = NULL;
@@ -115,12 +117,12 @@ static uint64_t add_bits(rbt_type type, uint64_t a, const void *delta)
     return a;
 }
 
-static void add_scattered(const rbt_copy *copy, rbt_type type, uint32_t offset, uint32_t n, void *out)
+static void add_scattered(const rbt_map *scattered, rbt_type type, uint32_t offset, uint32_t n, void *out)
 {
     size_t cursor = 0, size = rbt_type_size(type);
     uint64_t place, bits, sum = 0;
 
-    while (rbt_map_next(&copy->scattered, &cursor, &place, &bits))
+    while (rbt_map_next(scattered, &cursor, &place, &bits))
         if (place >= offset && place - offset < n) {
             char *at = (char *)out + (place - offset) * size;
 
@@ -144,7 +146,11 @@ void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t 
     if (copy->touched && copy->buffer != NULL)
         rbt_snap_read_add(copy->buffer, offset, n, out);
     if (copy->scattered.count > 0)
-        add_scattered(copy, cache->layout->type, offset, n, out);
+        add_scattered(&copy->scattered, cache->layout->type, offset, n, out);
+    if (copy->rest != NULL)
+        rbt_snap_read_add(copy->rest, offset, n, out);
+    if (copy->rests.count > 0)
+        add_scattered(&copy->rests, cache->layout->type, offset, n, out);
 }
 
 void rbt_cache_increment(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n, const void *deltas)
@@ -236,32 +242,35 @@ static bool is_small(rbt_type type, uint64_t bits, float threshold)
     return type == RBT_F32 ? x == 0 || fabsf(x) < threshold : bits == 0;
 }
 
-/* What is sent of an increment in half precision: nothing if it is small. The rest stays at *x; of what is not finite, nothing. */
-static float take_half(float *x, float threshold)
+/* What is sent of an increment in half precision: nothing if it is small. What that leaves is the new rest; of what is not
+ * finite, nothing. */
+static float take_half(float x, float threshold, float *rest)
 {
-    float half = fabsf(*x) < threshold ? 0 : rbt_half_to(rbt_half_of(*x));
-    float rest = *x - half;
+    float half;
 
+    x += *rest;
+    half = fabsf(x) < threshold ? 0 : rbt_half_to(rbt_half_of(x));
+    x -= half;
+    *rest = x - x == 0 ? x : 0;
 #ifdef RBT_MUTANT_REST /* it is forgotten: the swarm must notice */
-    rest = 0;
+    *rest = 0;
 #endif
-    *x = rest - rest == 0 ? rest : 0;
     return half;
 }
 
-/* Rounds scattered increments that are to be sent; the rests are scattered again. */
+/* Rounds scattered increments that are to be sent. */
 static void halve_scattered(rbt_copy *copy, rbt_snap *snap, float threshold)
 {
     uint32_t count = 0;
 
     for (uint32_t k = 0; k < snap->count; k++) {
-        float rest = snap->f32[k], half = take_half(&rest, threshold);
+        bool is_new;
+        uint64_t *bits = rbt_map_put(&copy->rests, snap->index[k], &is_new);
+        float rest, half;
 
-        if (rest != 0) {
-            bool is_new;
-
-            memcpy(rbt_map_put(&copy->scattered, snap->index[k], &is_new), &rest, sizeof rest);
-        }
+        memcpy(&rest, bits, sizeof rest);
+        half = take_half(snap->f32[k], threshold, &rest);
+        memcpy(bits, &rest, sizeof rest);
         if (half == 0)
             continue;
         snap->index[count] = snap->index[k];
@@ -270,17 +279,22 @@ static void halve_scattered(rbt_copy *copy, rbt_snap *snap, float threshold)
     snap->count = count;
 }
 
-/* Rounds a buffer of increments: what is to be sent of them. The rests stay. */
-static rbt_snap *halve_buffer(rbt_snap *buffer, float threshold)
+/* Where the rests of a block are kept. */
+static float *rests_of(rbt_copy *copy)
 {
-    float *halves = rbt_alloc(buffer->length, sizeof *halves);
-    rbt_snap *update;
+    if (copy->rest == NULL)
+        copy->rest = rbt_snap_create(RBT_F32, copy->buffer->length);
+    return copy->rest->f32;
+}
 
-    for (uint32_t i = 0; i < buffer->length; i++)
-        halves[i] = take_half(&buffer->f32[i], threshold);
-    update = rbt_snap_pack(RBT_F32, buffer->length, halves, 0);
-    rbt_free(halves);
-    return update;
+/* Rounds a buffer of increments: what is to be sent of them takes their place. */
+static void halve_buffer(rbt_copy *copy, float threshold)
+{
+    float *rest = rests_of(copy), *x = copy->buffer->f32;
+
+    for (uint32_t i = 0; i < copy->buffer->length; i++)
+        if (x[i] != 0)
+            x[i] = take_half(x[i], threshold, &rest[i]);
 }
 
 /* The scattered increments as a sparse snapshot, sorted by place, without those that are zero or below the threshold.
@@ -319,21 +333,18 @@ rbt_snap *rbt_cache_flush(rbt_cache *cache, uint32_t block, float threshold, boo
     if (!copy->touched)
         return NULL;
     rbt_strips_clean_all(&copy->strips);
+    if (cache->is_half && !cache->layout->sparse)
+        halve_buffer(copy, threshold);
     if (cache->layout->sparse) {
         update = gather_scattered(copy, cache->layout, block, cache->is_half ? 0 : threshold);
         if (cache->is_half)
             halve_scattered(copy, update, threshold);
-    } else if (cache->is_half) {
-        update = halve_buffer(copy->buffer, threshold);
     } else {
-        update = rbt_snap_pack(cache->layout->type, copy->buffer->length, copy->buffer->value, threshold);
+        update = rbt_snap_pack(cache->layout->type, copy->buffer->length, copy->buffer->value,
+                               cache->is_half ? 0 : threshold);
         memset(copy->buffer->value, 0, copy->buffer->length * rbt_type_size(cache->layout->type));
     }
-    copy->touched = cache->is_half; /* there may be rests: they are read, and go out with the next update */
-    if (cache->is_half && update->form == RBT_SPARSE && update->count == 0) {
-        rbt_snap_unref(update);
-        return NULL;
-    }
+    copy->touched = false;
     if (keep && copy->base != NULL)
         rbt_cache_keep(cache, block, update, 0);
     return update;
@@ -400,16 +411,16 @@ uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, 
         if (is_small(cache->layout->type, bits, threshold))
             continue;
         index[count] = i;
-        if (cache->is_half) {
-            float half = take_half(&copy->buffer->f32[i], threshold);
-
-            ((float *)values)[count] = half;
-            count += half != 0;
-            continue;
-        }
         memcpy((char *)values + count * size, at, size);
         memset(at, 0, size);
-        count++;
+        if (cache->is_half) {
+            float *value = (float *)values + count;
+
+            *value = take_half(*value, threshold, &rests_of(copy)[i]);
+            count += *value != 0;
+        } else {
+            count++;
+        }
     }
     rbt_strips_clean(&copy->strips, strip);
     return count;
