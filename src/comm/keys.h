@@ -3,7 +3,7 @@
  * Two of these stand at the ends of a line that brings every message once and in order: the sender's, which only remembers
  * which lists it has sent, and the receiver's, which has them. Both note the same lists in the same order and forget by the
  * same rule, so a list that one end finds the other has: nobody has to ask. A line that does not keep that promise any more
- * (another life at either end) begins with two new ones. docs/formats.md, section 5a.
+ * (another life at either end) begins with two new ones. docs/formats.md, section 3.
  *
  * What holds always: at most RBT_KEYS_BYTES of lists; a list has its place by its hash, and takes it from the one before;
  * when all would be too much, all are forgotten. Called by comm/squeeze.c. Proved by tests/unit/test_squeeze.c.
@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #define RBT_KEYS_SLOTS   1024u
-#define RBT_KEYS_LEAST   8u      /* keys: shorter lists are sent as they are */
-#define RBT_KEYS_LONGEST 65536u  /* and longer ones */
+#define RBT_KEYS_LEAST   8u     /* keys: shorter lists are sent as they are */
+#define RBT_KEYS_LONGEST 65536u /* and longer ones */
 #define RBT_KEYS_BYTES   ((size_t)4 << 20)
 
 typedef struct rbt_key_list {

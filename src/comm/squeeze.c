@@ -62,9 +62,10 @@ rbt_err rbt_codec_parse(const char *text, unsigned *codec, rbt_error *error)
         found |= one;
     }
     if (found & RBT_CODEC_LZ4 && !rbt_lz4_is_there())
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--codec lz4 needs the feature LZ4, which this build lacks; leave it out, or install liblz4-dev and "
-                        "build again");
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--codec lz4 needs the feature LZ4, which this build lacks; leave it out, or install liblz4-dev and "
+            "build again");
     *codec = found;
     return RBT_OK;
 }
@@ -257,8 +258,7 @@ static bool note_keys(const rbt_message *message, rbt_keys *keys, bool with_list
         const rbt_snap *snap = snap_of(message, i);
 
         if (snap != NULL && snap->index != NULL && rbt_keys_may(snap->count) &&
-            !rbt_keys_note(keys, rbt_keys_hash(snap->index, snap->count), snap->count,
-                           with_lists ? snap->index : NULL))
+            !rbt_keys_note(keys, rbt_keys_hash(snap->index, snap->count), snap->count, with_lists ? snap->index : NULL))
             return false;
     }
     return true;

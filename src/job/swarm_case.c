@@ -385,9 +385,9 @@ static void summarise(const swarm_case *c, const rbt_run *run, char *summary, si
              t->partition_sync ? " synchronised" : "", t->eager ? " eager" : "", c->prefetches ? " prefetch" : "",
              c->cols, c->reads_all ? "" : " in part", c->skips_reads ? " now and then" : "",
              t->workers * c->tokens.each, c->tokens.sparse ? " (sparse)" : "", c->counters, t->slice_bytes,
-             t->budget_bytes, codec, c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop, c->sim.faults.duplicate,
-             c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes, t->lost_is_gone ? " for good" : "",
-             run->events, run->repeated, (double)run->elapsed_ns / 1e9);
+             t->budget_bytes, codec, c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop,
+             c->sim.faults.duplicate, c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes,
+             t->lost_is_gone ? " for good" : "", run->events, run->repeated, (double)run->elapsed_ns / 1e9);
 }
 
 rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *error)

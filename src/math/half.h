@@ -55,8 +55,11 @@ static inline float rbt_half_to(uint16_t half)
 static inline bool rbt_half_has(float x)
 {
     float same = rbt_half_to(rbt_half_of(x));
+    uint32_t bits, same_bits;
 
-    return memcmp(&same, &x, sizeof x) == 0;
+    memcpy(&bits, &x, sizeof bits);
+    memcpy(&same_bits, &same, sizeof same_bits);
+    return bits == same_bits;
 }
 
 #endif

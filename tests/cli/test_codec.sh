@@ -7,8 +7,8 @@
 hash() { sed -n 's/.*"param_hash":"\([0-9a-f]*\)".*/\1/p' "$1" | tail -n 1; }
 number() { sed -n "s/.*\"$2\":\\([0-9.e-]*\\).*/\\1/p" "$1" | tail -n 1; }
 
-# run WHERE ARGUMENTS...: a job on that runtime, told in run.json
-run() {
+# job WHERE ARGUMENTS...: a job on that runtime, told in run.json
+job() {
     where=$1
     shift
     case $where in
@@ -23,39 +23,39 @@ codecs="delta keys zeros delta,keys,zeros"
 
 expect 0 gen lr --out rows.svm --rows 600 --cols 2000 --nnz 5 --seed 4
 set -- lr --data rows.svm --sync bsp --lr 0.5 --batch 100% --clocks 6
-run local "$@"
+job local "$@"
 plain=$(hash run.json)
 bytes=$(number run.json bytes_sent)
 [ "$bytes" = "$(number run.json bytes_plain)" ] || fail 'without a codec something is saved'
 for codec in $codecs; do
     for where in local sim cluster; do
-        run $where "$@" --codec "$codec"
+        job $where "$@" --codec "$codec"
         [ "$(hash run.json)" = "$plain" ] || fail "--codec $codec changes the result on $where"
         [ "$(number run.json bytes_sent)" -lt "$(number run.json bytes_plain)" ] || fail "--codec $codec saves nothing on $where"
     done
 done
 
 # The same keys go over a line again and again, and are named.
-run sim "$@" --codec delta
+job sim "$@" --codec delta
 once=$(number run.json bytes_sent)
-run sim "$@" --codec delta,keys
+job sim "$@" --codec delta,keys
 [ "$(number run.json bytes_sent)" -lt "$once" ] || fail 'keys that were sent before are sent again'
 
 # A slow link shows it.
-run sim "$@" --net bw=1Mbit
+job sim "$@" --net bw=1Mbit
 slow=$(number run.json seconds)
-run sim "$@" --net bw=1Mbit --codec delta,keys,zeros
+job sim "$@" --net bw=1Mbit --codec delta,keys,zeros
 awk "BEGIN { exit !($(number run.json seconds) < 0.8 * $slow) }" || fail 'fewer bytes take as long over a slow link'
 
 # Half precision: the same everywhere, and the loss stays.
-run local "$@"
+job local "$@"
 exact=$(number run.json loss)
-run local "$@" --codec delta,fp16
+job local "$@" --codec delta,fp16
 half=$(hash run.json)
 [ "$half" != "$plain" ] || fail 'fp16 rounds nothing'
 awk "BEGIN { d = $(number run.json loss) - $exact; exit !(d < 1e-4 && d > -1e-4) }" || fail 'fp16 changes the loss'
 for where in sim cluster; do
-    run $where "$@" --codec delta,fp16
+    job $where "$@" --codec delta,fp16
     [ "$(hash run.json)" = "$half" ] || fail "fp16 gives something else on $where"
 done
 
@@ -64,10 +64,10 @@ expect 0 gen docs --out docs.txt --rows 60 --cols 40 --nnz 10 --topics 4
 tokens=$(awk 'NF == 3 { sum += $3 } END { print sum }' docs.txt)
 set -- lda --data docs.txt --topics 4 --clocks 5 --sync ssp --staleness 2 --pieces 8 --budget 50Mbit --codec delta,keys,zeros
 for where in local sim cluster; do
-    run $where "$@"
+    job $where "$@"
     grep -q "\"table_sum\":${tokens}[,}]" run.json || fail "$where: not $tokens tokens"
 done
-run sim "$@" --faults drop=0.05,dup=0.1,delay=0.1,partition=2,within=50ms
+job sim "$@" --faults drop=0.05,dup=0.1,delay=0.1,partition=2,within=50ms
 grep -q "\"table_sum\":${tokens}[,}]" run.json || fail "with faults: not $tokens tokens"
 
 # Peers without servers send their parameters squeezed.

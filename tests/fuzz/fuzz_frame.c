@@ -94,7 +94,14 @@ typedef struct script {
     uint64_t number;
 } script;
 
-enum { KEEP_SUM = 1 << 0, KEEP_NUMBER = 1 << 1, KEEP_BODY_SUM = 1 << 2, IN_RING = 1 << 3, REPEAT = 1 << 4, SQUEEZED = 1 << 5 };
+enum {
+    KEEP_SUM = 1 << 0,
+    KEEP_NUMBER = 1 << 1,
+    KEEP_BODY_SUM = 1 << 2,
+    IN_RING = 1 << 3,
+    REPEAT = 1 << 4,
+    SQUEEZED = 1 << 5
+};
 
 static void write_frame(script *s)
 {

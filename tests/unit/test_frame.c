@@ -205,8 +205,8 @@ static void frames_arrive_as_they_were_sent_in_pieces_of_every_size(void **state
 
     (void)state;
     for (uint64_t i = 1; i <= 60; i++) {
-        rbt_frame *frame =
-            rbt_rng_below(&rng, 3) > 0 ? rbt_frame_of_message(random_message(&rng, 300), 0, NULL) : random_control(&rng, 20000);
+        rbt_frame *frame = rbt_rng_below(&rng, 3) > 0 ? rbt_frame_of_message(random_message(&rng, 300), 0, NULL)
+                                                      : random_control(&rng, 20000);
 
         if (rbt_rng_below(&rng, 2) == 0)
             rbt_frame_sum_body(frame);
@@ -377,7 +377,8 @@ static void a_squeezed_frame_must_be_a_message_and_keep_to_the_limit(void **stat
     send(frame, 1, &stream);
     assert_refused(&stream, 1, "no message");
     stream.count = 0;
-    rbt_array_push(&m->parts, ((rbt_part){.snap = rbt_snap_create(RBT_F32, BODY_MAX / 4 + 1)})); /* zeros: a few bytes */
+    rbt_array_push(&m->parts,
+                   ((rbt_part){.snap = rbt_snap_create(RBT_F32, BODY_MAX / 4 + 1)})); /* zeros: a few bytes */
     send(rbt_frame_of_message(m, RBT_CODEC_ZEROS, NULL), 1, &stream);
     assert_refused(&stream, 1, "longer than anything");
     rbt_array_free(&stream);

@@ -345,7 +345,8 @@ static void both_ends_forget_alike(void **state)
     (void)state;
     for (int i = 0; i < 1500; i++) {
         uint64_t which = rbt_rng_below(&rng, 60);
-        uint32_t count = which < 40 ? 20000 + 300 * (uint32_t)which : 9 * (uint32_t)which, step = 1 + (uint32_t)which % 3;
+        uint32_t count = which < 40 ? 20000 + 300 * (uint32_t)which : 9 * (uint32_t)which,
+                 step = 1 + (uint32_t)which % 3;
         rbt_message *m = rbt_message_create(RBT_MSG_PUSH, 3, 1);
 
         for (int part = 0; part < 3; part++) {
@@ -367,11 +368,12 @@ static void both_ends_forget_alike(void **state)
 
 static void the_bytes_are_the_written_ones(void **state)
 {
-    static const uint8_t golden[] = {2, 76, 0, 0, 0, 0, 0, 0,    0,       /* lists are noted; 76 bytes without it */
-                                     1, 3,  0, 0, 0, 0, 0, 0,    0xac, 2, /* keys: 3, six times the next, 300 between */
-                                     3, 0,  1, 0, 0x3c,                   /* halves in runs: no zero, 1; */
-                                     5, 2,  0, 0xc0, 0, 0x38,             /* five zeros, -2 and 0.5 */
-                                     2, 0,  3, 2, 1, 0x80, 2};            /* integers in runs: no zero, 1, -1 and 128 */
+    static const uint8_t golden[] = {2, 76, 0, 0,    0,    0,    0, 0, 0, /* lists are noted; 76 bytes without it */
+                                     1, 3,  0, 0,    0,    0,    0, 0, 0xac,
+                                     2,                              /* keys: 3, six times the next, 300 between */
+                                     3, 0,  1, 0,    0x3c,           /* halves in runs: no zero, 1; */
+                                     5, 2,  0, 0xc0, 0,    0x38,     /* five zeros, -2 and 0.5 */
+                                     2, 0,  3, 2,    1,    0x80, 2}; /* integers in runs: no zero, 1, -1 and 128 */
     static const float values[8] = {1, 0, 0, 0, 0, 0, -2, 0.5f};
     rbt_message *m = message_of_keys((uint32_t[]){3, 4, 5, 6, 7, 8, 9, 310}, 8, 1000);
     rbt_message *b = message_of_values(RBT_I32, (int32_t[]){1, -1, 128}, 3);

@@ -427,6 +427,7 @@ static void answer(rbt_cluster *c)
         } else if (c->close) {
             c->close = false;
             pthread_mutex_unlock(&c->lock);
+            rbt_status_say(c, SAY_STATUS); /* also what servers have sent since */
             rbt_totals_say(c);
             pthread_mutex_lock(&c->lock);
         } else {

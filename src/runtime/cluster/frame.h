@@ -36,8 +36,8 @@ typedef enum rbt_frame_kind {
 } rbt_frame_kind;
 
 enum {
-    RBT_FRAME_IN_RING = 1 << 0, /* the body comes through the shared memory */
-    RBT_FRAME_SUMMED = 1 << 1,  /* body_sum covers the body */
+    RBT_FRAME_IN_RING = 1 << 0,  /* the body comes through the shared memory */
+    RBT_FRAME_SUMMED = 1 << 1,   /* body_sum covers the body */
     RBT_FRAME_SQUEEZED = 1 << 2, /* MESSAGE: the body is squeezed */
     RBT_FRAME_FLAGS = 7
 };

@@ -40,7 +40,7 @@ typedef struct rbt_remote_state {
     rbt_error broken_why;
     rbt_frame *unacked, **unacked_last; /* gone out, and kept */
     uint64_t last_sequence;
-    uint64_t expected; /* of the next frame from it */
+    uint64_t expected;      /* of the next frame from it */
     rbt_keys keys_received; /* lists of keys that frames up to that one have brought */
 
     pthread_mutex_t lock;
