@@ -41,8 +41,10 @@ static void drop_senseless(rbt_options *o)
     }
     if (rule != RBT_RULE_CON && rule != RBT_RULE_MOMENTUM)
         o->global_rate = 0;
-    if (rbt_options_adaptive(o))
+    if (rbt_options_adaptive(o)) {
         o->decay = RBT_DECAY_NONE;
+        rbt_options_drop_codec(o, false);
+    }
     if (rule != RBT_RULE_DYN)
         o->partition_sync = RBT_AUTO;
     if (rbt_options_shared(o)) { /* what servers and batches are about */
