@@ -198,8 +198,8 @@ void rbt_client_send_early(rbt_client *client, rbt_env *env)
 
     if (topology->budget_bytes == 0 || client->is_observer || !client->ready)
         return;
-    room = rbt_budget_room(&client->budget, env->now_ns);
-    if (room < topology->burst_bytes / 2 || client->early_unacked > RBT_EARLY_UNANSWERED * topology->burst_bytes)
+    room = rbt_budget_offer(&client->budget, env->now_ns);
+    if (room == 0 || client->early_unacked > RBT_EARLY_UNANSWERED * topology->burst_bytes)
         return;
     look(client, &found);
     n = found.count > 0 ? pick(topology, &found, room) : 0;
@@ -208,6 +208,7 @@ void rbt_client_send_early(rbt_client *client, rbt_env *env)
 
         qsort(chosen, n, sizeof *chosen, compare_places);
         send_strips(client, chosen, n, env);
+        rbt_budget_accept(&client->budget, env->now_ns);
     }
     rbt_array_free(&found);
 }

@@ -360,8 +360,8 @@ void rbt_server_send_rows(rbt_server *server, rbt_env *env)
 
     if (topology->budget_bytes == 0 || !is_any_dirty(server))
         return;
-    room = rbt_budget_room(&server->budget, env->now_ns);
-    if (room == 0 || room < topology->burst_bytes / 2)
+    room = rbt_budget_offer(&server->budget, env->now_ns);
+    if (room == 0)
         return;
     readers = rbt_alloc(topology->workers, sizeof *readers);
     for (uint32_t m = 0; m < topology->workers; m++)
@@ -375,8 +375,10 @@ void rbt_server_send_rows(rbt_server *server, rbt_env *env)
 
         if (n > 1)
             qsort(chosen, n, sizeof *chosen, compare_places);
-        if (n > 0)
+        if (n > 0) {
             send_strips(server, chosen, n, readers, reader_count, env);
+            rbt_budget_accept(&server->budget, env->now_ns);
+        }
     }
     rbt_array_free(&found);
     rbt_free(readers);
