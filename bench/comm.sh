@@ -45,7 +45,7 @@ lda_row() {
         n=$((n + 1))
         [ "$n" -le 60 ] || break
     done
-    clocks_to=$(awk -v n="$n" -v a="${before:-$now}" -v b="$now" -v t="$target" 'BEGIN { printf "%.2f", b > a ? n - (b - t) / (b - a) : n }')
+    clocks_to=$(awk -v n="$n" -v a="${before:-$now}" -v b="$now" -v t="$target" 'BEGIN { printf "%.2f", (b > a ? n - (b - t) / (b - a) : n) }')
     bytes=$(tail -n 1 "$work/json" | sed 's/.*"bytes_sent":\([0-9]*\).*/\1/')
     printf '%-22s %6s clocks %7d kB a clock' "$label" "$clocks_to" "$((bytes / n / 1000))"
 }

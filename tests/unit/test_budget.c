@@ -89,6 +89,24 @@ static void what_cannot_wait_is_counted_and_makes_the_others_wait(void **state)
     assert_int_equal(rbt_budget_room(&budget, UINT64_MAX), BURST);
 }
 
+/* One byte drains in 1000 ns: half of the bucket is free again after 2500 us, a quarter has drained after 1250 us. */
+static void what_can_wait_goes_in_batches(void **state)
+{
+    rbt_budget budget;
+
+    (void)state;
+    rbt_budget_init(&budget, RATE, BURST);
+    assert_int_equal(rbt_budget_offer(&budget, 0), BURST);
+    rbt_budget_accept(&budget, 0);
+    rbt_budget_spend(&budget, 0, 10);
+    assert_int_equal(rbt_budget_offer(&budget, BURST * 1000 / 4 - 1), 0); /* there is room, but it is too soon */
+    assert_int_equal(rbt_budget_offer(&budget, BURST * 1000 / 4), BURST);
+    rbt_budget_accept(&budget, BURST * 1000 / 4);
+    rbt_budget_spend(&budget, BURST * 1000 / 4, BURST);
+    assert_int_equal(rbt_budget_offer(&budget, BURST * 1000 / 2), 0); /* late enough, but there is little room */
+    assert_int_equal(rbt_budget_offer(&budget, BURST * 1000 * 3 / 4), BURST / 2);
+}
+
 static void a_burst_is_ten_milliseconds_and_never_too_small_for_a_row(void **state)
 {
     (void)state;
@@ -250,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_window_has_more_than_the_rate_and_the_burst),
         cmocka_unit_test(what_cannot_wait_is_counted_and_makes_the_others_wait),
+        cmocka_unit_test(what_can_wait_goes_in_batches),
         cmocka_unit_test(a_burst_is_ten_milliseconds_and_never_too_small_for_a_row),
         cmocka_unit_test(priorities_put_first_what_they_say),
         cmocka_unit_test(random_order_is_any_order_and_repeats),
