@@ -119,12 +119,6 @@ static rbt_err check_budget(const rbt_options *o, rbt_sync sync, rbt_rule_kind r
                         "--budget makes no sense with --rule %s: only updates that add up can be sent in parts; use "
                         "--rule sum or con",
                         rule_name(rule));
-    if (o->per_process > 1 && (o->on_worker_loss == RBT_LOSS_WAIT || (o->faults != NULL && strstr(o->faults, "crash"))))
-        return rbt_fail(
-            error, RBT_E_USAGE,
-            "--budget makes no sense with --per-process %u where workers come back after they were lost: those "
-            "of one process share what came early; use --per-process 1, or --on-worker-loss continue",
-            o->per_process);
     return rbt_budget_parse(o->budget, &bytes, &burst, error);
 }
 

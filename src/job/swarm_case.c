@@ -291,8 +291,6 @@ static void draw_budget(swarm_case *c)
 
     if (c->topology.staleness == 0 || rbt_rng_below(&rng, 2) == 0)
         return;
-    if (c->topology.process_workers > 1 && c->sim.faults.crashes > 0) /* refused for jobs: options_check.c */
-        return;
     c->topology.budget_bytes = rate;
     c->topology.burst_bytes = rbt_burst_of(rate);
     c->topology.priority = (rbt_priority)rbt_rng_below(&rng, 4);

@@ -60,7 +60,7 @@ typedef struct rbt_topology {
 /* May parts of a table's updates be sent before the clock ends, and its rows as they change? Only what adds up. */
 static inline bool rbt_is_managed(const rbt_topology *topology, uint32_t table)
 {
-    return topology->budget_bytes > 0 && !topology->layout[table].sparse &&
+    return topology->budget_bytes > 0 &&
            (topology->rule[table].rule == &rbt_rule_sum || topology->rule[table].rule == &rbt_rule_con);
 }
 
