@@ -49,6 +49,7 @@ typedef struct rbt_run {
     _Atomic double loss; /* the last that the observer reported; NaN: none yet */
     uint64_t started_ns;
 
+    uint64_t observed;        /* elements of blocks that the observer has looked at, each time it has */
     double spread;            /* without servers: how far the peers are from their mean, as last seen */
     _Atomic uint64_t skipped; /* likewise: iterations jumped over */
 

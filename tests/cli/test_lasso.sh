@@ -41,6 +41,11 @@ check e.json 'last["accuracy"] > 0.7 and last["nonzeros"] < 50'
 
 everywhere "sketch --data events.tsv --column 2 --width 2^10 --depth 3 --events-per-clock 500"
 check other.json 'last["table_sum"] == 15000'
+check other.json 'last["loss"] is None and last["minobj"] is None and events("clock")[-1]["loss"] is None' # it has none
+expect 0 train sketch --data events.tsv --column 2 --width 2^10 --report s.html
+if grep -q 'loss *[0-9]' "$out" || grep -q 'final loss\|Loss over' s.html; then fail 'a loss of a method without one'; fi
+expect 2 train sketch --data events.tsv --column 2 --target-loss 1
+says 'sketch, which has no loss'
 expect 0 info local.rbt
 prints 'never too low'
 printf 'k29\nk3\nnever seen\n' >keys
