@@ -28,6 +28,22 @@ expect 0 launch --local 3 -- train mf --data train.dat --sync bsp --workers 3 --
     --out cluster.rbt --quiet
 cmp local.rbt sim.rbt || fail 'local and sim differ'
 cmp local.rbt cluster.rbt || fail 'local and cluster differ'
+# each process reads its part, whatever the format: rows go to their workers, and the numbers of rows stay
+expect 0 convert --data train.dat --out train.cache
+awk -F:: '{ r[$1] = r[$1] " " $2 ":" $3 } END { for (u = 1; u <= 300; u++) print "0" r[u] }' train.dat >train.svm
+for data in train.cache 'train.svm --format libsvm'; do
+    # shellcheck disable=SC2086
+    expect 0 train mf --data $data --sync bsp --workers 3 --rank 4 --epochs 3 --out one.rbt --json one.json --quiet
+    # shellcheck disable=SC2086
+    expect 0 launch --local 3 --servers 2 -- train mf --data $data --sync bsp --workers 3 --rank 4 --epochs 3 --out three.rbt --json three.json --quiet
+    cmp one.rbt three.rbt || fail "$data: one process and several differ"
+    cat three.json >>one.json
+    check one.json 'len({str([(w["rows"], w["nonzeros"], w["samples"]) for w in l["workers"]]) for l in events("done")}) == 1'
+done
+# only one of them has the standard input
+"$RUBATO" launch --local 3 -- train mf --data - --sync bsp --workers 3 --rank 4 --l2 0.02 --epochs 20 --batch 25% --out cluster.rbt --quiet <train.dat
+cmp local.rbt cluster.rbt || fail 'ratings from the standard input are others'
+
 for options in '--sync ssp --share both' '--sync asp' '--sync ssp --rule con' '--sync ssp --rule adagrad' \
     '--sync ssp --rule adarev --share both' '--biases off --sync bsp' '--step plain --lr 0.05 --decay sqrt:0.1 --sync bsp'; do
     # shellcheck disable=SC2086
