@@ -508,7 +508,7 @@ RBT_API void rbt_trained_deinit(rbt_trained *trained);
  * with what was learned, and ways to apply that. `rubato train kmeans` runs a built-in one, `rubato train ./mine.so` one
  * from a shared object (below). From C: rbt_job_create(NAME), rbt_job_set, rbt_job_run, rbt_job_save, as for models.
  *
- * The steps of a job: every process reads the data (or its part of it: see `survey`) and calls `plan`, which looks at it and
+ * The steps of a job: every process reads the data (or its part of it: see `own_rows`) and calls `plan`, which looks at it and
  * creates the tables, the same ones everywhere. Then every worker runs `work`:
  *
  *     while (rbt_plan_batch(plan, worker, &first, &n)) {
@@ -532,23 +532,24 @@ typedef struct rbt_method_option {
 
 typedef struct rbt_method rbt_method;
 
-/* What a method's functions are told. Rows are all rows of the data, in every process; but of a method with a `survey`, in a job of
- * several processes, those of workers elsewhere are empty. */
+/* What a method's functions are told. Rows are all rows of the data, in every process; but of a method with `own_rows`, in a job of
+ * several processes, those of workers elsewhere have their labels and weights, and no features. */
 typedef struct rbt_plan {
     const rbt_method *method;
     const rbt_data *data;
     const char *path; /* --data, for methods that read it themselves; `data` then has no rows */
     uint32_t workers;
     uint64_t seed;
-    double lr;            /* --lr; 0: not given */
-    bool bias;            /* not --no-bias */
-    uint64_t staleness;   /* the job's bound; 0 under bsp, RBT_UNBOUNDED under asp */
-    uint64_t skip_bad;    /* --skip-bad, for methods that read `path` themselves */
-    double l1, l2;        /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
-    bool shared;          /* in shared memory: `pass` is called, and there are no tables */
-    bool peers;           /* without servers: `update` is called, and there are no tables */
-    double reach;         /* with peers: how far a worker's update may take a parameter, in units of its distance from the */
-    double own_reach;     /* optimum, so that averages stay stable: one that all change, one that it alone changes once a pass */
+    double lr;          /* --lr; 0: not given */
+    bool bias;          /* not --no-bias */
+    uint64_t staleness; /* the job's bound; 0 under bsp, RBT_UNBOUNDED under asp */
+    uint64_t skip_bad;  /* --skip-bad, for methods that read `path` themselves */
+    double l1, l2;      /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
+    bool shared;        /* in shared memory: `pass` is called, and there are no tables */
+    bool peers;         /* without servers: `update` is called, and there are no tables */
+    double reach; /* with peers: how far a worker's update may take a parameter, in units of its distance from the */
+    double
+        own_reach; /* optimum, so that averages stay stable: one that all change, one that it alone changes once a pass */
     const float *result;  /* with peers, in `keep`: the parameters, which are the mean of the peers' */
     bool takes_gradients; /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
     const void *facts;    /* what `survey` has found */
@@ -657,9 +658,10 @@ struct rbt_method {
     bool has_bias;             /* it heeds plan->bias; others refuse --no-bias */
     bool needs_sums;           /* its f32 tables only mean something when updates are added up: no --rule but sum */
 
-    /* What `plan` has to know of all rows, so that a process needs only those of its own workers: `facts` bytes, zero at first, to which
-     * `survey` adds the rows of some data, of which the first is number `first` of all. It is called for all rows in their order,
-     * in whichever processes have read them. Both NULL: `plan` looks at all rows, and every process reads them. */
+    /* `own_rows`: a process looks at features of its own workers' rows only, so that each reads but its part of the data. What `plan` has
+     * to know of all features is in plan->facts: `facts` bytes, zero at first, to which `survey` adds the rows of some data, of which the
+     * first is number `first` of all. It is called for all rows in their order, in whichever processes have read them. May be NULL. */
+    bool own_rows;
     size_t (*facts)(const rbt_data *data);
     void (*survey)(const rbt_data *rows, size_t first, void *facts);
 
@@ -679,8 +681,8 @@ struct rbt_method {
      * result, the mean of all peers, an update counts but 1 / workers. `losses` is the sum of the objective over rows at w, and of
      * its weight; called by one at a time. Opening and closing clocks are left out. NULL: there is no such way. */
     size_t (*size)(const rbt_plan *plan);
-    rbt_err (*update)(rbt_plan *plan, uint32_t worker, uint64_t clock, const uint32_t *rows, size_t n, float *w, float *u,
-                      rbt_told *told, rbt_error *error);
+    rbt_err (*update)(rbt_plan *plan, uint32_t worker, uint64_t clock, const uint32_t *rows, size_t n, float *w,
+                      float *u, rbt_told *told, rbt_error *error);
     double (*losses)(const rbt_plan *plan, const uint32_t *rows, size_t n, const float *w, uint64_t *weight);
 
     /* What can be done with a fitted model. Writes a line for one row of data; finds at most RBT_FIGURES_MOST figures;

@@ -22,10 +22,10 @@ typedef struct dealing {
     size_t *first_row;    /* of each process's part, and of none behind the last */
     size_t *first_place;  /* of each process's workers, likewise */
     bool weighted;
-    size_t limit; /* bytes to one other process in a round */
-    size_t *sent; /* per other process: all of its places before this one have been dealt with */
+    size_t limit;   /* bytes to one other process in a round */
+    size_t *sent;   /* per other process: all of its places before this one have been dealt with */
     rbt_ids *users; /* ratings: of all rows */
-    size_t *got;  /* per other process: all places here before this one have been filled from it */
+    size_t *got;    /* per other process: all places here before this one have been filled from it */
 } dealing;
 
 /* How a row is sent: how many bytes it takes, writing it, and reading it to the place. */

@@ -25,7 +25,7 @@
 /* The files a path stands for, in the order they are read. */
 typedef struct files {
     RBT_ARRAY(rbt_input) inputs;
-    rbt_paths paths; /* whose names the inputs use */
+    rbt_paths paths;       /* whose names the inputs use */
     rbt_rating_list *list; /* not NULL: ratings in text go here, in the order of their lines */
 } files;
 

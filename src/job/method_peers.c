@@ -92,10 +92,11 @@ static rbt_err check_size(const rbt_method_run *r, size_t n, rbt_error *error)
 {
     if (n < UINT32_MAX) /* one more is for the sums of all-reduce */
         return RBT_OK;
-    return rbt_fail(error, RBT_E_LIMIT,
-                    "without servers every worker holds all parameters of %s, which are %zu, and %u is the most; use --sync "
-                    "ssp",
-                    r->plan.method->name, n, UINT32_MAX - 1);
+    return rbt_fail(
+        error, RBT_E_LIMIT,
+        "without servers every worker holds all parameters of %s, which are %zu, and %u is the most; use --sync "
+        "ssp",
+        r->plan.method->name, n, UINT32_MAX - 1);
 }
 
 rbt_err rbt_method_peers_lay_out(rbt_method_run *r, rbt_error *error)

@@ -194,11 +194,8 @@ rbt_err rbt_planned_init(rbt_planned *planned, rbt_plan *plan, const rbt_options
 
 rbt_err rbt_planned_close(rbt_planned *planned, rbt_plan *plan, rbt_error *error)
 {
-    const rbt_table_spec told = {.name = "told",
-                                 .rows = planned->clocks,
-                                 .cols = RBT_TOLD_COLS,
-                                 .type = RBT_I64,
-                                 .block_rows = RBT_TOLD_BLOCK};
+    const rbt_table_spec told = {
+        .name = "told", .rows = planned->clocks, .cols = RBT_TOLD_COLS, .type = RBT_I64, .block_rows = RBT_TOLD_BLOCK};
 
     return rbt_plan_table(plan, &told, &planned->told, error);
 }
@@ -294,8 +291,8 @@ rbt_err rbt_plan_update(rbt_plan *plan, const rbt_worker *worker, rbt_scratch *s
     rbt_err err;
 
     cut_batch(plan->job, clock, rows, &first, &n);
-    err = plan->method->update(plan, rbt_worker_id(worker), clock, mine + first, n, scratch->w, scratch->u, &told,
-                               error);
+    err =
+        plan->method->update(plan, rbt_worker_id(worker), clock, mine + first, n, scratch->w, scratch->u, &told, error);
     *work = (rbt_clock_work){.loss = told.sum, .samples = told.weight, .nonzeros = told.nonzeros};
     return err;
 }
@@ -327,7 +324,8 @@ rbt_err rbt_plan_tell(const rbt_plan *plan, rbt_worker *worker, double sum, uint
         return rbt_fail(error, RBT_E_DIVERGED,
                         "training diverged: worker %u's share of the objective (%s) became %g in clock %llu; use a "
                         "smaller --lr, or other options",
-                        rbt_worker_id(worker), plan->method->objective != NULL ? plan->method->objective : "none", sum, (unsigned long long)clock);
+                        rbt_worker_id(worker), plan->method->objective != NULL ? plan->method->objective : "none", sum,
+                        (unsigned long long)clock);
     if (clock >= plan->job->clocks)
         return RBT_OK;
     told[RBT_TOLD_WHOLE] = (int64_t)floor(sum);

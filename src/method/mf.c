@@ -56,9 +56,9 @@ void rbt_mf_start(const rbt_mf_state *state, int of, size_t row, float *out)
 
 /* What is known of all ratings. */
 typedef struct mf_facts {
-    uint64_t ratings, odd;       /* so many of them are no finite numbers */
-    double pivot, sum, squares;  /* the first one; of the differences from it */
-    uint32_t rated[];            /* per item: by how many users */
+    uint64_t ratings, odd;      /* so many of them are no finite numbers */
+    double pivot, sum, squares; /* the first one; of the differences from it */
+    uint32_t rated[];           /* per item: by how many users */
 } mf_facts;
 
 static size_t mf_facts_bytes(const rbt_data *data)
@@ -284,6 +284,7 @@ const rbt_method rbt_method_mf = {.name = "mf",
                                   .options = mf_options,
                                   .closing = 1,
                                   .keeps_state = true,
+                                  .own_rows = true,
                                   .facts = mf_facts_bytes,
                                   .survey = mf_survey,
                                   .plan = mf_plan,

@@ -54,8 +54,8 @@ rbt_err rbt_mf_pass(rbt_plan *plan, uint32_t worker, uint64_t pass, rbt_told *to
 rbt_err rbt_mf_peers_init(rbt_mf_state *state, const rbt_plan *plan, rbt_error *error);
 void rbt_mf_peers_deinit(rbt_mf_state *state, const rbt_plan *plan);
 size_t rbt_mf_size(const rbt_plan *plan);
-rbt_err rbt_mf_update(rbt_plan *plan, uint32_t worker, uint64_t clock, const uint32_t *rows, size_t n, float *w, float *u,
-                      rbt_told *told, rbt_error *error);
+rbt_err rbt_mf_update(rbt_plan *plan, uint32_t worker, uint64_t clock, const uint32_t *rows, size_t n, float *w,
+                      float *u, rbt_told *told, rbt_error *error);
 double rbt_mf_losses(const rbt_plan *plan, const uint32_t *rows, size_t n, const float *w, uint64_t *weight);
 
 /* How far a row goes for one whose steps have pulled it by `pull`, in units of what these have changed it by. If they take away

@@ -16,10 +16,11 @@
 
 static rbt_err refuse_memory(const rbt_mf_state *s, rbt_error *error)
 {
-    return rbt_fail(error, RBT_E_MEMORY,
-                    "not enough memory for the factors of %zu users and %zu items of rank %zu in every worker; use fewer "
-                    "--workers, a smaller --rank, or --sync ssp",
-                    s->users, s->items, s->rank);
+    return rbt_fail(
+        error, RBT_E_MEMORY,
+        "not enough memory for the factors of %zu users and %zu items of rank %zu in every worker; use fewer "
+        "--workers, a smaller --rank, or --sync ssp",
+        s->users, s->items, s->rank);
 }
 
 size_t rbt_mf_size(const rbt_plan *plan)
@@ -32,10 +33,11 @@ size_t rbt_mf_size(const rbt_plan *plan)
 rbt_err rbt_mf_peers_init(rbt_mf_state *state, const rbt_plan *plan, rbt_error *error)
 {
     if (state->share_users || rbt_plan_option(plan, "pieces") > 1)
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--%s is for servers and makes no sense for peers, of whom each has all factors; leave it out, or "
-                        "use --sync ssp",
-                        state->share_users ? "share both" : "pieces");
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--%s is for servers and makes no sense for peers, of whom each has all factors; leave it out, or "
+            "use --sync ssp",
+            state->share_users ? "share both" : "pieces");
     state->peer = rbt_alloc(plan->workers, sizeof *state->peer);
     state->start = rbt_try_alloc(state->users + state->items, state->cols * sizeof *state->start);
     if (state->start == NULL)
@@ -113,8 +115,8 @@ static void finish_all(const rbt_plan *plan, const rbt_mf_peer *peer, float *w, 
     }
 }
 
-rbt_err rbt_mf_update(rbt_plan *plan, uint32_t worker, uint64_t clock, const uint32_t *rows, size_t n, float *w, float *u,
-                      rbt_told *told, rbt_error *error)
+rbt_err rbt_mf_update(rbt_plan *plan, uint32_t worker, uint64_t clock, const uint32_t *rows, size_t n, float *w,
+                      float *u, rbt_told *told, rbt_error *error)
 {
     const rbt_mf_state *s = plan->state;
     const rbt_data *data = plan->data;

@@ -77,7 +77,8 @@ rbt_err rbt_observe_rows(rbt_worker *observer, rbt_table table, uint64_t row, ui
                          uint64_t *slowest, uint64_t *updates, rbt_error *error)
 {
     const rbt_layout *layout = layout_of(observer, table);
-    uint32_t first = rbt_layout_block(layout, row, 0), end = rbt_layout_block(layout, row + n - 1, layout->cols - 1) + 1;
+    uint32_t first = rbt_layout_block(layout, row, 0),
+             end = rbt_layout_block(layout, row + n - 1, layout->cols - 1) + 1;
     rbt_err err = observe_blocks(observer, table, first, end, need, slowest, error);
 
     for (uint64_t i = 0; err == RBT_OK && i < n; i++)

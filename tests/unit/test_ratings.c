@@ -196,7 +196,8 @@ static void cuts_and_threads_change_nothing(void **state)
 /* Also a rating that has a later one, whatever the cut; lines that are none are left out. */
 static void a_list_keeps_the_order_of_the_lines(void **state)
 {
-    static const char text[] = "user,item,rating\nbob,book,1\nann,film,4\n\nbob,disc,1\nann,book,2.5\nbob,book,0\nann,bad\n";
+    static const char text[] =
+        "user,item,rating\nbob,book,1\nann,film,4\n\nbob,disc,1\nann,book,2.5\nbob,book,0\nann,bad\n";
     static const char *const wanted[] = {"bob book 1", "ann film 4", "bob disc 1", "ann book 2.5", "bob book 0"};
     const rbt_text whole = {.name = "t", .bytes = text, .n = sizeof text - 1};
 
@@ -206,7 +207,8 @@ static void a_list_keeps_the_order_of_the_lines(void **state)
         rbt_rating_list list = {0};
         rbt_error error = {RBT_OK, ""};
         const rbt_source source = {&whole, 1, "t", {bytes, 1 + (unsigned)bytes % 3}, NULL};
-        assert_int_equal(rbt_ratings_list(&source, &(rbt_reading){.skip_bad = 1, .report = &report}, &list, &error), RBT_OK);
+        assert_int_equal(rbt_ratings_list(&source, &(rbt_reading){.skip_bad = 1, .report = &report}, &list, &error),
+                         RBT_OK);
         assert_int_equal(report.skipped, 1);
         assert_int_equal(list.n, 5);
         for (size_t i = 0; i < list.n; i++) {
