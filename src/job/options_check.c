@@ -294,12 +294,17 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
     rbt_err err = rbt_method_settings(method, o->settings, values, error);
 
     bool shared = method->pass != NULL && (sync == RBT_SYNC_HOGWILD || sync == RBT_SYNC_SEQUENTIAL);
+    bool peers = method->update != NULL && sync >= RBT_SYNC_HOP && sync <= RBT_SYNC_ALLREDUCE;
 
     rbt_free(values);
-    if (err == RBT_OK && !shared && sync >= RBT_SYNC_HOP)
+    if (err == RBT_OK && !shared && !peers && sync >= RBT_SYNC_HOP)
         err = rbt_fail(error, RBT_E_USAGE,
-                       "--sync %s is for models that learn from gradients; %s needs %sbsp, ssp or asp",
-                       rbt_sync_name(sync), method->name, method->pass != NULL ? "hogwild, sequential, " : "");
+                       "--sync %s is for models that learn from gradients; %s needs %s%sbsp, ssp or asp",
+                       rbt_sync_name(sync), method->name, method->pass != NULL ? "hogwild, sequential, " : "",
+                       method->update != NULL ? "hop, adpsgd, allreduce, " : "");
+    if (err == RBT_OK && o->has_target && method->objective == NULL)
+        err = rbt_fail(error, RBT_E_USAGE, "--target-loss makes no sense for %s, which has no loss; leave it out",
+                       method->name);
     if (err == RBT_OK && gradient != NULL)
         err = rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s; leave it out", gradient, method->name);
     if (err == RBT_OK && o->data != NULL && rbt_path_is_ranked(o->data))

@@ -52,6 +52,7 @@ typedef struct rbt_run {
     uint64_t started_ns;
     struct rbt_lines *lines; /* transport.h: what the codec remembers; NULL: nothing */
 
+    uint64_t observed;        /* elements of blocks that the observer has looked at, each time it has */
     double spread;            /* without servers: how far the peers are from their mean, as last seen */
     _Atomic uint64_t skipped; /* likewise: iterations jumped over */
 
