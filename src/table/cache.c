@@ -445,13 +445,22 @@ static uint32_t take_scattered(rbt_cache *cache, rbt_copy *copy, uint32_t place,
                                void *values)
 {
     const uint64_t *bits = rbt_map_get(&copy->scattered, place);
+    uint64_t *rest_bits;
+    float *value = values, rest;
+    bool is_new;
 
     if (bits == NULL || is_small(cache->layout->type, *bits, threshold))
         return 0;
     *index = place;
     memcpy(values, bits, rbt_type_size(cache->layout->type));
     (void)rbt_map_remove(&copy->scattered, place);
-    return 1;
+    if (!cache->is_half)
+        return 1;
+    rest_bits = rbt_map_put(&copy->rests, place, &is_new);
+    memcpy(&rest, rest_bits, sizeof rest);
+    *value = take_half(*value, threshold, &rest);
+    memcpy(rest_bits, &rest, sizeof rest);
+    return *value != 0;
 }
 
 uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, float threshold, uint32_t *index,

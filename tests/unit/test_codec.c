@@ -99,7 +99,8 @@ static rbt_message *random_message(rbt_rng *rng, rbt_message_type type)
         rbt_member member = {(uint32_t)rbt_rng_u64(rng), (uint32_t)rbt_rng_below(rng, 3)};
 
         rbt_array_push(&m->members, member);
-        rbt_array_push(&m->applied, ((rbt_applied){rbt_rng_u64(rng), rbt_rng_u64(rng), rbt_rng_u64(rng), rbt_rng_u64(rng)}));
+        rbt_array_push(&m->applied,
+                       ((rbt_applied){rbt_rng_u64(rng), rbt_rng_u64(rng), rbt_rng_u64(rng), rbt_rng_u64(rng)}));
     }
     return m;
 }
