@@ -391,6 +391,7 @@ typedef struct rbt_result {
     uint64_t updates;
     double seconds_per_update;
     uint64_t bytes_sent;
+    uint64_t bytes_plain; /* what it would have been without --codec */
     uint64_t messages;
     double wait_fraction;
     uint64_t max_gap; /* the largest difference between clocks being computed */
