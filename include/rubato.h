@@ -282,6 +282,8 @@ typedef struct rbt_table_spec {
     uint64_t cols;
     rbt_type type;
     bool sparse;               /* store only what is not zero */
+    bool row_blocks;           /* every row is a block of its own, of at most 65,536 columns: a reader is sent the rows
+                                  it asks for and no others, and a procedure sees whole rows */
     const rbt_procedure *rule; /* what servers do with updates; NULL: what --rule says. Integers are always added up */
 } rbt_table_spec;
 
