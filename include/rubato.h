@@ -649,6 +649,7 @@ struct rbt_method {
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
     bool has_bias;             /* it heeds plan->bias; others refuse --no-bias */
     bool needs_sums;           /* its f32 tables only mean something when updates are added up: no --rule but sum */
+    const char *unfiltered;    /* why nothing of its updates may be left out or wait (--filter); NULL: it may */
 
     rbt_err (*plan)(rbt_plan *plan, rbt_error *error);
     rbt_err (*work)(rbt_worker *worker, rbt_plan *plan, rbt_error *error);

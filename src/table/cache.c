@@ -235,6 +235,62 @@ static bool is_small(rbt_type type, uint64_t bits, float threshold)
     return type == RBT_F32 ? x == 0 || fabsf(x) < threshold : bits == 0;
 }
 
+/* Is this increment of an element too small to be sent now? A NaN, of either, is not; nor is any change of a zero. */
+static bool is_held(const rbt_cache *cache, float value, float increment)
+{
+    return fabsf(increment) < cache->significant * fabsf(value) && increment != 0;
+}
+
+/* Can any of a block's increments be held back? Not while nothing is known of its values. */
+static bool may_hold(const rbt_cache *cache, const rbt_copy *copy)
+{
+    return cache->significant > 0 && cache->layout->type == RBT_F32 && copy->base != NULL;
+}
+
+/* Parts a dense buffer: what is significant, to be sent; the rest stays. */
+static rbt_snap *part_buffer(const rbt_cache *cache, rbt_copy *copy, float threshold)
+{
+    rbt_snap *sent = rbt_snap_create(RBT_F32, copy->buffer->length), *update, *value;
+    float *left = copy->buffer->f32;
+
+    merge_own(copy);
+    value = rbt_snap_ref(copy->base);
+    rbt_snap_writable(&value); /* dense */
+    for (uint32_t i = 0; i < sent->length; i++) {
+        bool stays = is_held(cache, value->f32[i], left[i]);
+
+        sent->f32[i] = stays ? 0 : left[i];
+        left[i] = stays ? left[i] : 0;
+        copy->holds = copy->holds || stays;
+    }
+    update = rbt_snap_pack(RBT_F32, sent->length, sent->value, threshold);
+    rbt_snap_unref(value);
+    rbt_snap_unref(sent);
+    return update;
+}
+
+/* Puts aside what of the scattered increments is not significant. */
+static rbt_map part_scattered(const rbt_cache *cache, rbt_copy *copy)
+{
+    rbt_map held = {0};
+    uint64_t place, bits;
+    size_t cursor = 0;
+
+    merge_own(copy);
+    while (rbt_map_next(&copy->scattered, &cursor, &place, &bits)) {
+        float value, increment;
+        bool is_new;
+
+        memcpy(&increment, &bits, sizeof increment);
+        rbt_snap_read(copy->base, (uint32_t)place, 1, &value);
+        if (is_held(cache, value, increment))
+            *rbt_map_put(&held, place, &is_new) = bits;
+    }
+    for (cursor = 0; rbt_map_next(&held, &cursor, &place, &bits);)
+        rbt_map_remove(&copy->scattered, place);
+    return held;
+}
+
 /* The scattered increments as a sparse snapshot, sorted by place, without those that are zero or below the threshold.
  */
 static rbt_snap *gather_scattered(rbt_copy *copy, const rbt_layout *layout, uint32_t block, float threshold)
@@ -271,13 +327,26 @@ rbt_snap *rbt_cache_flush(rbt_cache *cache, uint32_t block, float threshold, boo
     if (!copy->touched)
         return NULL;
     rbt_strips_clean_all(&copy->strips);
-    if (cache->layout->sparse) {
+    copy->holds = false;
+    if (cache->layout->sparse && may_hold(cache, copy)) {
+        rbt_map held = part_scattered(cache, copy);
+
         update = gather_scattered(copy, cache->layout, block, threshold);
+        copy->scattered = held;
+        copy->holds = held.count > 0;
+    } else if (cache->layout->sparse) {
+        update = gather_scattered(copy, cache->layout, block, threshold);
+    } else if (may_hold(cache, copy)) {
+        update = part_buffer(cache, copy, threshold);
     } else {
         update = rbt_snap_pack(cache->layout->type, copy->buffer->length, copy->buffer->value, threshold);
         memset(copy->buffer->value, 0, copy->buffer->length * rbt_type_size(cache->layout->type));
     }
-    copy->touched = false;
+    copy->touched = copy->holds;
+    if (copy->holds && update->count == 0) { /* all of it stays */
+        rbt_snap_unref(update);
+        return NULL;
+    }
     if (keep && copy->base != NULL)
         rbt_cache_keep(cache, block, update, 0);
     return update;
@@ -329,6 +398,18 @@ void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, u
             add_where_stored(copy->base, copy->own.at[i].update, values);
 }
 
+/* Is an element's increment one that is held back? */
+static bool stays(const rbt_cache *cache, const rbt_copy *copy, uint32_t i, uint64_t bits)
+{
+    float increment, value;
+
+    if (!may_hold(cache, copy))
+        return false;
+    memcpy(&increment, &bits, sizeof increment);
+    rbt_snap_read(copy->base, i, 1, &value);
+    return is_held(cache, value, increment);
+}
+
 uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, float threshold, uint32_t *index,
                               void *values)
 {
@@ -341,7 +422,7 @@ uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, 
         uint64_t bits = 0;
 
         memcpy(&bits, at, size);
-        if (is_small(cache->layout->type, bits, threshold))
+        if (is_small(cache->layout->type, bits, threshold) || stays(cache, copy, i, bits))
             continue;
         index[count] = i;
         memcpy((char *)values + count * size, at, size);
