@@ -378,8 +378,6 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
     err = check_rule(o, error);
     if (err == RBT_OK)
         err = check_budget(o, sync, rule, error);
-    if (err == RBT_OK)
-        err = rbt_options_check_filter(o, rule, error);
     return err == RBT_OK ? check_runtime(o, error) : err;
 }
 
@@ -485,6 +483,8 @@ rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
         rule = method != NULL ? RBT_RULE_SUM : sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
     if (err == RBT_OK)
         err = check_learning(options, error);
+    if (err == RBT_OK)
+        err = rbt_options_check_filter(options, rule, error);
     if (err == RBT_OK && sync >= RBT_SYNC_HOGWILD && options->sync != RBT_SYNC_AUTO)
         err = check_shared(options, error);
     if (err == RBT_OK && method != NULL)

@@ -4,7 +4,8 @@
  * every worker counts its own clocks. What a reader finds there tells which updates it sees, so the reader's guarantees
  * can be checked without believing anything the nodes say: no update older than the bound is missing, its own are
  * there, under BSP nothing else is, and in the end every clock was counted once. Another table holds tokens that are moved
- * about (swarm_tokens.h): none is lost and none is there twice. The servers' guarantees are checked by
+ * about (swarm_tokens.h): none is lost and none is there twice. Where updates add up, the values are in the end the sum of all
+ * that was added, also of what a filter has held back. The servers' guarantees are checked by
  * the simulator's checker after every event. */
 #include "job/swarm_case.h"
 
@@ -33,6 +34,7 @@ typedef struct swarm_case {
     bool reads_all;               /* or only a random range */
     bool prefetches;
     bool skips_reads; /* now and then: the bound must hold all the same */
+    double *added;    /* to the table of values, by all workers together */
     rbt_swarm_tokens tokens;
     rbt_topology topology;
     rbt_stragglers stragglers;
@@ -137,8 +139,11 @@ static rbt_err work_clock(rbt_worker *worker, const swarm_case *c, float *values
         return err;
     rbt_worker_did(worker, 1 + rbt_rng_below(&rng, 2000), 0);
     make_update(c, me, clock, values);
-    if (rbt_rng_below(&rng, 8) != 0)
+    if (rbt_rng_below(&rng, 8) != 0) {
         err = rbt_inc_row(worker, VALUES, 0, values, error);
+        for (uint32_t i = 0; i < c->cols; i++)
+            c->added[i] += (double)values[i];
+    }
     for (uint32_t t = 0; err == RBT_OK && t < c->counters; t++)
         err = rbt_inc(worker, COUNTERS + t, 0, me, 1, error);
     if (err == RBT_OK)
@@ -187,6 +192,25 @@ static rbt_err observe_tokens(rbt_worker *observer, const swarm_case *c, rbt_err
     return err;
 }
 
+/* Nothing that was added is lost or there twice: sums of multiples of 1/64 are exact. */
+static rbt_err observe_values(rbt_worker *observer, const swarm_case *c, rbt_error *error)
+{
+    const rbt_rule_config *rule = &c->topology.rule[VALUES];
+    double factor = rule->rule == &rbt_rule_con ? (double)rule->factor : rule->rule == &rbt_rule_sum ? 1 : 0;
+    float *values = rbt_alloc(c->cols, sizeof *values);
+    uint64_t slowest;
+    rbt_err err = RBT_OK;
+
+    if (factor > 0 && c->sim.faults.crashes == 0)
+        err = rbt_observe(observer, VALUES, RBT_UNBOUNDED, values, &slowest, error);
+    for (uint32_t i = 0; err == RBT_OK && factor > 0 && c->sim.faults.crashes == 0 && i < c->cols; i++)
+        if ((double)values[i] != factor * c->added[i])
+            rbt_checker_report(c->checker, "value %u is %.9g in the end, the updates come to %.9g", i,
+                               (double)values[i], factor * c->added[i]);
+    rbt_free(values);
+    return err;
+}
+
 /* When all have left: every clock was counted exactly once. */
 static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
 {
@@ -204,6 +228,8 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
                                    c->clocks[m], counters[m]);
     }
     rbt_free(counters);
+    if (err == RBT_OK)
+        err = observe_values(observer, c, error);
     return err == RBT_OK ? observe_tokens(observer, c, error) : err;
 }
 
@@ -266,6 +292,15 @@ static void draw_budget(swarm_case *c)
     c->topology.priority = (rbt_priority)rbt_rng_below(&rng, 4);
 }
 
+/* Half of the jobs in which nobody is lost hold back what is not significant; likewise. */
+static void draw_filter(swarm_case *c)
+{
+    rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_SWARM, 5);
+
+    if (c->sim.faults.crashes == 0 && rbt_rng_below(&rng, 2) == 0)
+        c->topology.significant = (float)rbt_rng_f64(&rng);
+}
+
 static rbt_err draw(swarm_case *c, rbt_error *error)
 {
     static const rbt_rule *const rules[] = {&rbt_rule_sum,     &rbt_rule_con,    &rbt_rule_dyn,    &rbt_rule_dyn,
@@ -307,6 +342,7 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     c->straggler = rbt_swarm_draw_stragglers(&rng);
     draw_slices(c);
     draw_budget(c);
+    draw_filter(c);
     for (uint32_t t = 0; t < c->counters; t++)
         specs[COUNTERS + t] =
             (rbt_table_spec){.name = "counters", .rows = 1, .cols = topology->workers, .type = RBT_I64};
@@ -323,16 +359,16 @@ static void summarise(const swarm_case *c, const rbt_run *run, char *summary, si
         snprintf(staleness, sizeof staleness, "%" PRIu64, t->staleness);
     snprintf(summary, room,
              "seed %" PRIu64 ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s%s, %u tokens%s, %u "
-             "counters in slices of %zu, budget %" PRIu64 ", straggler %s, drop "
+             "counters in slices of %zu, budget %" PRIu64 ", significant %.2f, straggler %s, drop "
              "%.3f dup %.3f delay %.3f, "
              "%u partitions, %u crashes%s: %" PRIu64 " events, %" PRIu64 " repeated pushes, %.3f s",
              c->seed, t->workers, t->process_workers, t->servers, staleness, t->rule[VALUES].rule->name,
              t->partition_sync ? " synchronised" : "", t->eager ? " eager" : "", c->prefetches ? " prefetch" : "",
              c->cols, c->reads_all ? "" : " in part", c->skips_reads ? " now and then" : "",
              t->workers * c->tokens.each, c->tokens.sparse ? " (sparse)" : "", c->counters, t->slice_bytes,
-             t->budget_bytes, c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop, c->sim.faults.duplicate,
-             c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes, t->lost_is_gone ? " for good" : "",
-             run->events, run->repeated, (double)run->elapsed_ns / 1e9);
+             t->budget_bytes, (double)t->significant, c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop,
+             c->sim.faults.duplicate, c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes,
+             t->lost_is_gone ? " for good" : "", run->events, run->repeated, (double)run->elapsed_ns / 1e9);
 }
 
 rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *error)
@@ -348,6 +384,7 @@ rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *err
         return err;
     rbt_run_init(&run, &c.topology);
     c.run = &run;
+    c.added = rbt_alloc(c.cols, sizeof *c.added);
     c.sim.checker = c.checker = rbt_checker_create(&c.topology);
     run.program = (rbt_program){.name = "swarm", .work = work, .argument = &c};
     run.observe = (rbt_program){.name = "swarm", .work = observe, .argument = &c};
@@ -362,5 +399,6 @@ rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *err
     rbt_run_deinit(&run);
     rbt_topology_deinit(&c.topology);
     rbt_stragglers_deinit(&c.stragglers);
+    rbt_free(c.added);
     return err;
 }
