@@ -224,7 +224,7 @@ static rbt_err catch_up(rbt_worker *worker, const rbt_plan *plan, lasso_worker *
     const lasso_state *s = plan->state;
     rbt_err err = rbt_get_row(worker, s->weights, 0, RBT_STALENESS_OF_JOB, w->read, error);
 
-    RBT_ASSERT(w->read != NULL && w->seen != NULL); /* lasso_work has seen to it */
+    RBT_ASSERT(w->read != NULL && w->seen != NULL && w->expected != NULL); /* lasso_work has seen to it */
     w->has_news = false;
     for (size_t j = 0; err == RBT_OK && j < s->columns.cols; j++) {
         w->has_news = w->has_news || w->read[j] != w->expected[j];

@@ -43,7 +43,7 @@ typedef struct rbt_copy {
     rbt_map scattered;      /* the same for blocks of sparse tables: place -> bits of the value */
     rbt_strips strips;      /* managed communication: where increments have not been sent */
     bool touched;
-    bool holds; /* the buffer has what was not significant when a clock ended */
+    bool holds;                      /* the buffer has what was not significant when a clock ended */
     RBT_ARRAY(rbt_part_aside) aside; /* of tables with tags: increments of this clock made before this copy came */
     uint64_t request;                /* the pull under way, 0 when none, and what it will satisfy */
     uint64_t request_need;
@@ -56,7 +56,8 @@ typedef struct rbt_cache {
     bool is_read_only; /* increments are gradients: the reader does not see them */
     bool has_tags;     /* updates name the version they were computed from: those of different ones are kept apart */
     bool is_managed;   /* increments may be sent before the clock ends */
-    float significant; /* f32: increments that change an element by less than this share of its value stay where they are,
+    float
+        significant; /* f32: increments that change an element by less than this share of its value stay where they are,
                           and add up to those of later clocks; 0: none do */
 } rbt_cache;
 
