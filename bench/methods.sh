@@ -73,10 +73,10 @@ run() {
 
 # The least number of clocks on a grid, 8 % apart, at which the target is reached, beginning at the one before.
 search() {
-    limit=54 # 638 clocks from 10 on
+    limit=54 # 638 clocks
     best=
     while [ "$step" -ge 0 ] && [ "$step" -le "$limit" ]; do
-        clocks=$(awk -v k="$step" -v base="$base" 'BEGIN { print int(base * 1.08 ^ k + 0.5) }')
+        clocks=$(awk -v k="$step" 'BEGIN { print int(10 * 1.08 ^ k + 0.5) }')
         run "$clocks"
         if [ "$reached" = 1 ]; then
             best=$clocks best_seconds=$seconds best_waited=$waited best_step=$step
@@ -148,7 +148,7 @@ for method in "$@"; do
     mf | adarev)
         data=$work/ratings.dat
         [ -e "$data" ] || "$RUBATO" gen ratings --rows 100000 --users 1600 --items 500 --rank 8 --seed 1 --out "$data"
-        options='--rank 8 --batch 10% --cost sample=1us,nnz=20ns' target=0.56 base=10 first_step=29
+        options='--rank 8 --batch 10% --cost sample=1us,nnz=20ns' target=0.56 first_step=29
         if [ "$method" = mf ]; then
             sweep "mf, 100,000 ratings, 1,600 x 500, rank 8, RMSE <= $target"
         else
@@ -158,13 +158,13 @@ for method in "$@"; do
     lda)
         data=$work/docs.uci
         "$RUBATO" gen docs --rows 640 --words 600 --nnz 60 --topics 10 --seed 1 --out "$data"
-        options='--topics 10 --batch 10% --cost nnz=3us' target=6.2 base=10 first_step=34
+        options='--topics 10 --batch 10% --cost nnz=3us' target=6.2 first_step=34
         sweep "lda, 640 documents, 600 words, 10 topics, log-likelihood per token >= -$target"
         ;;
     lasso)
         data=$work/lasso.svm
         "$RUBATO" gen regression --rows 500 --cols 20000 --nnz 200 --noise 0.1 --seed 1 --out "$data"
-        options='--l1 0.0005 --cost nnz=30ns' target=1.83 base=10 first_step=6
+        options='--l1 0.005 --nonzeros all --cost nnz=30ns' target=8.84 first_step=9
         sweep "lasso, 500 x 20,000, objective <= $target"
         ;;
     *)

@@ -7,7 +7,7 @@
  * The intercept follows from w (residuals have the mean 0), so nobody has to share it.
  *
  * Workers that change correlated features at the same time overshoot together. Three things are done about it:
- *   - Features that are not zero, which are few and coupled, are the affair of worker 0 alone; the others only bring in their
+ *   - Features that are not zero, which are few and coupled, are the affair of worker 0 alone (--nonzeros); the others only bring in their
  *     zeros. So what many would undo for each other is solved by one, while the long pass over all features stays parallel.
  *   - A worker counts its own change of the residual `spread` times (Smith et al., ProxCoCoA+): with `spread` = workers no clock
  *     under BSP makes the objective worse, since |sum of M changes|^2 <= M * sum of |change|^2; for worker 0 against the
@@ -57,6 +57,10 @@ static const rbt_method_option lasso_options[] = {
      .most = 1000,
      .whole = true,
      .about = "lasso: passes over a worker's features that are not zero, per clock, after one over all."},
+    {.name = "nonzeros",
+     .fallback = 0,
+     .words = "one|all",
+     .about = "lasso: features that are not zero are worker 0's, or stay with those that own them."},
     {0}};
 
 typedef struct lasso_state {
@@ -67,6 +71,7 @@ typedef struct lasso_state {
     double mean;             /* of the labels, or 0 */
     double *center, *square; /* per column: its mean (0 without intercept) and mean square about it */
     uint32_t *order;         /* features at random: owner of order[k] is worker k % workers */
+    bool is_spread;          /* features stay with their owners even if they are not zero */
     size_t steps;            /* of the path */
     double most;             /* the least l1 for which all weights are zero */
     double zero;             /* the objective then */
@@ -150,6 +155,7 @@ static rbt_err lasso_plan(rbt_plan *plan, rbt_error *error)
     for (size_t j = 0; j < data->cols; j++)
         s->order[j] = (uint32_t)j;
     rbt_rng_shuffle_u32(&rng, s->order, data->cols);
+    s->is_spread = rbt_plan_option(plan, "nonzeros") > 0;
     s->steps = (size_t)rbt_plan_option(plan, "path");
     if (s->steps > rbt_plan_clocks(plan) - plan->method->closing)
         return rbt_fail(error, RBT_E_USAGE, "--path %zu needs at least as many clocks; give more --epochs", s->steps);
@@ -269,7 +275,7 @@ static bool list_features(const rbt_plan *plan, const rbt_worker *worker, lasso_
     const lasso_state *s = plan->state;
     uint32_t me = rbt_worker_id(worker);
     uint64_t clock = rbt_worker_clock(worker);
-    bool alone = own || plan->workers == 1 || is_last(plan, w, clock), holds = !alone && me == 0;
+    bool alone = own || s->is_spread || plan->workers == 1 || is_last(plan, w, clock), holds = !alone && me == 0;
 
     w->count = 0;
     if (!alone && !holds && !w->has_news && clock + 1 < w->acted + delay_of(plan))

@@ -63,28 +63,44 @@ enum { LIKELIHOOD, BALANCE, MORE_COLUMNS };
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
 
-static rbt_err check_data(const rbt_data *data, rbt_error *error)
+/* What is known of all documents. */
+typedef struct lda_facts {
+    rbt_error refusal; /* of the first one that cannot be used */
+    uint64_t tokens;
+    uint64_t times[]; /* per word */
+} lda_facts;
+
+static size_t lda_facts_bytes(const rbt_data *data)
 {
-    uint64_t tokens = 0, *times = rbt_try_alloc(data->cols + 1, sizeof *times);
-    rbt_err err = times != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu words", data->cols);
+    return sizeof(lda_facts) + data->cols * sizeof(uint64_t);
+}
 
-    for (size_t r = 0; err == RBT_OK && r < data->rows; r++) {
+static void lda_survey(const rbt_data *rows, size_t first, void *facts)
+{
+    lda_facts *f = facts;
+
+    for (size_t r = 0; f->refusal.code == RBT_OK && r < rows->rows; r++) {
         uint64_t n = 0;
+        rbt_err err = rbt_lda_check_row(rows, r, first + r, &n, &f->refusal);
 
-        err = rbt_lda_check_row(data, r, &n, error);
-        for (size_t i = data->start[r]; err == RBT_OK && i < data->start[r + 1]; i++) {
-            times[data->index[i]] += (uint64_t)data->value[i];
-            if (times[data->index[i]] > INT32_MAX)
-                err = rbt_fail(error, RBT_E_LIMIT,
+        for (size_t i = rows->start[r]; err == RBT_OK && i < rows->start[r + 1]; i++) {
+            f->times[rows->index[i]] += (uint64_t)rows->value[i];
+            if (f->times[rows->index[i]] > INT32_MAX)
+                err = rbt_fail(&f->refusal, RBT_E_LIMIT,
                                "word %zu occurs more than %d times, which cannot be counted; leave it out",
-                               (size_t)data->index[i] + 1, INT32_MAX);
+                               (size_t)rows->index[i] + 1, INT32_MAX);
         }
-        tokens += n;
+        f->tokens += n;
     }
-    if (err == RBT_OK && tokens == 0)
-        err = rbt_fail(error, RBT_E_DATA, "the data has no words; a document is a row of word numbers and counts");
-    rbt_free(times);
-    return err;
+}
+
+static rbt_err check_facts(const lda_facts *f, rbt_error *error)
+{
+    if (f->refusal.code != RBT_OK)
+        return rbt_fail(error, f->refusal.code, "%s", f->refusal.text);
+    if (f->tokens == 0)
+        return rbt_fail(error, RBT_E_DATA, "the data has no words; a document is a row of word numbers and counts");
+    return RBT_OK;
 }
 
 static rbt_err lda_plan(rbt_plan *plan, rbt_error *error)
@@ -99,7 +115,7 @@ static rbt_err lda_plan(rbt_plan *plan, rbt_error *error)
                                .alpha = alpha > 0 ? alpha : ALPHA_IN_ALL / topics,
                                .beta = rbt_plan_option(plan, "beta"),
                                .seed = plan->seed};
-    err = check_data(plan->data, error);
+    err = check_facts(plan->facts, error);
     if (err == RBT_OK)
         err = rbt_plan_table(
             plan,
@@ -149,7 +165,7 @@ static rbt_err add_start(rbt_worker *worker, const rbt_data *data, const lda_sta
         size_t row = w->lda.rows[d], at = 0;
         uint64_t n;
 
-        err = rbt_lda_check_row(data, row, &n, error);
+        err = rbt_lda_check_row(data, row, row, &n, error);
         topic = rbt_realloc(topic, (size_t)n + 1, sizeof *topic);
         rbt_lda_start_topics(&w->lda, d, topic);
         for (size_t i = data->start[row]; i < data->start[row + 1]; i++) {
@@ -434,6 +450,9 @@ const rbt_method rbt_method_lda = {.name = "lda",
                                    .closing = 1,
                                    .parts = PARTS,
                                    .keeps_state = true,
+                                   .own_rows = true,
+                                   .facts = lda_facts_bytes,
+                                   .survey = lda_survey,
                                    .unfiltered = "its counts must add up to the tokens in every clock",
                                    .plan = lda_plan,
                                    .work = lda_work,

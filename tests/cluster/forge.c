@@ -315,7 +315,8 @@ static rbt_frame *any_frame(rbt_rng *rng, const caller *c)
 {
     if (rbt_rng_below(rng, 2) == 0)
         return any_control(rng);
-    return rbt_frame_of_message(c->is_seated && rbt_rng_below(rng, 2) == 0 ? own_message(rng, c) : any_message(rng));
+    return rbt_frame_of_message(c->is_seated && rbt_rng_below(rng, 2) == 0 ? own_message(rng, c) : any_message(rng),
+                                rbt_rng_below(rng, 2) == 0 ? RBT_CODEC_DELTA | RBT_CODEC_ZEROS : 0, NULL);
 }
 
 size_t forge(rbt_rng *rng, caller *c, uint8_t *bytes)
