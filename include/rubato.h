@@ -723,7 +723,7 @@ typedef struct rbt_plugin {
     const rbt_method *method;
 } rbt_plugin;
 
-#define RBT_PLUGIN_VERSION 1u
+#define RBT_PLUGIN_VERSION 2u
 #define RBT_PLUGIN         "rbt_plugin_entry" /* const rbt_plugin *rbt_plugin_entry(void) */
 
 #ifdef __cplusplus
