@@ -27,6 +27,8 @@
 #define TOP_WORDS        10
 #define DESCRIBED_TOPICS 100
 
+enum { CUT_WORDS, CUT_DOCUMENTS }; /* the places of --cut's words */
+
 static const rbt_method_option lda_options[] = {
     {.name = "topics",
      .fallback = 100,
@@ -44,6 +46,12 @@ static const rbt_method_option lda_options[] = {
      .least = 1e-9,
      .most = 1e6,
      .about = "lda: how even the words of a topic are: what each has in advance."},
+    {.name = "cut",
+     .fallback = CUT_WORDS,
+     .words = "words|documents",
+     .about =
+         "lda: what a clock is for: a range of the words in all documents, another one for each worker; or some of the "
+         "documents."},
     {.name = "pieces",
      .fallback = 1,
      .least = 1,
@@ -54,6 +62,9 @@ static const rbt_method_option lda_options[] = {
 
 typedef struct lda_state {
     rbt_lda_shape shape;
+    int64_t tokens;
+    uint32_t *times;  /* per word: how many tokens it has in all documents */
+    size_t *range;    /* the words of each clock of a sweep, one more at the end; NULL: clocks are for documents */
     rbt_table counts; /* words x topics */
     rbt_table totals; /* per topic; then LIKELIHOOD and BALANCE */
 } lda_state;
@@ -63,28 +74,52 @@ enum { LIKELIHOOD, BALANCE, MORE_COLUMNS };
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
 
-static rbt_err check_data(const rbt_data *data, rbt_error *error)
+/* Checks the documents and counts their tokens. */
+static rbt_err count_tokens(lda_state *s, const rbt_data *data, rbt_error *error)
 {
-    uint64_t tokens = 0, *times = rbt_try_alloc(data->cols + 1, sizeof *times);
-    rbt_err err = times != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu words", data->cols);
+    rbt_err err = RBT_OK;
 
+    s->times = rbt_try_alloc(data->cols + 1, sizeof *s->times);
+    if (s->times == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu words", data->cols);
     for (size_t r = 0; err == RBT_OK && r < data->rows; r++) {
         uint64_t n = 0;
 
         err = rbt_lda_check_row(data, r, &n, error);
         for (size_t i = data->start[r]; err == RBT_OK && i < data->start[r + 1]; i++) {
-            times[data->index[i]] += (uint64_t)data->value[i];
-            if (times[data->index[i]] > INT32_MAX)
+            s->times[data->index[i]] += (uint32_t)data->value[i];
+            if (s->times[data->index[i]] > INT32_MAX)
                 err = rbt_fail(error, RBT_E_LIMIT,
                                "word %zu occurs more than %d times, which cannot be counted; leave it out",
                                (size_t)data->index[i] + 1, INT32_MAX);
         }
-        tokens += n;
+        s->tokens += (int64_t)n;
     }
-    if (err == RBT_OK && tokens == 0)
+    if (err == RBT_OK && s->tokens == 0)
         err = rbt_fail(error, RBT_E_DATA, "the data has no words; a document is a row of word numbers and counts");
-    rbt_free(times);
     return err;
+}
+
+/* Cuts the words into a range for each clock of a sweep, with about as many tokens each. There are at least as many as workers,
+ * so that each can be at another, unless a sweep is a single clock. */
+static rbt_err cut_words(lda_state *s, rbt_plan *plan, rbt_error *error)
+{
+    uint64_t clocks = rbt_plan_pass_clocks(plan), before = 0, at = 1;
+
+    if (clocks > 1 && clocks < plan->workers)
+        rbt_plan_set_pass_clocks(plan, clocks = plan->workers);
+    s->range = rbt_try_alloc((size_t)clocks + 1, sizeof *s->range);
+    if (s->range == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %llu clocks a sweep; use a larger --batch",
+                        (unsigned long long)clocks);
+    for (size_t w = 0; w < s->shape.words; w++) {
+        before += s->times[w];
+        while (at < clocks && (double)before * (double)clocks >= (double)s->tokens * (double)at)
+            s->range[at++] = w + 1;
+    }
+    while (at <= clocks)
+        s->range[at++] = s->shape.words;
+    return RBT_OK;
 }
 
 static rbt_err lda_plan(rbt_plan *plan, rbt_error *error)
@@ -99,7 +134,9 @@ static rbt_err lda_plan(rbt_plan *plan, rbt_error *error)
                                .alpha = alpha > 0 ? alpha : ALPHA_IN_ALL / topics,
                                .beta = rbt_plan_option(plan, "beta"),
                                .seed = plan->seed};
-    err = check_data(plan->data, error);
+    err = count_tokens(s, plan->data, error);
+    if (err == RBT_OK && rbt_plan_option(plan, "cut") == CUT_WORDS)
+        err = cut_words(s, plan, error);
     if (err == RBT_OK)
         err = rbt_plan_table(
             plan,
@@ -116,17 +153,38 @@ static rbt_err lda_plan(rbt_plan *plan, rbt_error *error)
 
 static void lda_end(rbt_plan *plan)
 {
-    rbt_free(plan->state);
+    lda_state *s = plan->state;
+
+    if (s != NULL) {
+        rbt_free(s->times);
+        rbt_free(s->range);
+    }
+    rbt_free(s);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- work */
 
+/* A worker's part of the objective. */
+typedef struct told_part {
+    double sum;
+    uint64_t tokens;
+} told_part;
+
 typedef struct lda_worker {
     rbt_lda lda;
-    rbt_lda_batch *batch; /* one for each clock of a pass; made when first needed */
+    rbt_lda_batch *batch; /* one for each clock of a pass, or one of all documents; made when first needed */
     int32_t *before;      /* a row as it was read; then how it changes */
     int64_t *totals;      /* the same for the totals, and their other columns */
+    bool has_all;         /* all tokens were in the totals that were read */
+    told_part *part;      /* clocks for words: what each of the last sweep has to tell */
+    told_part now;        /* and the one under way */
 } lda_worker;
+
+/* The words of a batch that a clock is for. */
+typedef struct stretch {
+    rbt_lda_batch *batch;
+    size_t first, n;
+} stretch;
 
 /* Adds w->totals to the table, with what makes it add up to 0. */
 static rbt_err add_totals(rbt_worker *worker, const lda_state *s, lda_worker *w, rbt_error *error)
@@ -165,20 +223,43 @@ static rbt_err add_start(rbt_worker *worker, const rbt_data *data, const lda_sta
     return err == RBT_OK ? rbt_clock(worker, error) : err;
 }
 
+/* Are all tokens of the word in the row that was read? At first others' may be missing, if the bound allows it, and when
+ * changes come in parts. Modulo 2^32, which no row that is only out of date gets around. */
+static bool row_is_whole(const lda_state *s, const int32_t *row, uint32_t word)
+{
+    uint32_t sum = 0;
+
+    for (size_t t = 0; t < s->shape.topics; t++)
+        sum += (uint32_t)row[t];
+    return sum == s->times[word];
+}
+
+/* What a worker would predict by a part of the counts says nothing about the model: such tokens do not tell. */
 static rbt_err sample_word(rbt_worker *worker, const lda_state *s, lda_worker *w, rbt_lda_batch *batch, size_t i,
                            rbt_error *error)
 {
     size_t k = s->shape.topics;
-    rbt_err err = rbt_get_row(worker, s->counts, batch->word[i], RBT_STALENESS_OF_JOB, w->before, error);
+    uint32_t word = batch->word[i];
+    double ln_sum = w->lda.ln_sum, ln_point = w->lda.ln_point;
+    rbt_err err = rbt_get_row(worker, s->counts, word, RBT_STALENESS_OF_JOB, w->before, error);
+    bool changed, tells;
 
     if (err != RBT_OK)
         return err;
     memcpy(w->lda.count, w->before, k * sizeof *w->before);
-    if (!rbt_lda_sample(&w->lda, batch, i))
+    tells = w->has_all && row_is_whole(s, w->before, word);
+    changed = rbt_lda_sample(&w->lda, batch, i);
+    if (tells) {
+        w->now.tokens += batch->start[i + 1] - batch->start[i];
+    } else {
+        w->lda.ln_sum = ln_sum;
+        w->lda.ln_point = ln_point;
+    }
+    if (!changed)
         return RBT_OK;
     for (size_t t = 0; t < k; t++)
         w->before[t] = w->lda.count[t] - w->before[t];
-    return rbt_inc_row(worker, s->counts, batch->word[i], w->before, error);
+    return rbt_inc_row(worker, s->counts, word, w->before, error);
 }
 
 /* Adds how the totals have changed since they were read. */
@@ -192,29 +273,35 @@ static rbt_err write_totals(rbt_worker *worker, const lda_state *s, lda_worker *
 static rbt_err read_totals(rbt_worker *worker, const lda_state *s, lda_worker *w, rbt_error *error)
 {
     rbt_err err = rbt_get_range(worker, s->totals, 0, 0, s->shape.topics, RBT_STALENESS_OF_JOB, w->totals, error);
+    int64_t sum = 0;
 
-    if (err == RBT_OK)
-        memcpy(w->lda.total, w->totals, s->shape.topics * sizeof *w->totals);
-    return err;
+    if (err != RBT_OK)
+        return err;
+    memcpy(w->lda.total, w->totals, s->shape.topics * sizeof *w->totals);
+    for (size_t t = 0; t < s->shape.topics; t++)
+        sum += w->totals[t];
+    w->has_all = sum == s->tokens;
+    return RBT_OK;
 }
 
-/* All words of a batch. In several pieces every worker begins at another word, so that what others have just changed of a
+/* All words of a stretch. In several pieces every worker begins at another word, so that what others have just changed of a
  * word comes before its turn, and the totals are exchanged in between. How much of the work has not been told is left in
  * `untold`. */
-static rbt_err sample_words(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, rbt_lda_batch *batch,
-                            size_t *untold, rbt_error *error)
+static rbt_err sample_words(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, stretch words, size_t *untold,
+                            rbt_error *error)
 {
     const lda_state *s = plan->state;
-    size_t pieces = (size_t)rbt_plan_option(plan, "pieces"), tokens = batch->start[batch->words];
-    size_t from = pieces > 1 ? batch->words * rbt_worker_id(worker) / rbt_worker_count(worker) : 0;
+    const size_t *start = words.batch->start;
+    size_t pieces = (size_t)rbt_plan_option(plan, "pieces"), tokens = start[words.first + words.n] - start[words.first];
+    size_t from = pieces > 1 ? words.n * rbt_worker_id(worker) / rbt_worker_count(worker) : 0;
     rbt_err err = RBT_OK;
 
     *untold = 0;
-    for (size_t i = 0; err == RBT_OK && i < batch->words; i++) {
-        size_t word = (from + i) % batch->words;
+    for (size_t i = 0; err == RBT_OK && i < words.n; i++) {
+        size_t word = words.first + (from + i) % words.n;
 
-        err = sample_word(worker, s, w, batch, word, error);
-        *untold += batch->start[word + 1] - batch->start[word];
+        err = sample_word(worker, s, w, words.batch, word, error);
+        *untold += start[word + 1] - start[word];
         if (err != RBT_OK || pieces <= 1 || *untold < tokens / pieces)
             continue;
         err = write_totals(worker, s, w, error);
@@ -227,25 +314,89 @@ static rbt_err sample_words(rbt_worker *worker, const rbt_plan *plan, lda_worker
     return err;
 }
 
+/* Where the first word from this one on stands in a batch. */
+static size_t place_of(const rbt_lda_batch *batch, size_t word)
+{
+    size_t low = 0, high = batch->words;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (batch->word[middle] < word)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What this clock is for: all words of some documents, or a range of the words in all documents, at which no other worker
+ * is when there are enough ranges. Then nobody changes a row that another is drawing from, but for workers that are
+ * clocks apart. */
+static rbt_err find_stretch(const rbt_worker *worker, const rbt_plan *plan, lda_worker *w, size_t first, size_t n,
+                            stretch *words, rbt_error *error)
+{
+    const lda_state *s = plan->state;
+    uint64_t clocks = rbt_plan_pass_clocks(plan);
+    size_t place = (size_t)((rbt_worker_clock(worker) - plan->method->opening) % clocks), range;
+    rbt_err err = RBT_OK;
+
+    words->batch = &w->batch[s->range != NULL ? 0 : place];
+    if (words->batch->start == NULL)
+        err = s->range != NULL ? rbt_lda_batch_init(words->batch, &w->lda, 0, w->lda.documents, error)
+                               : rbt_lda_batch_init(words->batch, &w->lda, first, n, error);
+    if (err != RBT_OK)
+        return err;
+    words->first = 0;
+    words->n = words->batch->words;
+    if (s->range == NULL)
+        return RBT_OK;
+    range = (size_t)((place + clocks * rbt_worker_id(worker) / rbt_worker_count(worker)) % clocks);
+    words->first = place_of(words->batch, s->range[range]);
+    words->n = place_of(words->batch, s->range[range + 1]) - words->first;
+    return RBT_OK;
+}
+
+/* Documents are dealt out by chance, so what is told of some stands for all. Ranges of words differ in how hard they are to
+ * predict: a clock tells of the sweep that it ends, and the first sweep nothing before its last clock. */
+static rbt_err tell(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, rbt_error *error)
+{
+    const lda_state *s = plan->state;
+    uint64_t clocks = rbt_plan_pass_clocks(plan), batches = rbt_plan_clocks(plan) - plan->method->closing;
+    uint64_t clock = rbt_worker_clock(worker) + 1, done = clock - plan->method->opening;
+    told_part sum = w->now;
+
+    if (s->range != NULL) {
+        w->part[(done - 1) % clocks] = w->now;
+        sum = (told_part){0};
+        for (uint64_t i = 0; i < clocks && (done >= clocks || clock == batches); i++) {
+            sum.sum += w->part[i].sum;
+            sum.tokens += w->part[i].tokens;
+        }
+    }
+    return rbt_plan_tell(plan, worker, sum.sum, sum.tokens, error);
+}
+
 static rbt_err lda_clock(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, size_t first, size_t n,
                          rbt_error *error)
 {
     const lda_state *s = plan->state;
-    size_t tokens, untold = 0;
-    rbt_lda_batch *batch = &w->batch[(rbt_worker_clock(worker) - plan->method->opening) % rbt_plan_pass_clocks(plan)];
+    size_t untold = 0;
+    stretch words;
     rbt_err err = read_totals(worker, s, w, error);
 
-    if (err == RBT_OK && batch->start == NULL)
-        err = rbt_lda_batch_init(batch, &w->lda, first, n, error);
+    if (err == RBT_OK)
+        err = find_stretch(worker, plan, w, first, n, &words, error);
     if (err != RBT_OK)
         return err;
     rbt_lda_begin(&w->lda);
-    err = sample_words(worker, plan, w, batch, &untold, error);
+    w->now.tokens = 0;
+    err = sample_words(worker, plan, w, words, &untold, error);
+    w->now.sum = -rbt_lda_ln_predictive(&w->lda);
     if (err == RBT_OK)
         err = write_totals(worker, s, w, error);
-    tokens = batch->start[batch->words];
     if (err == RBT_OK)
-        err = rbt_plan_tell(plan, worker, -rbt_lda_ln_predictive(&w->lda, batch), tokens, error);
+        err = tell(worker, plan, w, error);
     rbt_worker_did(worker, n, untold);
     return err == RBT_OK ? rbt_clock(worker, error) : err;
 }
@@ -253,10 +404,10 @@ static rbt_err lda_clock(rbt_worker *worker, const rbt_plan *plan, lda_worker *w
 static rbt_err lda_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
 {
     const lda_state *s = plan->state;
-    size_t k = s->shape.topics, n, first;
-    uint64_t batches = rbt_plan_pass_clocks(plan);
+    size_t k = s->shape.topics, n, first, batches = s->range != NULL ? 1 : (size_t)rbt_plan_pass_clocks(plan);
     const uint32_t *rows = rbt_plan_rows(plan, worker, &n);
-    lda_worker w = {.batch = rbt_alloc((size_t)batches, sizeof *w.batch),
+    lda_worker w = {.batch = rbt_alloc(batches, sizeof *w.batch),
+                    .part = rbt_alloc((size_t)rbt_plan_pass_clocks(plan), sizeof *w.part),
                     .before = rbt_alloc(k, sizeof *w.before),
                     .totals = rbt_alloc(k + MORE_COLUMNS, sizeof *w.totals)};
     rbt_err err = rbt_lda_init(&w.lda, &s->shape, plan->data, rows, n, rbt_worker_id(worker), error);
@@ -273,10 +424,11 @@ static rbt_err lda_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
     }
     if (err == RBT_OK)
         err = rbt_clock(worker, error);
-    for (uint64_t i = 0; i < batches; i++)
+    for (size_t i = 0; i < batches; i++)
         rbt_lda_batch_deinit(&w.batch[i]);
     rbt_lda_deinit(&w.lda);
     rbt_free(w.batch);
+    rbt_free(w.part);
     rbt_free(w.before);
     rbt_free(w.totals);
     return err;

@@ -121,6 +121,7 @@ rbt_err rbt_lda_init(rbt_lda *lda, const rbt_lda_shape *shape, const rbt_data *d
     lda->rng = rbt_rng_stream(shape->seed, RBT_STREAM_METHOD, stream);
     lda->line_start = rbt_try_alloc(n + 1, sizeof *lda->line_start);
     lda->used = rbt_try_alloc(n + 1, sizeof *lda->used);
+    lda->ln_length = rbt_try_alloc(n + 1, sizeof *lda->ln_length);
     lda->total = rbt_alloc(room, sizeof *lda->total);
     lda->inverse = rbt_alloc(room, sizeof *lda->inverse);
     lda->count = rbt_alloc(room, sizeof *lda->count);
@@ -128,15 +129,16 @@ rbt_err rbt_lda_init(rbt_lda *lda, const rbt_lda_shape *shape, const rbt_data *d
     lda->block = rbt_alloc(room / BLOCK, sizeof *lda->block);
     lda->weight = rbt_alloc(room, sizeof *lda->weight);
     lda->upto = rbt_alloc(room / LANES, sizeof *lda->upto);
-    for (size_t d = 0; lda->line_start != NULL && d < n; d++) {
+    for (size_t d = 0; lda->line_start != NULL && lda->ln_length != NULL && d < n; d++) {
         size_t length = length_of(data, rows[d]), most = length < k ? length : k;
 
         lda->line_start[d + 1] = lda->line_start[d] + (most + LANES - 1) / LANES;
+        lda->ln_length[d] = length > 0 ? rbt_ln((double)(length - 1) + shape->alpha * (double)k) : 0;
         longest = length > longest ? length : longest;
     }
-    if (lda->line_start != NULL)
+    if (lda->line_start != NULL && lda->ln_length != NULL)
         lda->line = rbt_try_alloc(lda->line_start[n] + 1, sizeof *lda->line);
-    if (lda->line_start != NULL && lda->line != NULL && lda->used != NULL && fill_lists(lda, longest))
+    if (lda->line != NULL && lda->used != NULL && fill_lists(lda, longest))
         return RBT_OK;
     rbt_lda_deinit(lda);
     return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the topics of %zu documents; use more machines", n);
@@ -146,6 +148,7 @@ void rbt_lda_deinit(rbt_lda *lda)
 {
     rbt_free(lda->line_start);
     rbt_free(lda->used);
+    rbt_free(lda->ln_length);
     rbt_free(lda->line);
     rbt_free(lda->total);
     rbt_free(lda->inverse);
@@ -184,7 +187,6 @@ static void place_tokens(rbt_lda_batch *batch, const rbt_lda *lda, size_t first,
                          uint32_t *topic)
 {
     const rbt_data *data = lda->data;
-    double all_alpha = lda->shape.alpha * lda->shape.topics;
 
     for (size_t d = first; d < first + n; d++) {
         size_t row = lda->rows[d], t = 0;
@@ -193,8 +195,6 @@ static void place_tokens(rbt_lda_batch *batch, const rbt_lda *lda, size_t first,
         for (size_t i = data->start[row]; i < data->start[row + 1]; i++)
             for (size_t copies = (size_t)data->value[i]; copies > 0; copies--)
                 batch->token[next[data->index[i]]++] = (rbt_lda_token){(uint32_t)d, topic[t++]};
-        if (t > 0)
-            batch->ln_lengths += (double)t * rbt_ln((double)(t - 1) + all_alpha);
     }
 }
 
@@ -211,9 +211,11 @@ rbt_err rbt_lda_batch_init(rbt_lda_batch *batch, const rbt_lda *lda, size_t firs
         batch->words += count[w] > 0;
     batch->word = rbt_try_alloc(batch->words + 1, sizeof *batch->word);
     batch->start = rbt_try_alloc(batch->words + 1, sizeof *batch->start);
+    batch->ln_lengths = rbt_try_alloc(batch->words + 1, sizeof *batch->ln_lengths);
     batch->token = rbt_try_alloc_raw(tokens + 1, sizeof *batch->token);
     topic = rbt_try_alloc_raw(longest + 1, sizeof *topic);
-    if (count == NULL || batch->word == NULL || batch->start == NULL || batch->token == NULL || topic == NULL) {
+    if (count == NULL || batch->word == NULL || batch->start == NULL || batch->ln_lengths == NULL ||
+        batch->token == NULL || topic == NULL) {
         rbt_free(count);
         rbt_free(topic);
         rbt_lda_batch_deinit(batch);
@@ -231,6 +233,9 @@ rbt_err rbt_lda_batch_init(rbt_lda_batch *batch, const rbt_lda *lda, size_t firs
     }
     batch->start[batch->words] = at;
     place_tokens(batch, lda, first, n, count, topic);
+    for (size_t i = 0; i < batch->words; i++)
+        for (size_t t = batch->start[i]; t < batch->start[i + 1]; t++)
+            batch->ln_lengths[i] += lda->ln_length[batch->token[t].document];
     rbt_free(count);
     rbt_free(topic);
     return RBT_OK;
@@ -240,6 +245,7 @@ void rbt_lda_batch_deinit(rbt_lda_batch *batch)
 {
     rbt_free(batch->word);
     rbt_free(batch->start);
+    rbt_free(batch->ln_lengths);
     rbt_free(batch->token);
     *batch = (rbt_lda_batch){0};
 }
@@ -414,14 +420,15 @@ bool rbt_lda_sample(rbt_lda *lda, rbt_lda_batch *batch, size_t word)
         }
         changed |= sample_token(lda, &batch->token[t]);
     }
+    lda->ln_sum -= batch->ln_lengths[word];
     return changed;
 }
 
 /* ------------------------------------------------------------------------------------------------------- likelihoods */
 
-double rbt_lda_ln_predictive(const rbt_lda *lda, const rbt_lda_batch *batch)
+double rbt_lda_ln_predictive(const rbt_lda *lda)
 {
-    return lda->ln_sum + rbt_ln(lda->ln_point) - batch->ln_lengths;
+    return lda->ln_sum + rbt_ln(lda->ln_point);
 }
 
 double rbt_lda_ln_topics(const rbt_lda *lda)

@@ -52,7 +52,7 @@ typedef struct rbt_lda_batch {
     uint32_t *word; /* which, ascending */
     size_t *start;  /* words + 1: the tokens of each, by document */
     rbt_lda_token *token;
-    double ln_lengths; /* the logarithms of what turns weights into probabilities, over all tokens */
+    double *ln_lengths; /* words: the documents' ln_length, over the tokens of each */
 } rbt_lda_batch;
 
 typedef struct rbt_lda {
@@ -65,6 +65,7 @@ typedef struct rbt_lda {
     size_t *line_start; /* documents + 1: each has room for all topics it can have */
     uint32_t *used;     /* topics it has now */
     rbt_lda_line *line;
+    double *ln_length; /* documents: the logarithm of what turns weights into probabilities */
 
     /* of the clock under way */
     int64_t *total;  /* n[k] */
@@ -107,7 +108,7 @@ bool rbt_lda_sample(rbt_lda *lda, rbt_lda_batch *batch, size_t word);
 void rbt_lda_refresh(rbt_lda *lda);
 
 /* The sum over the tokens since rbt_lda_begin of ln p(word | its document, all other topics). */
-double rbt_lda_ln_predictive(const rbt_lda *lda, const rbt_lda_batch *batch);
+double rbt_lda_ln_predictive(const rbt_lda *lda);
 
 /* ln p(topics) of the worker's documents. */
 double rbt_lda_ln_topics(const rbt_lda *lda);
