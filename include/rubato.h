@@ -545,6 +545,7 @@ typedef struct rbt_plan {
     double l1, l2;        /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
     bool shared;          /* in shared memory: `pass` is called, and there are no tables */
     bool takes_gradients; /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
+    uint64_t judge_every; /* 0; `plan` may set it: clocks between two calls of `judge`, when these are many */
     void *state;          /* the method's own, from `plan` to `end` */
     struct rbt_planned *job; /* ours */
 } rbt_plan;
@@ -574,7 +575,7 @@ RBT_API double rbt_plan_rate_at(const rbt_plan *plan, uint64_t clock, double lr)
  * clock, divided by the sum of the weights. Not finite: RBT_E_DIVERGED. */
 RBT_API rbt_err rbt_plan_tell(const rbt_plan *plan, rbt_worker *worker, double sum, uint64_t weight, rbt_error *error);
 
-/* In `keep`: a range of a table as it is after the last clock. */
+/* In `keep`: a range of a table as it is after the last clock. In `judge`: as it is now. */
 RBT_API rbt_err rbt_plan_read(const rbt_plan *plan, rbt_table table, uint64_t row, uint64_t col, uint64_t n, void *out,
                               rbt_error *error);
 
@@ -651,6 +652,11 @@ struct rbt_method {
     rbt_err (*plan)(rbt_plan *plan, rbt_error *error);
     rbt_err (*work)(rbt_worker *worker, rbt_plan *plan, rbt_error *error);
     rbt_err (*keep)(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *error);
+
+    /* NULL: the objective is the mean of what workers tell. A method whose workers cannot know it, as their copies lack what others do,
+     * works it out where the job is watched: from that mean (`told`) and the tables as servers have them (rbt_plan_read). */
+    rbt_err (*judge)(const rbt_plan *plan, double told, double *objective, rbt_error *error);
+
     void (*end)(rbt_plan *plan); /* frees plan->state, also after a `plan` that failed; may be NULL */
 
     /* Shared memory (--sync hogwild or sequential): called by every worker's thread once per pass over the data, by all at the

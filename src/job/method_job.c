@@ -38,15 +38,47 @@ static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
     return r->plan.method->work(worker, &r->plan, error);
 }
 
-/* The objective of the last clock that all workers have finished and told of; NAN before the first. */
+/* What was told of the last clock that all workers have finished and told of; NAN before the first. A method that judges wants it of no
+ * earlier clock than the last: it goes with tables of now. */
 static double latest(const method_run *r, uint64_t slowest)
 {
     uint64_t clock = slowest < r->planned.clocks ? slowest : r->planned.clocks;
     double objective = NAN;
 
-    while (clock-- > 0 && isnan(objective))
+    while (clock-- > 0 && isnan(objective)) {
         objective = rbt_planned_objective(r->told + clock * RBT_TOLD_COLS);
+        if (r->plan.method->judge != NULL && slowest != RBT_UNBOUNDED)
+            break;
+    }
     return objective;
+}
+
+/* The objective by the tables as servers have them now, or after `need` rounds. */
+static rbt_err judge(method_run *r, rbt_worker *observer, uint64_t need, double *objective, rbt_error *error)
+{
+    rbt_table tables = r->planned.told;
+    rbt_planned view = r->planned;
+    rbt_plan plan = r->plan;
+    rbt_err err = RBT_OK;
+
+    view.layouts = observer->run->topology->layout;
+    view.contents = rbt_alloc(tables, sizeof *view.contents);
+    plan.job = &view;
+    for (rbt_table t = 0; err == RBT_OK && t < tables; t++) {
+        uint32_t blocks = view.layouts[t].blocks;
+        uint64_t slowest;
+
+        err = rbt_observe_wait(observer, t, need, &slowest, error);
+        view.contents[t] = rbt_alloc(blocks, sizeof *view.contents[t]);
+        for (uint32_t b = 0; err == RBT_OK && b < blocks; b++)
+            view.contents[t][b] = observer->client.cache[t].copies[b].base;
+    }
+    if (err == RBT_OK)
+        err = plan.method->judge(&plan, *objective, objective, error);
+    for (rbt_table t = 0; t < tables; t++)
+        rbt_free(view.contents[t]);
+    rbt_free(view.contents);
+    return err;
 }
 
 /* The observer's program: reads round by round what workers tell, and keeps all tables at the end. */
@@ -54,7 +86,9 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
 {
     method_run *r = argument;
     const rbt_options *options = &r->job->options;
-    uint64_t slowest = 0, need = options->eval_every > 0 ? options->eval_every : RBT_UNBOUNDED;
+    uint64_t every = options->eval_every > 0 && r->plan.judge_every > options->eval_every ? r->plan.judge_every
+                                                                                          : options->eval_every;
+    uint64_t slowest = 0, need = every > 0 ? every : RBT_UNBOUNDED;
     rbt_err err = RBT_OK;
 
     while (err == RBT_OK && slowest != RBT_UNBOUNDED && r->evaluation.watch.why == NULL) {
@@ -67,11 +101,14 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
         progress = rbt_progress_of(observer, r->planned.told, slowest);
         objective = latest(r, slowest);
         if (!isnan(objective) && (r->evaluation.evaluations == 0 || progress.updates > r->evaluation.last.updates)) {
-            err = rbt_evaluation_take(&r->evaluation, objective, NAN, &progress, error);
+            if (r->plan.method->judge != NULL)
+                err = judge(r, observer, slowest, &objective, error);
+            if (err == RBT_OK)
+                err = rbt_evaluation_take(&r->evaluation, objective, NAN, &progress, error);
             rbt_observer_report(observer, slowest, r->evaluation.watch.why != NULL ? -INFINITY : objective);
         }
-        if (options->eval_every > 0 && slowest != RBT_UNBOUNDED)
-            need = rbt_evaluation_next(observer, &progress, slowest, need, options->eval_every);
+        if (every > 0 && slowest != RBT_UNBOUNDED)
+            need = rbt_evaluation_next(observer, &progress, slowest, need, every);
     }
     return err == RBT_OK ? rbt_job_collect(observer, r->job, error) : err;
 }

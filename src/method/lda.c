@@ -122,6 +122,14 @@ static rbt_err cut_words(lda_state *s, rbt_plan *plan, rbt_error *error)
     return RBT_OK;
 }
 
+/* Judging costs about a nanosecond per count, drawing a few hundred per token: so often that it costs a twentieth. */
+static uint64_t judge_every(const lda_state *s, uint64_t pass_clocks)
+{
+    double counts = (double)s->shape.words * s->shape.topics, tokens = (double)s->tokens / (double)pass_clocks;
+
+    return (uint64_t)ceil(counts / (10 * tokens));
+}
+
 static rbt_err lda_plan(rbt_plan *plan, rbt_error *error)
 {
     lda_state *s = rbt_alloc(1, sizeof *s);
@@ -137,6 +145,8 @@ static rbt_err lda_plan(rbt_plan *plan, rbt_error *error)
     err = count_tokens(s, plan->data, error);
     if (err == RBT_OK && rbt_plan_option(plan, "cut") == CUT_WORDS)
         err = cut_words(s, plan, error);
+    if (err == RBT_OK)
+        plan->judge_every = judge_every(s, rbt_plan_pass_clocks(plan));
     if (err == RBT_OK)
         err = rbt_plan_table(
             plan,
@@ -164,20 +174,13 @@ static void lda_end(rbt_plan *plan)
 
 /* ------------------------------------------------------------------------------------------------------------- work */
 
-/* A worker's part of the objective. */
-typedef struct told_part {
-    double sum;
-    uint64_t tokens;
-} told_part;
-
 typedef struct lda_worker {
     rbt_lda lda;
+    uint64_t tokens;
     rbt_lda_batch *batch; /* one for each clock of a pass, or one of all documents; made when first needed */
     int32_t *before;      /* a row as it was read; then how it changes */
     int64_t *totals;      /* the same for the totals, and their other columns */
-    bool has_all;         /* all tokens were in the totals that were read */
-    told_part *part;      /* clocks for words: what each of the last sweep has to tell */
-    told_part now;        /* and the one under way */
+    double ln_topics;     /* ln p(topics) of all documents, where clocks are for some */
 } lda_worker;
 
 /* The words of a batch that a clock is for. */
@@ -197,9 +200,17 @@ static rbt_err add_totals(rbt_worker *worker, const lda_state *s, lda_worker *w,
     return rbt_inc_row(worker, s->totals, 0, w->totals, error);
 }
 
-/* The opening clock: the topics that tokens start with. */
-static rbt_err add_start(rbt_worker *worker, const rbt_data *data, const lda_state *s, lda_worker *w, rbt_error *error)
+/* Tells ln p(topics) of the worker's documents, the part of the objective that it alone knows; lda_judge has the rest. */
+static rbt_err tell(rbt_worker *worker, const rbt_plan *plan, const lda_worker *w, rbt_error *error)
 {
+    return rbt_plan_tell(plan, worker, -w->ln_topics, w->tokens, error);
+}
+
+/* The opening clock: the topics that tokens start with. */
+static rbt_err add_start(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, rbt_error *error)
+{
+    const lda_state *s = plan->state;
+    const rbt_data *data = plan->data;
     uint32_t *topic = NULL;
     rbt_err err = RBT_OK;
 
@@ -216,50 +227,31 @@ static rbt_err add_start(rbt_worker *worker, const rbt_data *data, const lda_sta
                 w->totals[topic[at]]++;
             }
         }
+        w->tokens += n;
     }
     rbt_free(topic);
+    w->ln_topics = rbt_lda_ln_topics(&w->lda, 0, w->lda.documents);
     if (err == RBT_OK)
         err = add_totals(worker, s, w, error);
+    if (err == RBT_OK)
+        err = tell(worker, plan, w, error);
     return err == RBT_OK ? rbt_clock(worker, error) : err;
 }
 
-/* Are all tokens of the word in the row that was read? At first others' may be missing, if the bound allows it, and when
- * changes come in parts. Modulo 2^32, which no row that is only out of date gets around. */
-static bool row_is_whole(const lda_state *s, const int32_t *row, uint32_t word)
-{
-    uint32_t sum = 0;
-
-    for (size_t t = 0; t < s->shape.topics; t++)
-        sum += (uint32_t)row[t];
-    return sum == s->times[word];
-}
-
-/* What a worker would predict by a part of the counts says nothing about the model: such tokens do not tell. */
 static rbt_err sample_word(rbt_worker *worker, const lda_state *s, lda_worker *w, rbt_lda_batch *batch, size_t i,
                            rbt_error *error)
 {
     size_t k = s->shape.topics;
-    uint32_t word = batch->word[i];
-    double ln_sum = w->lda.ln_sum, ln_point = w->lda.ln_point;
-    rbt_err err = rbt_get_row(worker, s->counts, word, RBT_STALENESS_OF_JOB, w->before, error);
-    bool changed, tells;
+    rbt_err err = rbt_get_row(worker, s->counts, batch->word[i], RBT_STALENESS_OF_JOB, w->before, error);
 
     if (err != RBT_OK)
         return err;
     memcpy(w->lda.count, w->before, k * sizeof *w->before);
-    tells = w->has_all && row_is_whole(s, w->before, word);
-    changed = rbt_lda_sample(&w->lda, batch, i);
-    if (tells) {
-        w->now.tokens += batch->start[i + 1] - batch->start[i];
-    } else {
-        w->lda.ln_sum = ln_sum;
-        w->lda.ln_point = ln_point;
-    }
-    if (!changed)
+    if (!rbt_lda_sample(&w->lda, batch, i))
         return RBT_OK;
     for (size_t t = 0; t < k; t++)
         w->before[t] = w->lda.count[t] - w->before[t];
-    return rbt_inc_row(worker, s->counts, word, w->before, error);
+    return rbt_inc_row(worker, s->counts, batch->word[i], w->before, error);
 }
 
 /* Adds how the totals have changed since they were read. */
@@ -273,14 +265,11 @@ static rbt_err write_totals(rbt_worker *worker, const lda_state *s, lda_worker *
 static rbt_err read_totals(rbt_worker *worker, const lda_state *s, lda_worker *w, rbt_error *error)
 {
     rbt_err err = rbt_get_range(worker, s->totals, 0, 0, s->shape.topics, RBT_STALENESS_OF_JOB, w->totals, error);
-    int64_t sum = 0;
 
     if (err != RBT_OK)
         return err;
     memcpy(w->lda.total, w->totals, s->shape.topics * sizeof *w->totals);
-    for (size_t t = 0; t < s->shape.topics; t++)
-        sum += w->totals[t];
-    w->has_all = sum == s->tokens;
+    rbt_lda_begin(&w->lda);
     return RBT_OK;
 }
 
@@ -309,7 +298,6 @@ static rbt_err sample_words(rbt_worker *worker, const rbt_plan *plan, lda_worker
         *untold = 0;
         if (err == RBT_OK)
             err = read_totals(worker, s, w, error);
-        rbt_lda_refresh(&w->lda);
     }
     return err;
 }
@@ -357,26 +345,6 @@ static rbt_err find_stretch(const rbt_worker *worker, const rbt_plan *plan, lda_
     return RBT_OK;
 }
 
-/* Documents are dealt out by chance, so what is told of some stands for all. Ranges of words differ in how hard they are to
- * predict: a clock tells of the sweep that it ends, and the first sweep nothing before its last clock. */
-static rbt_err tell(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, rbt_error *error)
-{
-    const lda_state *s = plan->state;
-    uint64_t clocks = rbt_plan_pass_clocks(plan), batches = rbt_plan_clocks(plan) - plan->method->closing;
-    uint64_t clock = rbt_worker_clock(worker) + 1, done = clock - plan->method->opening;
-    told_part sum = w->now;
-
-    if (s->range != NULL) {
-        w->part[(done - 1) % clocks] = w->now;
-        sum = (told_part){0};
-        for (uint64_t i = 0; i < clocks && (done >= clocks || clock == batches); i++) {
-            sum.sum += w->part[i].sum;
-            sum.tokens += w->part[i].tokens;
-        }
-    }
-    return rbt_plan_tell(plan, worker, sum.sum, sum.tokens, error);
-}
-
 static rbt_err lda_clock(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, size_t first, size_t n,
                          rbt_error *error)
 {
@@ -389,15 +357,31 @@ static rbt_err lda_clock(rbt_worker *worker, const rbt_plan *plan, lda_worker *w
         err = find_stretch(worker, plan, w, first, n, &words, error);
     if (err != RBT_OK)
         return err;
-    rbt_lda_begin(&w->lda);
-    w->now.tokens = 0;
+    w->ln_topics = s->range != NULL ? 0 : w->ln_topics - rbt_lda_ln_topics(&w->lda, first, n);
     err = sample_words(worker, plan, w, words, &untold, error);
-    w->now.sum = -rbt_lda_ln_predictive(&w->lda);
+    w->ln_topics +=
+        s->range != NULL ? rbt_lda_ln_topics(&w->lda, 0, w->lda.documents) : rbt_lda_ln_topics(&w->lda, first, n);
     if (err == RBT_OK)
         err = write_totals(worker, s, w, error);
     if (err == RBT_OK)
         err = tell(worker, plan, w, error);
     rbt_worker_did(worker, n, untold);
+    return err == RBT_OK ? rbt_clock(worker, error) : err;
+}
+
+/* The closing clock: what the documents have come to. */
+static rbt_err lda_close(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, rbt_error *error)
+{
+    const lda_state *s = plan->state;
+    size_t k = s->shape.topics;
+    rbt_err err;
+
+    w->ln_topics = rbt_lda_ln_topics(&w->lda, 0, w->lda.documents);
+    memset(w->totals, 0, (k + MORE_COLUMNS) * sizeof *w->totals);
+    w->totals[k + LIKELIHOOD] = (int64_t)floor(w->ln_topics * UNITS);
+    err = add_totals(worker, s, w, error);
+    if (err == RBT_OK)
+        err = tell(worker, plan, w, error);
     return err == RBT_OK ? rbt_clock(worker, error) : err;
 }
 
@@ -407,28 +391,21 @@ static rbt_err lda_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
     size_t k = s->shape.topics, n, first, batches = s->range != NULL ? 1 : (size_t)rbt_plan_pass_clocks(plan);
     const uint32_t *rows = rbt_plan_rows(plan, worker, &n);
     lda_worker w = {.batch = rbt_alloc(batches, sizeof *w.batch),
-                    .part = rbt_alloc((size_t)rbt_plan_pass_clocks(plan), sizeof *w.part),
                     .before = rbt_alloc(k, sizeof *w.before),
                     .totals = rbt_alloc(k + MORE_COLUMNS, sizeof *w.totals)};
     rbt_err err = rbt_lda_init(&w.lda, &s->shape, plan->data, rows, n, rbt_worker_id(worker), error);
 
     if (err == RBT_OK)
-        err = add_start(worker, plan->data, s, &w, error);
+        err = add_start(worker, plan, &w, error);
     memset(w.totals, 0, (k + MORE_COLUMNS) * sizeof *w.totals);
     while (err == RBT_OK && rbt_plan_batch(plan, worker, &first, &n))
         err = lda_clock(worker, plan, &w, first, n, error);
-    if (err == RBT_OK) { /* the closing clock */
-        memset(w.totals, 0, (k + MORE_COLUMNS) * sizeof *w.totals);
-        w.totals[k + LIKELIHOOD] = (int64_t)floor(rbt_lda_ln_topics(&w.lda) * UNITS);
-        err = add_totals(worker, s, &w, error);
-    }
     if (err == RBT_OK)
-        err = rbt_clock(worker, error);
+        err = lda_close(worker, plan, &w, error);
     for (size_t i = 0; i < batches; i++)
         rbt_lda_batch_deinit(&w.batch[i]);
     rbt_lda_deinit(&w.lda);
     rbt_free(w.batch);
-    rbt_free(w.part);
     rbt_free(w.before);
     rbt_free(w.totals);
     return err;
@@ -436,31 +413,66 @@ static rbt_err lda_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
 
 /* ----------------------------------------------------------------------------------------------------------- fitted */
 
+/* ln p(words | topics) by the tables; their totals go to `totals`, and the counts to `counts` unless it is NULL. */
+static rbt_err find_ln_words(const rbt_plan *plan, int32_t *counts, int64_t *totals, double *ln_words, rbt_error *error)
+{
+    const lda_state *s = plan->state;
+    size_t k = s->shape.topics;
+    int32_t *room = rbt_alloc(k, sizeof *room);
+    rbt_rising beta, all_beta;
+    rbt_err err = RBT_OK;
+
+    rbt_rising_init(&beta, s->shape.beta);
+    rbt_rising_init(&all_beta, s->shape.beta * (double)s->shape.words);
+    *ln_words = 0;
+    for (size_t w = 0; err == RBT_OK && w < s->shape.words; w++) {
+        int32_t *row = counts != NULL ? counts + w * k : room;
+
+        err = s->times[w] > 0 ? rbt_plan_read(plan, s->counts, w, 0, k, row, error) : RBT_OK;
+        if (err != RBT_OK || s->times[w] == 0)
+            continue;
+        *ln_words += rbt_rising_ln_row(&beta, row, k);
+        for (size_t t = 0; t < k; t++)
+            totals[t] += row[t];
+    }
+    for (size_t t = 0; t < k; t++)
+        *ln_words -= rbt_rising_ln(&all_beta, totals[t]);
+    rbt_free(room);
+    return err;
+}
+
+static rbt_err lda_judge(const rbt_plan *plan, double told, double *objective, rbt_error *error)
+{
+    const lda_state *s = plan->state;
+    int64_t *totals = rbt_alloc(s->shape.topics, sizeof *totals);
+    double ln_words;
+    rbt_err err = find_ln_words(plan, NULL, totals, &ln_words, error);
+
+    *objective = told - ln_words / (double)s->tokens;
+    rbt_free(totals);
+    return err;
+}
+
 static rbt_err lda_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *error)
 {
     const lda_state *s = plan->state;
     size_t k = s->shape.topics, words = s->shape.words;
     int32_t *counts = rbt_fitted_add(fitted, "word_topic", RBT_I32, words, k);
-    int64_t *totals = rbt_fitted_add(fitted, "totals", RBT_I64, 1, k), ln_topics = 0, tokens = 0;
+    int64_t *totals = rbt_fitted_add(fitted, "totals", RBT_I64, 1, k), ln_topics = 0;
+    double ln_words;
     rbt_err err;
 
     if (counts == NULL || totals == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu words in %zu topics", words, k);
     err = rbt_plan_read(plan, s->totals, 0, k + LIKELIHOOD, 1, &ln_topics, error);
-    for (size_t i = 0; err == RBT_OK && i < words; i++)
-        err = rbt_plan_read(plan, s->counts, i, 0, k, counts + i * k, error);
+    if (err == RBT_OK)
+        err = find_ln_words(plan, counts, totals, &ln_words, error);
     if (err != RBT_OK)
         return err;
-    for (size_t i = 0; i < words; i++)
-        for (size_t t = 0; t < k; t++)
-            totals[t] += counts[i * k + t];
-    for (size_t t = 0; t < k; t++)
-        tokens += totals[t];
     rbt_fitted_set(fitted, "alpha", s->shape.alpha);
     rbt_fitted_set(fitted, "beta", s->shape.beta);
-    rbt_fitted_set(fitted, "tokens", (double)tokens);
-    rbt_fitted_set(fitted, "log_likelihood",
-                   (rbt_lda_ln_words(&s->shape, counts, totals) + (double)ln_topics / UNITS) / (double)tokens);
+    rbt_fitted_set(fitted, "tokens", (double)s->tokens);
+    rbt_fitted_set(fitted, "log_likelihood", (ln_words + (double)ln_topics / UNITS) / (double)s->tokens);
     return RBT_OK;
 }
 
@@ -579,7 +591,7 @@ static void lda_describe(const rbt_fitted *fitted, FILE *out)
 
 const rbt_method rbt_method_lda = {.name = "lda",
                                    .about = "topics of documents",
-                                   .objective = "minus the logarithm of a word's predicted probability",
+                                   .objective = "minus the log-likelihood of words and topics, per token",
                                    .content = RBT_CONTENT_DOCS,
                                    .options = lda_options,
                                    .opening = 1,
@@ -589,6 +601,7 @@ const rbt_method rbt_method_lda = {.name = "lda",
                                    .plan = lda_plan,
                                    .work = lda_work,
                                    .keep = lda_keep,
+                                   .judge = lda_judge,
                                    .end = lda_end,
                                    .open = lda_open,
                                    .predict = lda_predict,
