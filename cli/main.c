@@ -37,7 +37,7 @@ static const cli_command COMMANDS[] = {
     {"top", "ADDRESS --key FILE [--once] [--json FILE]", "Shows a running job.", cli_top},
     {"doctor", "--hosts LIST [--key FILE] [--data PATH] [--listen ADDRESS]",
      "Checks what a job on several hosts needs before there is one.", cli_doctor},
-    {"bench", "kernels|local|net|sim", "Measures this machine.", cli_bench},
+    {"bench", "hop|kernels|local|net|sim", "Measures this machine.", cli_bench},
 };
 
 #define COMMAND_COUNT (sizeof COMMANDS / sizeof COMMANDS[0])

@@ -11,8 +11,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define TRY_ALIGNMENT_BYTES   64 /* a cache line, and the widest vector register */
+#define HUGE_PAGE_BYTES       ((size_t)2 << 20)
+#define HUGE_FROM_BYTES       (2 * HUGE_PAGE_BYTES) /* below that, half a page too much would matter */
 #define ARENA_ALIGNMENT_BYTES 16
 #define ARENA_CHUNK_BYTES     16384
 #define ARRAY_LEAST_ROOM      8
@@ -56,7 +59,15 @@ void *rbt_try_alloc(size_t count, size_t size)
 void *rbt_try_alloc_raw(size_t count, size_t size)
 {
     size_t rounded;
-    return rounded_bytes(count, size, &rounded) ? aligned_alloc(TRY_ALIGNMENT_BYTES, rounded) : NULL;
+    if (!rounded_bytes(count, size, &rounded))
+        return NULL;
+    if (rounded < HUGE_FROM_BYTES)
+        return aligned_alloc(TRY_ALIGNMENT_BYTES, rounded);
+    void *memory = NULL;
+    if (posix_memalign(&memory, HUGE_PAGE_BYTES, rounded) != 0)
+        return NULL;
+    (void)madvise(memory, rounded / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_HUGEPAGE); /* refused, it is only slower */
+    return memory;
 }
 
 void *rbt_realloc(void *memory, size_t count, size_t size)

@@ -1,8 +1,9 @@
 /* `rubato bench hop`: what peers on threads pay to exchange and average their parameters, beside memcpy.
  *
- * Two peers with 10 million parameters each run the real protocol without computing anything: an iteration hands a snapshot over, reads
- * both and writes the average. The traffic that this needs is three vectors (two read, one written); memcpy, timed by the same
- * threads in turn with the iterations, moves two. The ratio is time over time per byte. Called by cli/bench.c. */
+ * Two peers with 10 million parameters each run the real protocol without computing anything: an iteration hands a
+ * snapshot over, reads both and writes the average. What this needs is timed by the same threads in turn with the iterations: memcpy
+ * of what the other peer has just written (one vector from the other core's cache or from memory, one written), and half a memcpy of an
+ * own one (one vector read). Called by cli/bench.c. */
 #ifndef RBT_JOB_BENCH_HOP_H
 #define RBT_JOB_BENCH_HOP_H
 

@@ -1,13 +1,12 @@
-/* What a solver minimises: mean loss + l2/2 |w|^2 + l1 |w|_1 over data, for one model; and the threads that do it.
+/* What a solver minimises: mean loss + l2/2 |w|^2 + l1 |w|_1 over data, for one model.
  *
- * A team is a fixed number of threads that run one function at a time together; the caller is thread 0. The sums below
- * are cut into blocks of rows whose partial sums are added in order, so they do not depend on the number of threads.
  * Called by the solvers of this folder and by src/job. Proved by tests/unit/test_solve.c.
  */
 #ifndef RBT_SOLVE_PROBLEM_H
 #define RBT_SOLVE_PROBLEM_H
 
 #include "rubato.h"
+#include "solve/team.h"
 
 /* What steps must know of all rows, where only some of them are at hand. */
 typedef struct rbt_facts {
@@ -32,24 +31,6 @@ rbt_problem rbt_problem_of(const rbt_model *model, const rbt_shape *shape, const
 
 /* Can it be walked row by row (walk.h)? Built-in models can. */
 bool rbt_problem_is_walkable(const rbt_problem *problem);
-
-/* ------------------------------------------------------------------------------------------------------- teams */
-
-typedef struct rbt_team rbt_team;
-typedef void rbt_team_work(void *context, uint32_t thread);
-
-rbt_err rbt_team_create(uint32_t threads, rbt_team **team, rbt_error *error);
-void rbt_team_destroy(rbt_team *team);
-uint32_t rbt_team_threads(const rbt_team *team);
-
-/* Runs `work` in every thread and returns when all have ended. */
-void rbt_team_run(rbt_team *team, rbt_team_work *work, void *context);
-
-#define RBT_BLOCK_ROWS 1024
-
-/* Adds up `block(context, first, n)` over all rows, in blocks. */
-typedef double rbt_block_sum(void *context, size_t first, size_t n);
-double rbt_team_sum(rbt_team *team, size_t rows, rbt_block_sum *block, void *context);
 
 /* --------------------------------------------------------------------------------------------------- objective */
 

@@ -15,6 +15,7 @@
 #define SAMPLE_RUN  64         /* of these, side by side */
 #define MOST_BYTES  (32 << 20) /* of all copies */
 #define LINE        64         /* bytes */
+#define SETTLED     1024       /* parameters at a time */
 
 /* Features of one pace, exchanged together. */
 typedef struct batch {
@@ -24,10 +25,9 @@ typedef struct batch {
     char apart[LINE - 3 * sizeof(uint32_t)]; /* locks on one line would have threads wait for each other again */
 } batch;
 
-/* One thread's copy, and what it was when it last met the others'. Both are ordered like the parameters. */
 typedef struct replica {
-    float *w;
-    float *base;
+    float *w;    /* a thread's copy, ordered like the parameters */
+    float *base; /* of the common features, in their order: what the copy was when it last met the others' */
     uint64_t looks;
 } replica;
 
@@ -46,7 +46,7 @@ struct rbt_replicas {
 
 bool rbt_replicas_pay(const rbt_problem *problem, uint32_t threads)
 {
-    size_t bytes_each = 2 * sizeof(float) * problem->weights;
+    size_t bytes_each = 2 * sizeof(float) * problem->weights; /* when every feature is common */
     return problem->weights > 0 && bytes_each < MOST_BYTES / threads && bytes_each < problem->data->nnz / threads;
 }
 
@@ -115,11 +115,10 @@ static bool set_paces(rbt_replicas *r, const rbt_data *data, const uint32_t *cou
 
 static bool make_copies(rbt_replicas *r)
 {
-    size_t n = r->cols * r->k;
     for (uint32_t t = 0; t < r->threads; t++) {
         replica *mine = &r->replica[t];
-        mine->w = rbt_try_alloc_raw(n, sizeof *mine->w);
-        mine->base = rbt_try_alloc_raw(n, sizeof *mine->base);
+        mine->w = rbt_try_alloc_raw(r->cols * r->k, sizeof *mine->w);
+        mine->base = rbt_try_alloc_raw(r->common_count * r->k, sizeof *mine->base);
         if (mine->w == NULL || mine->base == NULL)
             return false;
     }
@@ -136,8 +135,8 @@ rbt_replicas *rbt_replicas_create(const rbt_problem *problem, float *w, uint32_t
                         .k = problem->outputs,
                         .threads = threads,
                         .replica = rbt_alloc(threads, sizeof *r->replica)};
-    if (counts == NULL || !make_copies(r) ||
-        !set_paces(r, problem->data, counts, sample(problem->data, cols, counts))) {
+    if (counts == NULL || !set_paces(r, problem->data, counts, sample(problem->data, cols, counts)) ||
+        !make_copies(r)) {
         rbt_replicas_destroy(r);
         r = NULL;
     }
@@ -187,11 +186,11 @@ static void unlock(batch *b)
 static void exchange(const rbt_replicas *r, const replica *mine, const batch *b)
 {
     const uint32_t *restrict feature = r->feature + b->first;
-    float *restrict common = r->common + b->first * r->k;
+    float *restrict common = r->common + b->first * r->k, *restrict base = mine->base + b->first * r->k;
     for (uint32_t i = 0; i < b->n; i++) {
-        float *restrict own = mine->w + feature[i] * r->k, *restrict base = mine->base + feature[i] * r->k;
-        for (size_t c = 0; c < r->k; c++, common++)
-            own[c] = base[c] = *common = *common + (own[c] - base[c]);
+        float *restrict own = mine->w + feature[i] * r->k;
+        for (size_t c = 0; c < r->k; c++, common++, base++)
+            own[c] = *base = *common = *common + (own[c] - *base);
     }
 }
 
@@ -210,7 +209,8 @@ void rbt_replicas_begin(rbt_replicas *r, uint32_t thread)
 {
     replica *mine = &r->replica[thread];
     memcpy(mine->w, r->w, r->cols * r->k * sizeof *r->w);
-    memcpy(mine->base, r->w, r->cols * r->k * sizeof *r->w);
+    for (uint32_t i = 0; i < r->common_count; i++)
+        memcpy(mine->base + i * r->k, r->w + r->feature[i] * r->k, r->k * sizeof *r->w);
 }
 
 void rbt_replicas_end(rbt_replicas *r, uint32_t thread)
@@ -222,15 +222,19 @@ void rbt_replicas_end(rbt_replicas *r, uint32_t thread)
     }
 }
 
-/* Common features have nothing left to add, and all others were left alone since the last time. */
+/* Where no thread was told of another one, the parameters are what every copy began with. */
 void rbt_replicas_settle(rbt_replicas *r, uint32_t thread)
 {
     size_t first = r->cols * thread / r->threads, last = r->cols * (thread + 1) / r->threads;
-    float *restrict w = r->w;
-    for (uint32_t t = 0; t < r->threads; t++) {
-        const float *restrict own = r->replica[t].w, *restrict base = r->replica[t].base;
-        for (size_t i = first * r->k; i < last * r->k; i++)
-            w[i] += own[i] - base[i];
+    float *restrict w = r->w, was[SETTLED];
+    for (size_t i = first * r->k, n; i < last * r->k; i += n) {
+        n = last * r->k - i < SETTLED ? last * r->k - i : SETTLED;
+        memcpy(was, w + i, n * sizeof *was);
+        for (uint32_t t = 0; t < r->threads; t++) {
+            const float *restrict own = r->replica[t].w + i;
+            for (size_t j = 0; j < n; j++)
+                w[i + j] += own[j] - was[j];
+        }
     }
     for (uint32_t i = 0; i < r->common_count; i++)
         if (r->feature[i] >= first && r->feature[i] < last)

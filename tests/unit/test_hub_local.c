@@ -826,7 +826,9 @@ static void a_process_that_is_killed_is_lost(void **state)
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         wait_for(&s, s.lost == 1);
         assert_int_equal(s.why.code, RBT_E_IO);
-        assert_contains(s.why.text, "closed the connection");
+        /* The system resets the connection of a process that dies before it has read everything. */
+        if (strstr(s.why.text, "closed the connection") == NULL)
+            assert_contains(s.why.text, "reset");
         rbt_hub_send(s.peer, rbt_frame_create(RBT_FRAME_CONTROL, "x", 1, NULL, 0)); /* is dropped */
         rbt_hub_wait_room(s.peer);
         stop(&s, 0);
