@@ -21,7 +21,7 @@ measure() {
     "$rubato" train "$@" --json "$work/run" --quiet >"$work/out" 2>&1 || true
     clocks=$(grep '"event":"clock"' "$work/run" | awk -v target="$target" '
         { clock = $0; gsub(/.*"clock_min":/, "", clock); gsub(/[,}].*/, "", clock); gsub(/.*"loss":/, ""); gsub(/[,}].*/, "")
-          if (clock > 1 && $0 + 0 <= target + 0 && $0 != "null") { print clock - 1; exit } }')
+          if (clock + 0 > 1 && $0 + 0 <= target + 0 && $0 != "null") { print clock - 1; exit } }')
     bytes=$(grep '"event":"clock"' "$work/run" | tail -n 1 | sed 's/.*"bytes_sent":\([0-9]*\).*/\1/')
     printf '%6s clocks %6d MB  %s\n' "${clocks:--}" "$((bytes / 1000000))" "$label"
     clocks=${clocks:-1000000}
@@ -31,7 +31,7 @@ run_lda() {
     target=6.9
     "$rubato" gen docs --out "$work/docs" --rows 2000 --cols 1000 --topics 20 --seed 3 >/dev/null
     echo "lda: 16 workers, 4 servers, 20 topics, staleness 2, objective $target"
-    set -- lda --data "$work/docs" --runtime sim --workers 16 --servers 4 --sync ssp --staleness 2 --topics 20 \
+    set -- lda --data "$work/docs" --runtime sim --workers 16 --servers 4 --sync ssp --staleness 2 --eager on --topics 20 \
         --cut documents --batch 100% --clocks 30 --cost nnz=200us --net bw=1Gbit,lat=100us
     measure "$target" "clocks only" "$@"
     alone=$clocks

@@ -648,6 +648,7 @@ struct rbt_method {
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
     bool has_bias;             /* it heeds plan->bias; others refuse --no-bias */
     bool needs_sums;           /* its f32 tables only mean something when updates are added up: no --rule but sum */
+    bool reads_once; /* it seldom reads a row again before others have changed it: --eager is off unless asked for */
 
     rbt_err (*plan)(rbt_plan *plan, rbt_error *error);
     rbt_err (*work)(rbt_worker *worker, rbt_plan *plan, rbt_error *error);

@@ -2,30 +2,36 @@
  *
  * A row of data is a document: columns are words, values how often they occur. The servers hold how many tokens of each word
  * have each topic (word_topic) and the topics' totals; a worker remembers the topics of its own documents' tokens. In the
- * opening clock all tokens get topics at random. Each later clock goes over the words of the batch: reads the word's row,
- * samples its tokens (lda_sampler.h), adds what has changed. Within a clock a worker sees its own changes and the others' as the
- * protocol brings them (Newman et al. 2009). In the closing clock workers tell how likely their documents' topics are.
+ * opening clock all tokens get topics at random. Each later clock goes over some words: reads the word's row, samples its tokens
+ * (lda_sampler.h), adds what has changed. Which words, says --cut:
+ *
+ *   words      a range of the words, in all of the worker's documents. Workers go round the ranges at equal distances, so
+ *              that a row is read once a sweep, and nobody else changes it meanwhile: draws are those of one sampler but for the totals,
+ *              which lack what others do in the same clock (model parallelism: Lee et al. 2014, Yu et al. 2015).
+ *   documents  all words of some documents. Rows are read in every clock, and several workers draw from copies that lack what
+ *              the others do in it (Newman et al. 2009).
+ *
+ * The objective is ln p(words, topics) per token. Workers tell the documents' part, which they alone know; the words' part is
+ * worked out by the servers' counts where the job is watched (lda_judge): copies of workers that others have moved away from look
+ * better than the model is.
  *
  * Always holds: word_topic adds up to the number of tokens after every clock, under every protocol. The table of totals has a last
  * column that balances the others, so that it adds up to 0 and the sum over all tables is the number of tokens. Proved by
- * tests/unit/test_lda.c and tests/cli/test_lda.sh; what servers do with such a table under faults, by the swarm.
+ * tests/unit/test_lda.c, test_lda_local.c and tests/cli/test_lda.sh; what servers do with such a table under faults, by the swarm.
  */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "math/functions.h"
-#include "method/lda_apply.h"
+#include "method/lda_fitted.h"
 #include "method/lda_sampler.h"
 #include "method/method.h"
 
-#define ALPHA_IN_ALL     50.0      /* over the topics, unless --alpha says otherwise (Griffiths and Steyvers 2004) */
-#define UNITS            1048576.0 /* 2^20: of a logarithm in an integer table */
-#define PARTS            10        /* workers that hear of each other once a sweep end with less likely topics */
-#define TOP_WORDS        10
-#define DESCRIBED_TOPICS 100
+#define ALPHA_IN_ALL 50.0      /* over the topics, unless --alpha says otherwise (Griffiths and Steyvers 2004) */
+#define UNITS        1048576.0 /* 2^20: of a logarithm in an integer table */
+#define PARTS        10        /* clocks of a sweep, or more: the totals of others are as old as a clock is long */
+#define APART_MOST   4         /* clocks between two workers at a range: copies may be older, ranges no smaller */
 
 enum { CUT_WORDS, CUT_DOCUMENTS }; /* the places of --cut's words */
 
@@ -100,14 +106,15 @@ static rbt_err count_tokens(lda_state *s, const rbt_data *data, rbt_error *error
     return err;
 }
 
-/* Cuts the words into a range for each clock of a sweep, with about as many tokens each. There are at least as many as workers,
- * so that each can be at another, unless a sweep is a single clock. */
+/* Cuts the words into a range for each clock of a sweep, with about as many tokens each: unless a sweep is a single clock, enough of
+ * them that no worker comes to a range before all that others have changed there is in the copy it reads. */
 static rbt_err cut_words(lda_state *s, rbt_plan *plan, rbt_error *error)
 {
+    uint64_t apart = plan->staleness < APART_MOST ? plan->staleness + 1 : APART_MOST;
     uint64_t clocks = rbt_plan_pass_clocks(plan), before = 0, at = 1;
 
-    if (clocks > 1 && clocks < plan->workers)
-        rbt_plan_set_pass_clocks(plan, clocks = plan->workers);
+    if (clocks > 1 && clocks < plan->workers * apart)
+        rbt_plan_set_pass_clocks(plan, clocks = plan->workers * apart);
     s->range = rbt_try_alloc((size_t)clocks + 1, sizeof *s->range);
     if (s->range == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %llu clocks a sweep; use a larger --batch",
@@ -411,7 +418,7 @@ static rbt_err lda_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
     return err;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- fitted */
+/* ----------------------------------------------------------------------------------------------------------- outcome */
 
 /* ln p(words | topics) by the tables; their totals go to `totals`, and the counts to `counts` unless it is NULL. */
 static rbt_err find_ln_words(const rbt_plan *plan, int32_t *counts, int64_t *totals, double *ln_words, rbt_error *error)
@@ -476,119 +483,6 @@ static rbt_err lda_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *err
     return RBT_OK;
 }
 
-static rbt_err lda_open(const rbt_fitted *fitted, rbt_error *error)
-{
-    const rbt_values *counts = rbt_fitted_values(fitted, "word_topic"), *totals = rbt_fitted_values(fitted, "totals");
-    bool sound = counts != NULL && totals != NULL && counts->type == RBT_I32 && totals->type == RBT_I64 &&
-                 counts->rows > 0 && counts->cols > 0 && totals->rows == 1 && totals->cols == counts->cols &&
-                 rbt_fitted_number(fitted, "alpha") > 0 && rbt_fitted_number(fitted, "beta") > 0;
-
-    for (uint64_t i = 0; sound && i < counts->rows * counts->cols; i++)
-        sound = ((const int32_t *)counts->at)[i] >= 0;
-    for (uint64_t i = 0; sound && i < totals->cols; i++)
-        sound = ((const int64_t *)totals->at)[i] >= 0;
-    return sound ? RBT_OK
-                 : rbt_fail(error, RBT_E_DATA, "the model file does not hold the topics of words; train it again");
-}
-
-static rbt_err lda_predict(const rbt_fitted *fitted, const rbt_data *data, size_t row, FILE *out, rbt_error *error)
-{
-    rbt_lda_model model;
-    float *theta;
-    rbt_err err;
-
-    rbt_lda_model_init(&model, fitted);
-    theta = rbt_alloc(model.topics, sizeof *theta);
-    err = rbt_lda_proportions(&model, data, row, theta, error);
-    for (size_t k = 0; err == RBT_OK && k < model.topics; k++)
-        fprintf(out, "%s%.6g", k > 0 ? " " : "", (double)theta[k]);
-    if (err == RBT_OK)
-        fputc('\n', out);
-    rbt_free(theta);
-    rbt_lda_model_deinit(&model);
-    return err;
-}
-
-static rbt_err lda_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt_figure *figures, size_t *n,
-                            rbt_error *error)
-{
-    rbt_lda_model model;
-    double ln_sum = 0, mean;
-    uint64_t tokens = 0;
-    rbt_err err = RBT_OK;
-
-    rbt_lda_model_init(&model, fitted);
-    for (size_t r = 0; err == RBT_OK && r < data->rows; r++)
-        err = rbt_lda_complete(&model, data, r, &ln_sum, &tokens, error);
-    rbt_lda_model_deinit(&model);
-    if (err != RBT_OK)
-        return err;
-    mean = tokens > 0 ? ln_sum / (double)tokens : NAN;
-    figures[0] = (rbt_figure){"loss", -mean};
-    figures[1] = (rbt_figure){"log_likelihood", mean};
-    figures[2] = (rbt_figure){"perplexity", rbt_exp(-mean)};
-    figures[3] = (rbt_figure){"tokens", (double)tokens};
-    *n = 4;
-    return RBT_OK;
-}
-
-typedef struct top_word {
-    int32_t count;
-    size_t word;
-} top_word;
-
-/* The most frequent words of each topic, the first of equals first. */
-static top_word *find_top_words(const int32_t *count, size_t words, size_t k)
-{
-    top_word *top = rbt_alloc(k, TOP_WORDS * sizeof *top);
-
-    for (size_t w = 0; w < words; w++) {
-        for (size_t t = 0; t < k; t++) {
-            int32_t here = count[w * k + t];
-            top_word *list = top + t * TOP_WORDS;
-            size_t place = TOP_WORDS;
-
-            while (place > 0 && here > list[place - 1].count)
-                place--;
-            if (place == TOP_WORDS)
-                continue;
-            memmove(list + place + 1, list + place, (TOP_WORDS - 1 - place) * sizeof *list);
-            list[place] = (top_word){here, w};
-        }
-    }
-    return top;
-}
-
-static void lda_describe(const rbt_fitted *fitted, FILE *out)
-{
-    const rbt_values *counts = rbt_fitted_values(fitted, "word_topic"), *totals = rbt_fitted_values(fitted, "totals");
-    const rbt_name_list *names = rbt_fitted_names(fitted, "vocabulary");
-    size_t k = (size_t)counts->cols;
-    double tokens = rbt_fitted_number(fitted, "tokens");
-    top_word *top = find_top_words(counts->at, (size_t)counts->rows, k);
-
-    fprintf(out, "topics      %zu, of %" PRIu64 " words\n", k, counts->rows);
-    fprintf(out, "tokens      %.0f\n", tokens);
-    fprintf(out, "alpha, beta %g, %g\n", rbt_fitted_number(fitted, "alpha"), rbt_fitted_number(fitted, "beta"));
-    fprintf(out, "likelihood  %.6g per token (logarithm, of the words and their topics together)\n",
-            rbt_fitted_number(fitted, "log_likelihood"));
-    for (size_t t = 0; t < k && t < DESCRIBED_TOPICS; t++) {
-        fprintf(out, "topic %-5zu %.2f %%:", t, 100 * (double)((const int64_t *)totals->at)[t] / tokens);
-        for (size_t i = 0; i < TOP_WORDS && top[t * TOP_WORDS + i].count > 0; i++) {
-            size_t word = top[t * TOP_WORDS + i].word;
-
-            if (names != NULL && word < names->n && names->at[word][0] != '\0')
-                fprintf(out, " %s", names->at[word]);
-            else
-                fprintf(out, " %zu", word + 1);
-        }
-        fputc('\n', out);
-    }
-    if (k > DESCRIBED_TOPICS)
-        fprintf(out, "            and %zu more; `rubato export` has them all\n", k - DESCRIBED_TOPICS);
-    rbt_free(top);
-}
-
 const rbt_method rbt_method_lda = {.name = "lda",
                                    .about = "topics of documents",
                                    .objective = "minus the log-likelihood of words and topics, per token",
@@ -598,12 +492,13 @@ const rbt_method rbt_method_lda = {.name = "lda",
                                    .closing = 1,
                                    .parts = PARTS,
                                    .keeps_state = true,
+                                   .reads_once = true,
                                    .plan = lda_plan,
                                    .work = lda_work,
                                    .keep = lda_keep,
                                    .judge = lda_judge,
                                    .end = lda_end,
-                                   .open = lda_open,
-                                   .predict = lda_predict,
-                                   .evaluate = lda_evaluate,
-                                   .describe = lda_describe};
+                                   .open = rbt_lda_open,
+                                   .predict = rbt_lda_predict,
+                                   .evaluate = rbt_lda_evaluate,
+                                   .describe = rbt_lda_describe};
