@@ -137,7 +137,7 @@ rbt_err rbt_lda_init(rbt_lda *lda, const rbt_lda_shape *shape, const rbt_data *d
     }
     if (lda->line_start != NULL)
         lda->line = rbt_try_alloc(lda->line_start[n] + 1, sizeof *lda->line);
-    if (lda->line != NULL && lda->used != NULL && fill_lists(lda, longest))
+    if (lda->line_start != NULL && lda->line != NULL && lda->used != NULL && fill_lists(lda, longest))
         return RBT_OK;
     rbt_lda_deinit(lda);
     return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the topics of %zu documents; use more machines", n);
