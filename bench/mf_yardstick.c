@@ -1,6 +1,7 @@
 /* The yardstick of bench/mf.sh: matrix factorisation as a single-purpose program without anything of Rubato, and the data.
  *
  *   mf_yardstick gen USERS ITEMS RANK RATINGS NOISE TRAIN TEST     ratings as LIBSVM text, a user per line; one in eleven in TEST
+ *   mf_yardstick split TRAIN FIT VALID                             one in ten ratings of TRAIN in VALID, the others in FIT
  *   mf_yardstick run TRAIN TEST RANK L2 RATE PASSES THREADS        trains, prints M ratings per second (of wall time, and per
  *                                                                  second of a thread's own time) and the RMSE on TEST
  *
@@ -98,6 +99,24 @@ static ratings read_ratings(const char *path)
     r.start[r.users] = r.n;
     fclose(file);
     return r;
+}
+
+static int split(char **a)
+{
+    ratings r = read_ratings(a[0]);
+    FILE *out[2] = {fopen(a[1], "w"), fopen(a[2], "w")};
+
+    if (out[0] == NULL || out[1] == NULL)
+        return 1;
+    for (size_t u = 0; u < r.users; u++) {
+        fputc('0', out[0]);
+        fputc('0', out[1]);
+        for (size_t i = r.start[u]; i < r.start[u + 1]; i++)
+            fprintf(out[uniform() < 0.1], " %u:%.4f", r.item[i] + 1, (double)r.value[i]);
+        fputc('\n', out[0]);
+        fputc('\n', out[1]);
+    }
+    return fclose(out[0]) | fclose(out[1]);
 }
 
 typedef struct job {
@@ -208,6 +227,8 @@ int main(int argc, char **argv)
 {
     if (argc == 9 && strcmp(argv[1], "gen") == 0)
         return generate(argv + 2);
+    if (argc == 5 && strcmp(argv[1], "split") == 0)
+        return split(argv + 2);
     if (argc == 9 && strcmp(argv[1], "run") == 0)
         return run(argv + 2);
     fprintf(stderr, "see the head of mf_yardstick.c\n");

@@ -5,6 +5,7 @@
  */
 #include "cli/cli.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -140,9 +141,12 @@ static void say_result(comparison *c, const rbt_recorder *run, size_t number, si
         return;
     fprintf(c->text, "[%zu/%zu] %-14s lr %-8s %s", number, of, run->name, rbt_recorder_setting(run, "lr", "-"),
             rbt_compare_state(run));
-    if (run->has_result && run->error.code != RBT_E_DIVERGED)
-        fprintf(c->text, ", loss %.6g after %s and %llu updates", run->result.loss,
-                rbt_show_seconds(seconds, run->result.seconds), (unsigned long long)run->result.updates);
+    if (run->has_result && run->error.code != RBT_E_DIVERGED) {
+        if (!isnan(run->result.loss))
+            fprintf(c->text, ", loss %.6g", run->result.loss);
+        fprintf(c->text, " after %s and %llu updates", rbt_show_seconds(seconds, run->result.seconds),
+                (unsigned long long)run->result.updates);
+    }
     if (run->error.code == RBT_E_DIVERGED)
         fprintf(c->text, ": %s", run->error.text);
     fprintf(c->text, "\n");

@@ -10,6 +10,8 @@
 #include "data/events.h"
 #include "data/file.h"
 #include "data/number.h"
+#include "data/ratings.h"
+#include "data/read.h"
 #include "data/stream.h"
 #include "job/text.h"
 #include "job/trainee.h"
@@ -55,6 +57,27 @@ static void fit_reading(const rbt_fitted *fitted, rbt_reading *reading)
 }
 
 /* ----------------------------------------------------------------------------------------------------------- predict */
+
+/* The lines of ratings, in their order. */
+static rbt_err answer_ratings(const rbt_fitted *fitted, const rbt_rating_list *list, rbt_output *output,
+                              rbt_error *error)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *lines = open_memstream(&text, &length);
+    rbt_err err = lines != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the answers");
+
+    RBT_ASSERT(fitted->method->predict_one != NULL); /* whoever calls has asked */
+    for (size_t i = 0; err == RBT_OK && i < list->n; i++)
+        err = fitted->method->predict_one(fitted, rbt_ids_name(list->users, list->at[i].row),
+                                          rbt_ids_name(list->items, list->at[i].col), lines, error);
+    if (lines != NULL && fclose(lines) != 0 && err == RBT_OK)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu answers at a time", list->n);
+    if (err == RBT_OK)
+        err = rbt_output_put(output, text, length, error);
+    free(text);
+    return err;
+}
 
 /* The lines of a block of rows. */
 static rbt_err answer_rows(void *context, const rbt_data *data, rbt_output *output, rbt_error *error)
@@ -121,6 +144,7 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
     rbt_reading as = *reading;
     rbt_fitted fitted = {0};
     rbt_data data = {0};
+    rbt_rating_list list = {0};
     rbt_output output;
     rbt_err err = rbt_fitted_load_own(model, own, &fitted, error);
 
@@ -137,15 +161,17 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
     } else if (fitted.method->content == RBT_CONTENT_ROWS) {
         err = cli_answer_stream(path, &as, answer_rows, &fitted, &output, error);
     } else {
-        err = rbt_data_read_as(path, &as, &data, error);
+        err = rbt_data_read_listed(path, &as, &data, fitted.method->predict_one != NULL ? &list : NULL, error);
         if (err == RBT_OK)
-            err = answer_rows(&fitted, &data, &output, error);
+            err = list.n > 0 ? answer_ratings(&fitted, &list, &output, error)
+                             : answer_rows(&fitted, &data, &output, error);
     }
     if (err == RBT_OK)
         err = rbt_output_finish(&output, false, error);
     else
         rbt_output_abandon(&output);
 deinit:
+    rbt_rating_list_deinit(&list);
     rbt_data_deinit(&data);
     rbt_fitted_deinit(&fitted);
     return err;

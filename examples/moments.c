@@ -55,8 +55,6 @@ static rbt_err work(rbt_worker *worker, rbt_plan *p, rbt_error *error)
         free(sums);
         rbt_worker_did(worker, n, nonzeros);
         if (err == RBT_OK)
-            err = rbt_plan_tell(p, worker, 0, n, error); /* there is nothing to get better at */
-        if (err == RBT_OK)
             err = rbt_clock(worker, error);
     }
     return err;
@@ -80,7 +78,6 @@ static rbt_err keep(const rbt_plan *p, rbt_fitted *fitted, rbt_error *error)
 
 static const rbt_method moments = {.name = "moments",
                                    .about = "mean and variance of every feature",
-                                   .objective = "nothing",
                                    .options = options,
                                    .plan = plan,
                                    .work = work,

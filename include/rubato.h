@@ -283,6 +283,7 @@ typedef struct rbt_table_spec {
     rbt_type type;
     bool sparse;               /* store only what is not zero */
     const rbt_procedure *rule; /* what servers do with updates; NULL: what --rule says. Integers are always added up */
+    uint64_t block_rows;       /* rows that are sent together, at most; 0: as many as suit the table's size */
 } rbt_table_spec;
 
 typedef uint32_t rbt_table; /* a table's number: 0, 1, ... in order of creation */
@@ -390,6 +391,7 @@ typedef struct rbt_result {
     uint64_t updates;
     double seconds_per_update;
     uint64_t bytes_sent;
+    uint64_t bytes_plain; /* what it would have been without --codec */
     uint64_t messages;
     double wait_fraction;
     uint64_t max_gap; /* the largest difference between clocks being computed */
@@ -507,8 +509,8 @@ RBT_API void rbt_trained_deinit(rbt_trained *trained);
  * with what was learned, and ways to apply that. `rubato train kmeans` runs a built-in one, `rubato train ./mine.so` one
  * from a shared object (below). From C: rbt_job_create(NAME), rbt_job_set, rbt_job_run, rbt_job_save, as for models.
  *
- * The steps of a job: every process reads the data and calls `plan`, which looks at it and creates the tables, the same ones
- * everywhere. Then every worker runs `work`:
+ * The steps of a job: every process reads the data (or its part of it: see `own_rows`) and calls `plan`, which looks at it and
+ * creates the tables, the same ones everywhere. Then every worker runs `work`:
  *
  *     while (rbt_plan_batch(plan, worker, &first, &n)) {
  *         ... rows[first] .. rows[first + n - 1] of rbt_plan_rows; rbt_get_..., rbt_inc_... ...
@@ -531,21 +533,28 @@ typedef struct rbt_method_option {
 
 typedef struct rbt_method rbt_method;
 
-/* What a method's functions are told. Rows are all rows of the data, in every process. */
+/* What a method's functions are told. Rows are all rows of the data, in every process; but of a method with `own_rows`, in a job of
+ * several processes, those of workers elsewhere have their labels and weights, and no features. */
 typedef struct rbt_plan {
     const rbt_method *method;
     const rbt_data *data;
     const char *path; /* --data, for methods that read it themselves; `data` then has no rows */
     uint32_t workers;
     uint64_t seed;
-    double lr;            /* --lr; 0: not given */
-    bool bias;            /* not --no-bias */
-    uint64_t staleness;   /* the job's bound; 0 under bsp, RBT_UNBOUNDED under asp */
-    uint64_t skip_bad;    /* --skip-bad, for methods that read `path` themselves */
-    double l1, l2;        /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
-    bool shared;          /* in shared memory: `pass` is called, and there are no tables */
+    double lr;          /* --lr; 0: not given */
+    bool bias;          /* not --no-bias */
+    uint64_t staleness; /* the job's bound; 0 under bsp, RBT_UNBOUNDED under asp */
+    uint64_t skip_bad;  /* --skip-bad, for methods that read `path` themselves */
+    double l1, l2;      /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
+    bool shared;        /* in shared memory: `pass` is called, and there are no tables */
+    bool peers;         /* without servers: `update` is called, and there are no tables */
+    double reach; /* with peers: how far a worker's update may take a parameter, in units of its distance from the */
+    double
+        own_reach; /* optimum, so that averages stay stable: one that all change, one that it alone changes once a pass */
+    const float *result;  /* with peers, in `keep`: the parameters, which are the mean of the peers' */
     bool takes_gradients; /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
     uint64_t judge_every; /* 0; `plan` may set it: clocks between two calls of `judge`, when these are many */
+    const void *facts;    /* what `survey` has found */
     void *state;          /* the method's own, from `plan` to `end` */
     struct rbt_planned *job; /* ours */
 } rbt_plan;
@@ -559,6 +568,7 @@ RBT_API rbt_err rbt_plan_table(rbt_plan *plan, const rbt_table_spec *spec, rbt_t
 /* In `work`: the worker's rows; and which of them its present clock is for: false when there are none any more, because all
  * passes are done or the job is to end. A pass takes rbt_plan_pass_clocks clocks, the same number for every worker. */
 RBT_API const uint32_t *rbt_plan_rows(const rbt_plan *plan, const rbt_worker *worker, size_t *n);
+RBT_API const uint32_t *rbt_plan_rows_of(const rbt_plan *plan, uint32_t worker, size_t *n); /* the same by its number */
 RBT_API bool rbt_plan_batch(const rbt_plan *plan, const rbt_worker *worker, size_t *first, size_t *n);
 RBT_API uint64_t rbt_plan_pass_clocks(const rbt_plan *plan);
 
@@ -629,17 +639,18 @@ typedef struct rbt_figure {
 
 #define RBT_FIGURES_MOST 8
 
-/* What a worker has done in a pass in shared memory, and what it tells of the objective. */
+/* What a worker has done in a pass in shared memory, or in a peer's clock, and what it tells of the objective. */
 typedef struct rbt_told {
     double sum;
     uint64_t weight; /* samples, too */
     uint64_t rows;
+    uint64_t nonzeros; /* peers: as for rbt_worker_did */
 } rbt_told;
 
 struct rbt_method {
     const char *name;
     const char *about;
-    const char *objective; /* what workers tell, in words: "squared distance" */
+    const char *objective; /* what workers tell, in words: "squared distance"; NULL: nothing, and the job has no loss */
     rbt_content content;   /* what its rows are: helps to tell the format of a file whose lines do not */
     bool reads_itself;     /* from plan->path; the plan's data has no rows */
     const rbt_method_option *options;
@@ -649,6 +660,13 @@ struct rbt_method {
     bool has_bias;             /* it heeds plan->bias; others refuse --no-bias */
     bool needs_sums;           /* its f32 tables only mean something when updates are added up: no --rule but sum */
     bool reads_once; /* it seldom reads a row again before others have changed it: --eager is off unless asked for */
+
+    /* `own_rows`: a process looks at features of its own workers' rows only, so that each reads but its part of the data. What `plan` has
+     * to know of all features is in plan->facts: `facts` bytes, zero at first, to which `survey` adds the rows of some data, of which the
+     * first is number `first` of all. It is called for all rows in their order, in whichever processes have read them. May be NULL. */
+    bool own_rows;
+    size_t (*facts)(const rbt_data *data);
+    void (*survey)(const rbt_data *rows, size_t first, void *facts);
 
     rbt_err (*plan)(rbt_plan *plan, rbt_error *error);
     rbt_err (*work)(rbt_worker *worker, rbt_plan *plan, rbt_error *error);
@@ -665,10 +683,22 @@ struct rbt_method {
      * what several change must be atomic. NULL: there is no such way. */
     rbt_err (*pass)(rbt_plan *plan, uint32_t worker, uint64_t pass, rbt_told *told, rbt_error *error);
 
+    /* Peers without servers (--sync hop, adpsgd, allreduce): each worker has all parameters, `size` numbers that begin at 0, and
+     * averages them with its neighbours'. `update` is called once per clock in the place of `work`, by several workers at the same
+     * time: from the parameters w, which it may change, it works out what the n rows add to them, and writes that to u. In the
+     * result, the mean of all peers, an update counts but 1 / workers. `losses` is the sum of the objective over rows at w, and of
+     * its weight; called by one at a time. Opening and closing clocks are left out. NULL: there is no such way. */
+    size_t (*size)(const rbt_plan *plan);
+    rbt_err (*update)(rbt_plan *plan, uint32_t worker, uint64_t clock, const uint32_t *rows, size_t n, float *w,
+                      float *u, rbt_told *told, rbt_error *error);
+    double (*losses)(const rbt_plan *plan, const uint32_t *rows, size_t n, const float *w, uint64_t *weight);
+
     /* What can be done with a fitted model. Writes a line for one row of data; finds at most RBT_FIGURES_MOST figures;
-     * describes it for a reader. Each may be NULL. `open` checks a model from a file: may the others rely on its arrays? */
+     * describes it for a reader. Ratings in text are predicted one by one in the order of their lines, by the names of row and
+     * column, if there is a `predict_one`. Each may be NULL. `open` checks a model from a file: may the others rely on its arrays? */
     rbt_err (*open)(const rbt_fitted *fitted, rbt_error *error);
     rbt_err (*predict)(const rbt_fitted *fitted, const rbt_data *data, size_t row, FILE *out, rbt_error *error);
+    rbt_err (*predict_one)(const rbt_fitted *fitted, const char *row, const char *col, FILE *out, rbt_error *error);
     rbt_err (*evaluate)(const rbt_fitted *fitted, const rbt_data *data, rbt_figure *figures, size_t *n,
                         rbt_error *error);
     void (*describe)(const rbt_fitted *fitted, FILE *out);

@@ -26,6 +26,19 @@ uint64_t rbt_budget_room(rbt_budget *budget, uint64_t now_ns)
     return budget->level < (double)budget->burst_bytes ? (uint64_t)((double)budget->burst_bytes - budget->level) : 0;
 }
 
+uint64_t rbt_budget_offer(rbt_budget *budget, uint64_t now_ns)
+{
+    uint64_t room = now_ns >= budget->next_ns ? rbt_budget_room(budget, now_ns) : 0;
+
+    return room >= budget->burst_bytes / 2 ? room : 0;
+}
+
+/* A quarter of the burst can have drained until the next. */
+void rbt_budget_accept(rbt_budget *budget, uint64_t now_ns)
+{
+    budget->next_ns = now_ns + (uint64_t)((double)budget->burst_bytes / budget->bytes_per_ns / 4);
+}
+
 void rbt_budget_spend(rbt_budget *budget, uint64_t now_ns, uint64_t bytes)
 {
     drain(budget, now_ns);

@@ -17,12 +17,18 @@ typedef struct rbt_budget {
     uint64_t burst_bytes;
     double level; /* bytes in the bucket at at_ns */
     uint64_t at_ns;
+    uint64_t next_ns; /* not before may what can wait be sent again */
 } rbt_budget;
 
 void rbt_budget_init(rbt_budget *budget, uint64_t bytes_per_second, uint64_t burst_bytes);
 
 /* So many bytes may go out now. */
 uint64_t rbt_budget_room(rbt_budget *budget, uint64_t now_ns);
+
+/* So many bytes of what can wait should: none before half of the bucket is free, nor soon after the last that went. Small
+ * messages cost more than they bring. Then says that they go. */
+uint64_t rbt_budget_offer(rbt_budget *budget, uint64_t now_ns);
+void rbt_budget_accept(rbt_budget *budget, uint64_t now_ns);
 
 /* Counts bytes that go out now, whether there was room for them or not. */
 void rbt_budget_spend(rbt_budget *budget, uint64_t now_ns, uint64_t bytes);

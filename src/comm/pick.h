@@ -1,8 +1,9 @@
 /* What goes first when there is room for a part only (Bösen's priorities; docs/protocols.md, section 3).
  *
- * A candidate is a strip of a block (table/strips.h). rbt_pick_score says how much it matters, rbt_pick_sort puts those
- * that matter most first; equal ones keep an order that depends on nothing but the candidates, so that the simulator's
- * runs repeat. Called by node/early.c. Proved by tests/unit/test_budget.c.
+ * A candidate is a strip of a block (table/strips.h). rbt_pick_score says how much it matters; rbt_pick_begin and
+ * rbt_pick_next give those that matter most first, one by one, so that the many that are not sent are not sorted. Equal ones
+ * come in an order that depends on nothing but the candidates, so that the simulator's runs repeat. Called by node/early.c
+ * and early_server.c. Proved by tests/unit/test_budget.c.
  */
 #ifndef RBT_COMM_PICK_H
 #define RBT_COMM_PICK_H
@@ -17,20 +18,23 @@ typedef enum rbt_priority {
     RBT_PRIORITY_ROUND_ROBIN, /* what has waited longest */
     RBT_PRIORITY_RANDOM,
     RBT_PRIORITY_MAGNITUDE, /* what has changed most */
-    RBT_PRIORITY_RELATIVE,  /* ... in proportion to what it is */
+    RBT_PRIORITY_RELATIVE,  /* ... in proportion to what it is: the sum of |d / a| over its elements */
 } rbt_priority;
 
 typedef struct rbt_candidate {
     uint32_t table;
     uint32_t block;
     uint32_t strip;
+    uint32_t bytes; /* what it takes to send it, about */
     double score;
 } rbt_candidate;
 
-/* How much a strip matters that has waited since `since` (a count that rises), has changed by `change` in all (the sum of
- * magnitudes) and holds `value` (likewise; 0: nothing, or it is not known). */
-double rbt_pick_score(rbt_priority priority, uint64_t since, double change, double value, rbt_rng *rng);
+/* How much a strip matters that has waited since `since` (a count that rises) and has changed by `change`, which is the sum
+ * of magnitudes, or of relative ones where those are the priority. */
+double rbt_pick_score(rbt_priority priority, uint64_t since, double change, rbt_rng *rng);
 
-void rbt_pick_sort(rbt_candidate *candidates, size_t n);
+/* Begins to pick among n; then each call takes the best of the first *left away to their end, which makes them one less. */
+void rbt_pick_begin(rbt_candidate *candidates, size_t n);
+const rbt_candidate *rbt_pick_next(rbt_candidate *candidates, size_t *left);
 
 #endif

@@ -22,9 +22,10 @@ typedef struct dealing {
     size_t *first_row;    /* of each process's part, and of none behind the last */
     size_t *first_place;  /* of each process's workers, likewise */
     bool weighted;
-    size_t limit; /* bytes to one other process in a round */
-    size_t *sent; /* per other process: all of its places before this one have been dealt with */
-    size_t *got;  /* per other process: all places here before this one have been filled from it */
+    size_t limit;   /* bytes to one other process in a round */
+    size_t *sent;   /* per other process: all of its places before this one have been dealt with */
+    rbt_ids *users; /* ratings: of all rows */
+    size_t *got;    /* per other process: all places here before this one have been filled from it */
 } dealing;
 
 /* How a row is sent: how many bytes it takes, writing it, and reading it to the place. */
@@ -355,18 +356,16 @@ static rbt_err deal_names(dealing *d, const rbt_data_part *part, rbt_err err, rb
     for (uint32_t q = 0; q < d->crew->size; q++)
         n += all[q].n;
     char *bytes = rbt_try_alloc_raw(n + 1, 1), *to = bytes;
-    rbt_ids *users = NULL;
     for (uint32_t q = 0; bytes != NULL && q < d->crew->size; to += all[q].n, q++)
         if (all[q].n > 0)
             memcpy(to, all[q].at, all[q].n);
-    if (bytes != NULL && rbt_ids_read(bytes, bytes + n, part->rows, &users) == bytes + n)
-        d->to.row_names = rbt_ids_select(users, d->order + d->first_place[d->crew->rank], d->to.rows);
+    if (bytes != NULL && rbt_ids_read(bytes, bytes + n, part->rows, &d->users) == bytes + n)
+        d->to.row_names = rbt_ids_select(d->users, d->order + d->first_place[d->crew->rank], d->to.rows);
     if (d->to.row_names == NULL)
         err = rbt_fail(error, RBT_E_BROKEN,
                        "the names of %zu users cannot be dealt out: not each is there once, or "
                        "there is no memory for them",
                        part->rows);
-    rbt_ids_unref(users);
     rbt_free(bytes);
     rbt_crew_free(d->crew, all);
     err = rbt_crew_agree(d->crew, err, error);
@@ -423,9 +422,11 @@ rbt_err rbt_deal(rbt_data_part *part, const rbt_hosting *hosting, uint32_t worke
     }
     if (err == RBT_OK) {
         hand_over(part, &d.to);
+        part->users = d.users;
         *data = d.to;
         *shards = s;
     } else {
+        rbt_ids_unref(d.users);
         rbt_data_deinit(&d.to);
         rbt_shards_destroy(&s);
     }

@@ -41,6 +41,7 @@ typedef struct reader {
 void rbt_data_part_deinit(rbt_data_part *part)
 {
     rbt_data_deinit(&part->data);
+    rbt_ids_unref(part->users);
     rbt_free(part->rows_of);
     rbt_free(part->nnz_of);
     rbt_free(part->worker_rows);

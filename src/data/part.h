@@ -31,6 +31,7 @@ typedef struct rbt_data_part {
     size_t first_nnz;    /* likewise */
     size_t rows;         /* of all parts */
     size_t nnz;          /* likewise */
+    rbt_ids *users;      /* of ratings, set by rbt_deal: those of all rows; else NULL */
     size_t *worker_rows; /* with {rank}: how many rows each of the workers here has; else NULL */
 } rbt_data_part;
 

@@ -12,7 +12,6 @@
 #include "data/ids.h"
 #include "data/number.h"
 #include "data/parallel.h"
-#include "data/triples.h"
 
 /* What stands between the parts of a line. */
 typedef struct layout {
@@ -305,7 +304,11 @@ static layout layout_of_texts(const rbt_source *source)
     return (layout){' ', false};
 }
 
-rbt_err rbt_ratings_parse(const rbt_source *source, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+/* What the texts hold, gathered chunk by chunk; `make` makes something of it. */
+static rbt_err parse_chunks(const rbt_source *source, const rbt_reading *reading,
+                            rbt_err (*make)(const rbt_chunks *chunks, const rbt_source *source, void *out,
+                                            rbt_error *error),
+                            void *out, rbt_error *error)
 {
     const layout l = layout_of_texts(source);
     const rbt_row_format format = {.row = "user item rating (or with ::, tabs or commas between them)",
@@ -314,23 +317,86 @@ rbt_err rbt_ratings_parse(const rbt_source *source, const rbt_reading *reading, 
                                    .parse = parse_line,
                                    .open = open_gathered,
                                    .close = close_gathered};
-    rbt_data d = {0};
+    rbt_data none = {0};
     rbt_seen seen;
-    uint64_t repeated = 0;
     rbt_chunks *chunks = rbt_chunks_create(source, &format);
-    rbt_err err = rbt_chunks_parse(chunks, reading, &d, &seen, error);
+    rbt_err err = rbt_chunks_parse(chunks, reading, &none, &seen, error);
     if (err == RBT_OK) {
-        err = make_rows(chunks, source, &d, &repeated, error);
+        err = make(chunks, source, out, error);
         if (source->portion != NULL)
             err = rbt_crew_agree(source->portion->crew, err, error);
     }
     rbt_chunks_destroy(chunks);
+    rbt_data_deinit(&none);
+    return err;
+}
+
+/* Data, and how many ratings were not taken into it. */
+typedef struct rows_made {
+    rbt_data data;
+    uint64_t repeated;
+} rows_made;
+
+static rbt_err make_data(const rbt_chunks *chunks, const rbt_source *source, void *out, rbt_error *error)
+{
+    rows_made *made = out;
+    return make_rows(chunks, source, &made->data, &made->repeated, error);
+}
+
+rbt_err rbt_ratings_parse(const rbt_source *source, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+{
+    rows_made made = {.repeated = 0};
+    rbt_err err = parse_chunks(source, reading, make_data, &made, error);
     if (err != RBT_OK) {
-        rbt_data_deinit(&d);
+        rbt_data_deinit(&made.data);
         return err;
     }
     if (reading->report != NULL)
-        reading->report->repeated = repeated;
-    *data = d;
+        reading->report->repeated = made.repeated;
+    *data = made.data;
     return RBT_OK;
+}
+
+/* ----------------------------------------------------------------------------------------------- in their own order */
+
+static rbt_err make_list(const rbt_chunks *chunks, const rbt_source *source, void *out, rbt_error *error)
+{
+    rbt_rating_list *list = out;
+    numbering all = {.chunks = chunks};
+    size_t count = rbt_chunks_count(chunks), n = 0;
+    for (size_t c = 0; c < count; c++)
+        n += ((const gathered *)rbt_chunks_own(chunks, c))->triples.count;
+    rbt_parallel_for(2, source->cut.threads, number_names, &all);
+    list->users = all.ids[0];
+    list->items = all.ids[1];
+    list->at = rbt_try_alloc_raw(n + 1, sizeof *list->at);
+    if (all.failed[0] || all.failed[1] || list->at == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for its %zu ratings", source->name, n);
+    for (size_t c = 0; c < count; c++) {
+        const gathered *g = rbt_chunks_own(chunks, c);
+        for (size_t i = 0; i < g->triples.count; i++) {
+            const rbt_triple *t = &g->triples.at[i];
+            list->at[list->n++] = (rbt_triple){g->map[0][t->row], g->map[1][t->col], t->value};
+        }
+    }
+    return RBT_OK;
+}
+
+rbt_err rbt_ratings_list(const rbt_source *source, const rbt_reading *reading, rbt_rating_list *list, rbt_error *error)
+{
+    rbt_rating_list l = {0};
+    rbt_err err = parse_chunks(source, reading, make_list, &l, error);
+    if (err != RBT_OK)
+        rbt_rating_list_deinit(&l);
+    else
+        *list = l;
+    return err;
+}
+
+void rbt_rating_list_deinit(rbt_rating_list *list)
+{
+    rbt_ids_unref(list->users);
+    rbt_ids_unref(list->items);
+    rbt_free(list->at);
+    *list = (rbt_rating_list){0};
 }

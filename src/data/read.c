@@ -17,7 +17,6 @@
 #include "data/libsvm.h"
 #include "data/paths.h"
 #include "data/ratings.h"
-#include "data/triples.h"
 #include "data/unpack.h"
 #include "data/vw.h"
 
@@ -26,7 +25,8 @@
 /* The files a path stands for, in the order they are read. */
 typedef struct files {
     RBT_ARRAY(rbt_input) inputs;
-    rbt_paths paths; /* whose names the inputs use */
+    rbt_paths paths;       /* whose names the inputs use */
+    rbt_rating_list *list; /* not NULL: ratings in text go here, in the order of their lines */
 } files;
 
 static void close_files(files *f)
@@ -88,7 +88,10 @@ static rbt_err parse_texts(const files *f, rbt_kind kind, const char *name, cons
     for (size_t i = 0; i < f->inputs.count; i++)
         texts[i] = (rbt_text){f->inputs.at[i].name, f->inputs.at[i].bytes, f->inputs.at[i].n, f->inputs.at[i].mapped};
     const rbt_source source = {texts, f->inputs.count, name, rbt_cut_default(), NULL};
-    rbt_err err = rbt_texts_parse(&source, kind, reading, data, error);
+    rbt_err err = f->list != NULL && kind == RBT_KIND_RATINGS ? rbt_reading_fits(reading, kind, name, error) : RBT_OK;
+    if (err == RBT_OK)
+        err = f->list != NULL && kind == RBT_KIND_RATINGS ? rbt_ratings_list(&source, reading, f->list, error)
+                                                          : rbt_texts_parse(&source, kind, reading, data, error);
     rbt_free(texts);
     return err;
 }
@@ -252,9 +255,10 @@ rbt_err rbt_data_take(rbt_input *input, const rbt_reading *reading, rbt_data *da
     return err;
 }
 
-rbt_err rbt_data_read_as(const char *path, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+rbt_err rbt_data_read_listed(const char *path, const rbt_reading *reading, rbt_data *data, rbt_rating_list *list,
+                             rbt_error *error)
 {
-    files f = {0};
+    files f = {.list = list};
     rbt_err err = rbt_paths_list(path, &f.paths, error);
     for (size_t i = 0; err == RBT_OK && i < f.paths.count; i++)
         err = open_file(&f, f.paths.at[i], error);
@@ -262,6 +266,11 @@ rbt_err rbt_data_read_as(const char *path, const rbt_reading *reading, rbt_data 
         err = read_files(&f, f.inputs.count == 1 ? f.inputs.at[0].name : path, reading, data, error);
     close_files(&f);
     return err;
+}
+
+rbt_err rbt_data_read_as(const char *path, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+{
+    return rbt_data_read_listed(path, reading, data, NULL, error);
 }
 
 rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error)

@@ -9,12 +9,19 @@
 #include "data/chunks.h"
 #include "data/file.h"
 
+struct rbt_rating_list; /* ratings.h */
+
 /* Does the path name no file and hold one of * ? [, so that rbt_data_read looks for files that match it? */
 bool rbt_data_is_pattern(const char *path);
 
 /* What rbt_data_read_as does with one file, for the caller who has opened it to see what it is. The input is used up,
  * whatever comes of it. */
 rbt_err rbt_data_take(rbt_input *input, const rbt_reading *reading, rbt_data *data, rbt_error *error);
+
+/* rbt_data_read_as for whoever answers in the order of the lines: ratings in text become a list, and the data stays empty; the
+ * list stays empty otherwise (rows are in order). The reading's names are not heeded then. */
+rbt_err rbt_data_read_listed(const char *path, const rbt_reading *reading, rbt_data *data, struct rbt_rating_list *list,
+                             rbt_error *error);
 
 /* Ratings by the reading's names (rubato.h), and its report; for data that was not read with it. On failure the data is
  * gone. */

@@ -27,10 +27,10 @@ void rbt_evaluation_deinit(rbt_evaluation *evaluation)
     rbt_watch_deinit(&evaluation->watch);
 }
 
-rbt_progress rbt_progress_of(rbt_worker *observer, rbt_table table, uint64_t slowest)
+rbt_progress rbt_progress_of(rbt_worker *observer, uint64_t updates, uint64_t slowest)
 {
     const rbt_run *run = observer->run;
-    rbt_progress progress = {.clock_min = RBT_UNBOUNDED, .updates = rbt_observed_updates(observer, table)};
+    rbt_progress progress = {.clock_min = RBT_UNBOUNDED, .updates = updates};
     uint64_t wait = 0, total = 0, staleness = 0, reads = 0;
 
     for (uint32_t m = 0; m < run->topology->workers; m++) {
@@ -186,7 +186,7 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
         err = rbt_observe(observer, RBT_TABLE_PARAMETERS, need, evaluation->w, &slowest, error);
         if (err != RBT_OK)
             break;
-        progress = rbt_progress_of(observer, RBT_TABLE_PARAMETERS, slowest);
+        progress = rbt_progress_of(observer, rbt_observed_updates(observer, RBT_TABLE_PARAMETERS), slowest);
         if (evaluation->evaluations == 0 ||
             progress.updates > evaluation->last.updates) { /* else nothing has changed */
             err = find_objective(evaluation, &objective, error);
@@ -212,6 +212,6 @@ void rbt_evaluation_spread(const rbt_evaluation *evaluation, double *minobj, dou
         mean += evaluation->objectives[i] / (double)n;
     for (size_t i = 0; i < n; i++)
         variance += (evaluation->objectives[i] - mean) * (evaluation->objectives[i] - mean) / (double)n;
-    *minobj = mean;
-    *varobj = variance;
+    *minobj = n > 0 ? mean : NAN;
+    *varobj = n > 0 ? variance : NAN;
 }

@@ -31,6 +31,8 @@ rbt_err rbt_scratch_init(rbt_scratch *scratch, const rbt_training *training, rbt
                         "not enough memory for a worker's %zu parameters (%.0f MB); use fewer --workers", n,
                         3.0 * (double)n * sizeof(float) / 1e6);
     }
+    if (training->plan != NULL)
+        return RBT_OK;
     err = rbt_walk_init(&scratch->walk, &training->problem, RBT_ACCESS_ALONE, 1, error);
     if (err == RBT_OK && (options->optimizer != RBT_OPTIMIZER_SGD || steps_by_row(training)))
         err = rbt_sgd_init(&scratch->sgd, &training->problem, options->optimizer, options->momentum, NULL, error);
@@ -78,8 +80,11 @@ static batch_plan plan_of(const rbt_training *training, uint32_t worker)
 
 uint64_t rbt_training_clocks(const rbt_training *training, uint32_t worker)
 {
-    batch_plan plan = plan_of(training, worker);
+    batch_plan plan;
 
+    if (training->plan != NULL)
+        return rbt_plan_clocks(training->plan);
+    plan = plan_of(training, worker);
     if (training->options->clocks > 0)
         return training->options->clocks;
     return (uint64_t)ceil(training->options->epochs * (double)plan.batches / (double)plan.per_clock - 1e-9);

@@ -32,6 +32,7 @@ typedef struct rbt_training {
     size_t n;          /* parameters */
     bool takes_gradients;
     rbt_problem problem; /* the same, as solvers see it */
+    rbt_plan *plan;      /* not NULL: a method without servers in the place of a model (method_peers.c) */
 
     _Atomic(struct rbt_training *) next; /* the same with more rows, once some were taken over; workers go on with it */
 } rbt_training;

@@ -26,6 +26,7 @@ struct rbt_job {
     bool has_result;
     rbt_result result;
     rbt_worker_report *reports;
+    uint64_t observed;                /* a method's job: elements that its evaluator has looked at */
     rbt_trained trained;              /* a model's job: what came out; */
     rbt_fitted fitted;                /* a method's; */
     RBT_ARRAY(rbt_table_spec) tables; /* a table program's: what was asked for ... */

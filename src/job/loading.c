@@ -44,10 +44,12 @@ rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, rbt_c
     return rbt_store_read(path, &storing, data, error);
 }
 
-rbt_err rbt_loaded_read_part(rbt_loaded *loaded, const rbt_options *options, const rbt_hosting *hosting, rbt_crew *crew,
-                             rbt_data_part *part, rbt_error *error)
+rbt_err rbt_loaded_read_part(const rbt_options *options, rbt_content expect, rbt_read_report *report,
+                             const rbt_hosting *hosting, rbt_crew *crew, rbt_data_part *part, rbt_error *error)
 {
-    const rbt_reading reading = reading_of(options, &loaded->report);
+    rbt_reading reading = reading_of(options, report);
+    reading.expect = expect;
+    reading.unlabelled = expect != RBT_CONTENT_ROWS;
     return rbt_data_part_read(part, options->data, &reading, hosting, crew, error);
 }
 
@@ -57,7 +59,7 @@ static rbt_err read_ranked(rbt_loaded *loaded, const rbt_options *options, rbt_e
     const rbt_hosting all = {&(uint32_t){0}, &options->workers};
     rbt_crew crew = rbt_crew_alone();
     rbt_data_part part;
-    rbt_err err = rbt_loaded_read_part(loaded, options, &all, &crew, &part, error);
+    rbt_err err = rbt_loaded_read_part(options, RBT_CONTENT_ROWS, &loaded->report, &all, &crew, &part, error);
     if (err != RBT_OK)
         return err;
     loaded->data = part.data;

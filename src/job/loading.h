@@ -43,8 +43,8 @@ rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, rbt_c
 
 /* The steps of that, for sharing.c: the model by its name; a process's part of --data; --valid. */
 rbt_err rbt_loaded_find_model(rbt_loaded *loaded, const char *name, rbt_error *error);
-rbt_err rbt_loaded_read_part(rbt_loaded *loaded, const rbt_options *options, const rbt_hosting *hosting, rbt_crew *crew,
-                             rbt_data_part *part, rbt_error *error);
+rbt_err rbt_loaded_read_part(const rbt_options *options, rbt_content expect, rbt_read_report *report,
+                             const rbt_hosting *hosting, rbt_crew *crew, rbt_data_part *part, rbt_error *error);
 rbt_err rbt_loaded_read_valid(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error);
 
 /* Fills in `labels` for the workers whose rows are here. */

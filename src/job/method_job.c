@@ -11,50 +11,51 @@
 #include "data/read.h"
 #include "job/cluster_job.h"
 #include "job/trainee.h"
-#include "job/plan.h"
+#include "job/peer_job.h"
 #include "job/run.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/handle.h"
-
-typedef struct method_run {
-    rbt_job *job;
-    rbt_data data;
-    rbt_read_report report;
-    rbt_plan plan;
-    rbt_planned planned;
-    bool is_planned;
-    rbt_setup setup;
-    rbt_evaluation evaluation; /* of what workers tell */
-    int64_t *told;             /* the table of it, as last read */
-    rbt_session *session;      /* on a cluster */
-} method_run;
 
 /* ------------------------------------------------------------------------------------------------------ programs */
 
 static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
 {
-    method_run *r = argument;
+    rbt_method_run *r = argument;
 
     return r->plan.method->work(worker, &r->plan, error);
 }
 
-/* What was told of the last clock that all workers have finished and told of; NAN before the first. A method that judges wants it of no
- * earlier clock than the last: it goes with tables of now. */
-static double latest(const method_run *r, uint64_t slowest)
+/* So many clocks are complete now; what was read begins with clock `first`. */
+static void complete(rbt_method_run *r, uint64_t first, uint64_t clocks)
 {
-    uint64_t clock = slowest < r->planned.clocks ? slowest : r->planned.clocks;
-    double objective = NAN;
+    for (; r->told_clocks < clocks; r->told_clocks++) {
+        double objective = rbt_planned_objective(r->told + (r->told_clocks - first) * RBT_TOLD_COLS);
 
-    while (clock-- > 0 && isnan(objective)) {
-        objective = rbt_planned_objective(r->told + clock * RBT_TOLD_COLS);
-        if (r->plan.method->judge != NULL && slowest != RBT_UNBOUNDED)
-            break;
+        r->objective = isnan(objective) ? r->objective : objective;
     }
-    return objective;
+}
+
+/* Reads what workers have told of the clocks that were not complete the last time, up to the round that is looked at, a block's
+ * worth at a time: whatever the number of clocks, a round reads one or two blocks. */
+static rbt_err read_told(rbt_worker *observer, rbt_method_run *r, uint64_t need, uint64_t *slowest, uint64_t *updates,
+                         rbt_error *error)
+{
+    uint64_t all = r->planned.clocks, first, end;
+    rbt_err err;
+
+    do {
+        first = r->told_clocks < all ? r->told_clocks : all - 1;
+        end = all - first > RBT_TOLD_BLOCK ? first + RBT_TOLD_BLOCK : all;
+        end = end > need && need > first ? need : end;
+        err = rbt_observe_rows(observer, r->planned.told, first, end - first, need, r->told, slowest, updates, error);
+        if (err == RBT_OK)
+            complete(r, first, *slowest < end ? *slowest : end);
+    } while (err == RBT_OK && r->told_clocks == end && end < all && end < *slowest);
+    return err;
 }
 
 /* The objective by the tables as servers have them now, or after `need` rounds. */
-static rbt_err judge(method_run *r, rbt_worker *observer, uint64_t need, double *objective, rbt_error *error)
+static rbt_err judge(rbt_method_run *r, rbt_worker *observer, uint64_t need, double *objective, rbt_error *error)
 {
     rbt_table tables = r->planned.told;
     rbt_planned view = r->planned;
@@ -81,32 +82,49 @@ static rbt_err judge(method_run *r, rbt_worker *observer, uint64_t need, double 
     return err;
 }
 
+/* Tells how the job stands. */
+static rbt_err take(rbt_worker *observer, rbt_method_run *r, rbt_progress *progress, uint64_t slowest, rbt_error *error)
+{
+    rbt_evaluation *e = &r->evaluation;
+    double objective = r->objective;
+    rbt_err err = RBT_OK;
+
+    if (e->last.updates > 0 && progress->updates <= e->last.updates)
+        return RBT_OK;
+    if (r->plan.method->objective == NULL) {
+        progress->loss = NAN;
+        e->last = *progress;
+        e->on_progress(e->context, progress);
+        return RBT_OK;
+    }
+    if (isnan(objective))
+        return RBT_OK;
+    if (r->plan.method->judge != NULL)
+        err = judge(r, observer, slowest, &objective, error);
+    if (err == RBT_OK)
+        err = rbt_evaluation_take(e, objective, NAN, progress, error);
+    rbt_observer_report(observer, slowest, e->watch.why != NULL ? -INFINITY : objective);
+    return err;
+}
+
 /* The observer's program: reads round by round what workers tell, and keeps all tables at the end. */
 static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
 {
-    method_run *r = argument;
+    rbt_method_run *r = argument;
     const rbt_options *options = &r->job->options;
     uint64_t every = options->eval_every > 0 && r->plan.judge_every > options->eval_every ? r->plan.judge_every
                                                                                           : options->eval_every;
-    uint64_t slowest = 0, need = every > 0 ? every : RBT_UNBOUNDED;
+    uint64_t slowest = 0, updates = 0, need = every > 0 ? every : RBT_UNBOUNDED;
     rbt_err err = RBT_OK;
 
     while (err == RBT_OK && slowest != RBT_UNBOUNDED && r->evaluation.watch.why == NULL) {
         rbt_progress progress;
-        double objective;
 
-        err = rbt_observe(observer, r->planned.told, need, r->told, &slowest, error);
+        err = read_told(observer, r, need, &slowest, &updates, error);
         if (err != RBT_OK)
             break;
-        progress = rbt_progress_of(observer, r->planned.told, slowest);
-        objective = latest(r, slowest);
-        if (!isnan(objective) && (r->evaluation.evaluations == 0 || progress.updates > r->evaluation.last.updates)) {
-            if (r->plan.method->judge != NULL)
-                err = judge(r, observer, slowest, &objective, error);
-            if (err == RBT_OK)
-                err = rbt_evaluation_take(&r->evaluation, objective, NAN, &progress, error);
-            rbt_observer_report(observer, slowest, r->evaluation.watch.why != NULL ? -INFINITY : objective);
-        }
+        progress = rbt_progress_of(observer, updates, slowest);
+        err = take(observer, r, &progress, slowest, error);
         if (every > 0 && slowest != RBT_UNBOUNDED)
             need = rbt_evaluation_next(observer, &progress, slowest, need, every);
     }
@@ -115,44 +133,43 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
 
 /* ------------------------------------------------------------------------------------------------------- setting up */
 
-static rbt_err read_data(method_run *r, rbt_error *error)
-{
-    rbt_log log = rbt_job_log(r->job);
-
-    if (r->plan.method->reads_itself)
-        return RBT_OK;
-    return rbt_loaded_read_data(&r->job->options, r->job->options.data, r->plan.method->content, &log, &r->data,
-                                &r->report, error);
-}
-
 /* The tables, and what runs on them. */
-static rbt_err lay_out(method_run *r, rbt_error *error)
+static rbt_err lay_out(rbt_method_run *r, rbt_error *error)
 {
     const rbt_options *options = &r->job->options;
-    rbt_run *run = &r->setup.run;
     rbt_err err = rbt_planned_close(&r->planned, &r->plan, error);
 
     if (err == RBT_OK)
         err = rbt_setup_lay_out(&r->setup, options, r->planned.tables.at, (uint32_t)r->planned.tables.count, error);
     if (err != RBT_OK)
         return err;
-    r->told = rbt_alloc(r->planned.clocks * RBT_TOLD_COLS, sizeof *r->told);
-    run->program = (rbt_program){.name = r->plan.method->name, .work = work, .argument = r};
-    run->observe = (rbt_program){.name = "evaluator", .work = observe, .argument = r};
+    r->told = rbt_alloc((size_t)RBT_TOLD_BLOCK * RBT_TOLD_COLS, sizeof *r->told);
+    r->objective = NAN;
+    rbt_method_set_programs(r, work, r, observe, r);
+    return RBT_OK;
+}
+
+void rbt_method_set_programs(rbt_method_run *r, rbt_work *work_with, void *argument, rbt_work *observe_with,
+                             void *observer)
+{
+    const rbt_options *options = &r->job->options;
+    rbt_run *run = &r->setup.run;
+
+    run->program = (rbt_program){.name = r->plan.method->name, .work = work_with, .argument = argument};
+    run->observe = (rbt_program){.name = "evaluator", .work = observe_with, .argument = observer};
     run->has_target = rbt_watch_may_stop(options);
     run->target = options->has_target ? options->target_loss : -INFINITY;
     run->log = rbt_job_log(r->job);
     run->interrupted = &r->job->interrupted;
-    return RBT_OK;
 }
 
-static rbt_err set_up(method_run *r, rbt_error *error)
+static rbt_err set_up(rbt_method_run *r, rbt_error *error)
 {
     rbt_options *options = &r->job->options;
     rbt_err err;
 
     r->plan.data = &r->data;
-    err = read_data(r, error);
+    err = rbt_method_read(r, error);
     if (err == RBT_OK && options->workers_auto && r->data.rows > 0 && options->workers > r->data.rows)
         options->workers = (uint32_t)r->data.rows;
     if (err != RBT_OK)
@@ -169,32 +186,38 @@ static rbt_err set_up(method_run *r, rbt_error *error)
         return err;
     options->lr = options->lr > 0 ? options->lr : r->plan.lr; /* what the method has settled */
     options->l2 = isnan(options->l2) ? r->plan.l2 : options->l2;
-    err = r->plan.shared ? RBT_OK : lay_out(r, error);
+    err = r->plan.shared ? RBT_OK : r->plan.peers ? rbt_method_peers_lay_out(r, error) : lay_out(r, error);
     if (err != RBT_OK)
         return err;
-    rbt_watch_init(&r->evaluation.watch, options, 0);
-    r->evaluation.first = INFINITY; /* an objective may grow: workers say when they diverge */
+    if (!r->plan.peers) {
+        rbt_watch_init(&r->evaluation.watch, options, 0);
+        r->evaluation.loss = NAN;
+        r->evaluation.first = INFINITY; /* an objective may grow: workers say when they diverge */
+    }
     r->evaluation.on_progress = rbt_job_on_progress;
     r->evaluation.context = r->job;
     rbt_job_forget_texts(r->job);
     return RBT_OK;
 }
 
-static void tear_down(method_run *r)
+static void tear_down(rbt_method_run *r)
 {
     if (r->is_planned && r->plan.method->end != NULL)
         r->plan.method->end(&r->plan);
     rbt_planned_deinit(&r->planned);
     rbt_setup_deinit(&r->setup);
-    rbt_watch_deinit(&r->evaluation.watch);
+    rbt_hop_deinit(&r->setup.hop);
+    rbt_evaluation_deinit(&r->evaluation);
     rbt_data_deinit(&r->data);
+    rbt_free(r->facts);
+    rbt_free(r->nonzeros);
     rbt_free(r->told);
 }
 
 /* -------------------------------------------------------------------------------------------------------- the outcome */
 
 /* Over all tables but that of the objective: a hash of the values, and the sum of the integers. */
-static rbt_err count_tables(method_run *r, rbt_error *error)
+static rbt_err count_tables(rbt_method_run *r, rbt_error *error)
 {
     rbt_result *result = &r->job->result;
     rbt_hasher *hasher = rbt_hasher_create(0);
@@ -222,7 +245,7 @@ static rbt_err count_tables(method_run *r, rbt_error *error)
     return err;
 }
 
-/* In shared memory there are no tables: the hash is of the arrays that are kept. */
+/* In shared memory and with peers there are no tables: the hash is of the arrays that are kept. */
 static void hash_fitted(rbt_job *job)
 {
     rbt_hasher *hasher = rbt_hasher_create(0);
@@ -237,7 +260,7 @@ static void hash_fitted(rbt_job *job)
 }
 
 /* How the fitted model does on --valid: told as an event, and what it has no word for as a note. */
-static rbt_err evaluate_valid(method_run *r, rbt_error *error)
+static rbt_err evaluate_valid(rbt_method_run *r, rbt_error *error)
 {
     rbt_job *job = r->job;
     const rbt_method *method = r->plan.method;
@@ -277,28 +300,29 @@ static rbt_err evaluate_valid(method_run *r, rbt_error *error)
     return err;
 }
 
-static rbt_err keep(method_run *r, double load_seconds, rbt_error *error)
+static rbt_err keep(rbt_method_run *r, double load_seconds, rbt_error *error)
 {
     rbt_job *job = r->job;
     rbt_err err;
 
-    if (!r->plan.shared) {
+    if (!r->plan.shared)
         rbt_job_count(job, &r->setup);
-        r->planned.layouts = job->layouts.at;
-        r->planned.contents = job->contents.at;
-    }
+    job->observed = r->setup.run.observed;
+    r->planned.layouts = job->layouts.at; /* none in shared memory, nor with peers */
+    r->planned.contents = job->contents.at;
+    r->plan.result = r->evaluation.w;
     rbt_job_fill(job, &r->evaluation, load_seconds);
     for (size_t m = 0; !r->plan.shared && m < job->result.workers && r->planned.shards.workers > 0; m++) {
         job->reports[m].rows = r->planned.shards.shard[m].n;
-        job->reports[m].nonzeros = r->planned.shards.shard[m].nnz;
+        job->reports[m].nonzeros = r->nonzeros != NULL ? r->nonzeros[m] : r->planned.shards.shard[m].nnz;
     }
-    err = r->plan.shared ? RBT_OK : count_tables(r, error);
+    err = r->planned.contents == NULL ? RBT_OK : count_tables(r, error);
     job->fitted.method = r->plan.method;
     if (err == RBT_OK)
         err = r->plan.method->keep(&r->plan, &job->fitted, error);
     if (err == RBT_OK) {
         job->has_result = true;
-        if (r->plan.shared)
+        if (r->planned.contents == NULL)
             hash_fitted(job);
         err = evaluate_valid(r, error);
     }
@@ -316,19 +340,23 @@ static double no_losses(void *context, const float *w, uint64_t *rows)
     return 0;
 }
 
-static rbt_err run_on_cluster(method_run *r, rbt_error *error)
+static rbt_err run_on_cluster(rbt_method_run *r, rbt_error *error)
 {
     rbt_cluster_work work = {.losses = no_losses, .context = r, .on_loss = r->job->options.on_worker_loss};
-    rbt_cluster *cluster = rbt_cluster_create(&r->setup.run, r->session, &work);
-    rbt_err err = rbt_cluster_run(cluster, error);
+    rbt_cluster *cluster;
+    rbt_err err;
 
+    if (r->plan.peers)
+        return rbt_method_peers_run_on_cluster(r, error);
+    cluster = rbt_cluster_create(&r->setup.run, r->session, &work);
+    err = rbt_cluster_run(cluster, error);
     rbt_cluster_destroy(cluster);
     return err;
 }
 
 rbt_err rbt_method_job_take_part(rbt_job *job, rbt_session *session, rbt_error *error)
 {
-    method_run r = {.job = job, .session = session, .plan = {.method = rbt_trainee_method(job->options.model)}};
+    rbt_method_run r = {.job = job, .session = session, .plan = {.method = rbt_trainee_method(job->options.model)}};
     rbt_err err = rbt_setup_init(&r.setup, &job->options, error);
 
     if (err == RBT_OK)
@@ -341,7 +369,7 @@ rbt_err rbt_method_job_take_part(rbt_job *job, rbt_session *session, rbt_error *
 
 rbt_err rbt_method_job_run(rbt_job *job, rbt_error *error)
 {
-    method_run r = {.job = job, .plan = {.method = rbt_trainee_method(job->options.model)}};
+    rbt_method_run r = {.job = job, .plan = {.method = rbt_trainee_method(job->options.model)}};
     bool simulated = job->options.runtime == RBT_RUNTIME_SIM;
     double started = rbt_now_seconds(), load_seconds = 0;
     rbt_err err = rbt_setup_init(&r.setup, &job->options, error);

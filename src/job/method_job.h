@@ -7,8 +7,28 @@
 
 #include "job/evaluate.h"
 #include "job/job_state.h"
+#include "job/plan.h"
 
 struct rbt_session;
+
+/* A run of such a job; it lives only while the job runs. */
+typedef struct rbt_method_run {
+    rbt_job *job;
+    rbt_data data;
+    rbt_read_report report;
+    rbt_plan plan;
+    rbt_planned planned;
+    void *facts;      /* the method's, of all rows */
+    size_t *nonzeros; /* of each worker's rows, when some of them are elsewhere; else NULL */
+    bool is_planned;
+    rbt_setup setup;
+    rbt_evaluation evaluation;   /* of what workers tell; with peers, of the mean of their parameters */
+    int64_t *told;               /* a block of the table of it, as last read; */
+    uint64_t told_clocks;        /* so many clocks are complete, */
+    double objective;            /* and this is what was told of the last of them, NAN: nothing yet */
+    rbt_training training;       /* with peers: what their programs are given */
+    struct rbt_session *session; /* on a cluster */
+} rbt_method_run;
 
 /* From checked options to a result. */
 rbt_err rbt_method_job_run(rbt_job *job, rbt_error *error);
@@ -16,8 +36,19 @@ rbt_err rbt_method_job_run(rbt_job *job, rbt_error *error);
 /* A process that has joined: the part between meeting the others and the end. */
 rbt_err rbt_method_job_take_part(rbt_job *job, struct rbt_session *session, rbt_error *error);
 
+/* Reads the data, or with others of a cluster this process's part of it (method_data.c). */
+rbt_err rbt_method_read(rbt_method_run *run, rbt_error *error);
+
 /* Trains in shared memory, at most so many passes; fills in the evaluation and the job's result. */
 rbt_err rbt_method_shared_run(rbt_job *job, rbt_plan *plan, uint64_t most, const rbt_stragglers *stragglers,
                               rbt_evaluation *evaluation, rbt_error *error);
+
+/* What runs: the workers' program and the observer's. */
+typedef rbt_err rbt_work(rbt_worker *worker, void *argument, rbt_error *error);
+void rbt_method_set_programs(rbt_method_run *run, rbt_work *work, void *argument, rbt_work *observe, void *observer);
+
+/* Peers without servers (method_peers.c): the graph, the programs and the evaluation; and the run on a cluster. */
+rbt_err rbt_method_peers_lay_out(rbt_method_run *run, rbt_error *error);
+rbt_err rbt_method_peers_run_on_cluster(rbt_method_run *run, rbt_error *error);
 
 #endif

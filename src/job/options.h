@@ -119,6 +119,7 @@ typedef struct rbt_options {
     bool filter_given;
     char *budget;          /* --budget RATE[,burst=TIME] or NULL */
     rbt_priority priority; /* --priority round-robin|random|magnitude|relative */
+    char *codec;           /* --codec none|delta,keys,zeros,lz4,fp16 or NULL */
     double target_loss;    /* --target-loss X */
     bool has_target;
 
@@ -201,5 +202,10 @@ rbt_err rbt_options_set_protocol(rbt_options *options, const char *text, rbt_err
 rbt_err rbt_options_check_peers(const rbt_options *options, rbt_sync sync, const char *served, rbt_error *error);
 void rbt_options_settle_peers(rbt_options *options);
 const char *rbt_sync_name(rbt_sync sync);
+
+/* Likewise (options_codec.c). Does it ask for a codec? Drops what makes no sense: without servers fp16, in shared memory all. */
+bool rbt_options_squeeze(const rbt_options *options);
+rbt_err rbt_options_check_codec(const rbt_options *options, rbt_sync sync, rbt_rule_kind rule, rbt_error *error);
+void rbt_options_drop_codec(rbt_options *options, bool all);
 
 #endif

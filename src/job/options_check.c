@@ -119,12 +119,6 @@ static rbt_err check_budget(const rbt_options *o, rbt_sync sync, rbt_rule_kind r
                         "--budget makes no sense with --rule %s: only updates that add up can be sent in parts; use "
                         "--rule sum or con",
                         rule_name(rule));
-    if (o->per_process > 1 && (o->on_worker_loss == RBT_LOSS_WAIT || (o->faults != NULL && strstr(o->faults, "crash"))))
-        return rbt_fail(
-            error, RBT_E_USAGE,
-            "--budget makes no sense with --per-process %u where workers come back after they were lost: those "
-            "of one process share what came early; use --per-process 1, or --on-worker-loss continue",
-            o->per_process);
     return rbt_budget_parse(o->budget, &bytes, &burst, error);
 }
 
@@ -150,6 +144,7 @@ static const char *asks_for_servers(const rbt_options *o)
     return given != NULL              ? given
            : o->staleness_given       ? "staleness"
            : o->encode                ? "encode"
+           : rbt_options_squeeze(o)   ? "codec"
            : o->batches_per_clock > 0 ? "batches-per-clock"
            : o->batch > 0             ? "batch"
                                       : NULL;
@@ -299,12 +294,17 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
     rbt_err err = rbt_method_settings(method, o->settings, values, error);
 
     bool shared = method->pass != NULL && (sync == RBT_SYNC_HOGWILD || sync == RBT_SYNC_SEQUENTIAL);
+    bool peers = method->update != NULL && sync >= RBT_SYNC_HOP && sync <= RBT_SYNC_ALLREDUCE;
 
     rbt_free(values);
-    if (err == RBT_OK && !shared && sync >= RBT_SYNC_HOP)
+    if (err == RBT_OK && !shared && !peers && sync >= RBT_SYNC_HOP)
         err = rbt_fail(error, RBT_E_USAGE,
-                       "--sync %s is for models that learn from gradients; %s needs %sbsp, ssp or asp",
-                       rbt_sync_name(sync), method->name, method->pass != NULL ? "hogwild, sequential, " : "");
+                       "--sync %s is for models that learn from gradients; %s needs %s%sbsp, ssp or asp",
+                       rbt_sync_name(sync), method->name, method->pass != NULL ? "hogwild, sequential, " : "",
+                       method->update != NULL ? "hop, adpsgd, allreduce, " : "");
+    if (err == RBT_OK && o->has_target && method->objective == NULL)
+        err = rbt_fail(error, RBT_E_USAGE, "--target-loss makes no sense for %s, which has no loss; leave it out",
+                       method->name);
     if (err == RBT_OK && gradient != NULL)
         err = rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s; leave it out", gradient, method->name);
     if (err == RBT_OK && o->data != NULL && rbt_path_is_ranked(o->data))
@@ -379,6 +379,8 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
     err = check_rule(o, error);
     if (err == RBT_OK)
         err = check_budget(o, sync, rule, error);
+    if (err == RBT_OK)
+        err = rbt_options_check_codec(o, sync, rule, error);
     return err == RBT_OK ? check_runtime(o, error) : err;
 }
 

@@ -4,9 +4,11 @@
 
 #include "base/error.h"
 #include "job/options.h"
+#include "job/trainee.h"
 
-#define BATCH_OF_PEERS 128
-#define EPOCHS_DEFAULT 10
+#define BATCH_OF_PEERS  128
+#define BATCH_OF_METHOD 10 /* percent: rows of methods are of all sizes */
+#define EPOCHS_DEFAULT  10
 
 const char *rbt_sync_name(rbt_sync sync)
 {
@@ -87,7 +89,10 @@ rbt_err rbt_options_check_peers(const rbt_options *o, rbt_sync sync, const char 
 /* What is settled for peers: an iteration is a mini-batch. */
 void rbt_options_settle_peers(rbt_options *o)
 {
-    if (o->batch == 0) { /* a step size found by trying rows is one for rows */
+    if (o->batch == 0 && rbt_trainee_method(o->model) != NULL) {
+        o->batch = BATCH_OF_METHOD;
+        o->batch_percent = true;
+    } else if (o->batch == 0) { /* a step size found by trying rows is one for rows */
         bool by_row = o->lr == 0 && (o->optimizer == RBT_OPTIMIZER_SGD || o->optimizer == RBT_OPTIMIZER_MOMENTUM);
         o->batch = by_row ? 1 : BATCH_OF_PEERS;
         o->batches_per_clock = o->batches_per_clock > 0 || !by_row ? o->batches_per_clock : BATCH_OF_PEERS;

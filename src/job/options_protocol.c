@@ -37,11 +37,14 @@ static void drop_senseless(rbt_options *o)
         o->partition_sync = RBT_AUTO;
         o->global_rate = o->filter = 0;
         o->filter_given = false;
+        rbt_options_drop_codec(o, false);
     }
     if (rule != RBT_RULE_CON && rule != RBT_RULE_MOMENTUM)
         o->global_rate = 0;
-    if (rbt_options_adaptive(o))
+    if (rbt_options_adaptive(o)) {
         o->decay = RBT_DECAY_NONE;
+        rbt_options_drop_codec(o, false);
+    }
     if (rule != RBT_RULE_DYN)
         o->partition_sync = RBT_AUTO;
     if (rbt_options_shared(o)) { /* what servers and batches are about */
@@ -54,6 +57,7 @@ static void drop_senseless(rbt_options *o)
         rbt_free(o->budget);
         o->budget = NULL;
         o->priority = RBT_PRIORITY_ROUND_ROBIN;
+        rbt_options_drop_codec(o, true);
         o->verify = o->encode = false;
         if (o->sync == RBT_SYNC_SEQUENTIAL)
             o->workers = 1;

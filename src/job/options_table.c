@@ -151,6 +151,10 @@ static const rbt_option TABLE[] = {
     {"priority", "Communication", RBT_OPTION_WORD, AT(priority), "round-robin", "round-robin|random|magnitude|relative",
      .help = "What goes first: what waits longest, any, what changed most, or most in proportion.", .when = "--budget",
      .words = "round-robin|random|magnitude|relative"},
+    {"codec", "Communication", RBT_OPTION_TEXT, AT(codec), NULL, "none|delta,keys,zeros,lz4,fp16",
+     .help = "Messages in fewer bytes: some of these. Only fp16 rounds, pushes alone, and what it leaves goes with the "
+             "next.",
+     .when = "--sync with messages"},
     {"per-process", "Cluster", RBT_OPTION_U32, AT(per_process), "1", "N",
      .help = "Workers that share a process and its cache (local: all do).", .when = "--runtime cluster or sim",
      .min = 1, .max = RBT_WORKERS_LIMIT},

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "data/file.h"
+#include "job/plan.h"
 #include "math/kernels.h"
 #include "runtime/handle.h"
 
@@ -90,11 +91,15 @@ rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t paramete
         err = rbt_graph_check(&hop->graph, name, error);
     if (err == RBT_OK)
         err = options->sync == RBT_SYNC_ADPSGD ? take_sides(hop, name, error) : check_backup(hop, error);
-    if (err == RBT_OK && options->lr_found && !hop->serial &&
-        hop->side == NULL) /* a step size that was tried alone, without averages */
-        hop->damping = (float)(rbt_graph_step_room(&hop->graph) / 2);
+    if (err == RBT_OK && options->lr_found) /* a step size that was tried alone, without averages */
+        hop->damping = (float)rbt_hop_reach(hop);
     rbt_machines_deinit(&machines);
     return err;
+}
+
+double rbt_hop_reach(const rbt_hop *hop)
+{
+    return hop->serial || hop->allreduce || hop->side != NULL ? 1 : rbt_graph_step_room(&hop->graph) / 2;
 }
 
 void rbt_hop_deinit(rbt_hop *hop)
@@ -111,10 +116,16 @@ static rbt_err compute(rbt_worker *worker, const rbt_training *training, rbt_scr
 {
     uint32_t id = rbt_worker_id(worker);
     uint64_t clock = rbt_worker_clock(worker);
-    rbt_clock_work work;
+    rbt_clock_work work = {0};
+    rbt_err err = RBT_OK;
 
     rbt_hop_read(worker, scratch->w);
-    work = rbt_training_clock(training, id, clock, scratch);
+    if (training->plan != NULL)
+        err = rbt_plan_update(training->plan, worker, scratch, &work, error);
+    else
+        work = rbt_training_clock(training, id, clock, scratch);
+    if (err != RBT_OK)
+        return err;
     rbt_worker_did(worker, work.samples, work.nonzeros);
     return isfinite(work.loss) ? RBT_OK : rbt_training_diverged(training, id, clock, work.loss, error);
 }

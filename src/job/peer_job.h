@@ -12,6 +12,10 @@
 rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t parameters, rbt_error *error);
 void rbt_hop_deinit(rbt_hop *hop);
 
+/* How much of an update that is right for a peer alone may be added: in parallel order averages and updates overshoot together
+ * (docs/decentralised.md, "Step size"). */
+double rbt_hop_reach(const rbt_hop *hop);
+
 /* The program of a peer; `argument` is an rbt_training. */
 rbt_err rbt_peer_work(rbt_worker *worker, void *argument, rbt_error *error);
 

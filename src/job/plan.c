@@ -146,7 +146,7 @@ static void count_clocks(rbt_planned *p, const rbt_method *method)
     const rbt_options *o = p->options;
 
     p->clocks = o->clocks > 0 ? o->clocks : (uint64_t)ceil(o->epochs * (double)p->pass_clocks - 1e-9);
-    if (!rbt_options_shared(o)) /* there a clock is a pass */
+    if (!rbt_options_shared(o) && !rbt_options_peers(o)) /* there a clock is a pass; or there are no tables to set up */
         p->clocks += method->opening + method->closing;
 }
 
@@ -182,6 +182,7 @@ rbt_err rbt_planned_init(rbt_planned *planned, rbt_plan *plan, const rbt_options
     plan->staleness = options->staleness;
     plan->skip_bad = options->skip_bad;
     plan->shared = rbt_options_shared(options);
+    plan->peers = rbt_options_peers(options);
     plan->takes_gradients = rbt_options_adaptive(options);
     err = rbt_method_settings(method, options->settings, planned->values, error);
     if (err == RBT_OK && plan->data->rows > 0)
@@ -193,9 +194,10 @@ rbt_err rbt_planned_init(rbt_planned *planned, rbt_plan *plan, const rbt_options
 
 rbt_err rbt_planned_close(rbt_planned *planned, rbt_plan *plan, rbt_error *error)
 {
-    return rbt_plan_table(
-        plan, &(rbt_table_spec){.name = "told", .rows = planned->clocks, .cols = RBT_TOLD_COLS, .type = RBT_I64},
-        &planned->told, error);
+    const rbt_table_spec told = {
+        .name = "told", .rows = planned->clocks, .cols = RBT_TOLD_COLS, .type = RBT_I64, .block_rows = RBT_TOLD_BLOCK};
+
+    return rbt_plan_table(plan, &told, &planned->told, error);
 }
 
 void rbt_planned_deinit(rbt_planned *planned)
@@ -225,12 +227,17 @@ rbt_err rbt_plan_table(rbt_plan *plan, const rbt_table_spec *spec, rbt_table *ta
     return RBT_OK;
 }
 
-const uint32_t *rbt_plan_rows(const rbt_plan *plan, const rbt_worker *worker, size_t *n)
+const uint32_t *rbt_plan_rows_of(const rbt_plan *plan, uint32_t worker, size_t *n)
 {
     const rbt_shards *shards = &plan->job->shards;
 
-    *n = shards->workers > 0 ? shards->shard[rbt_worker_id(worker)].n : 0;
-    return *n > 0 ? shards->shard[rbt_worker_id(worker)].rows : NULL;
+    *n = shards->workers > 0 ? shards->shard[worker].n : 0;
+    return *n > 0 ? shards->shard[worker].rows : NULL;
+}
+
+const uint32_t *rbt_plan_rows(const rbt_plan *plan, const rbt_worker *worker, size_t *n)
+{
+    return rbt_plan_rows_of(plan, rbt_worker_id(worker), n);
 }
 
 uint64_t rbt_plan_pass_clocks(const rbt_plan *plan)
@@ -249,21 +256,45 @@ void rbt_plan_set_pass_clocks(rbt_plan *plan, uint64_t clocks)
     count_clocks(plan->job, plan->method);
 }
 
+/* Which of so many rows the clock of that number, counted from the first batch's, is for. */
+static void cut_batch(const rbt_planned *p, uint64_t clock, size_t rows, size_t *first, size_t *n)
+{
+    uint64_t place = clock % p->pass_clocks;
+    size_t end =
+        place + 1 == p->pass_clocks ? rows : (size_t)((double)rows * (double)(place + 1) / (double)p->pass_clocks);
+
+    *first = (size_t)((double)rows * (double)place / (double)p->pass_clocks);
+    *n = end - *first;
+}
+
 bool rbt_plan_batch(const rbt_plan *plan, const rbt_worker *worker, size_t *first, size_t *n)
 {
     const rbt_planned *p = plan->job;
-    uint64_t clock = rbt_worker_clock(worker), place;
-    size_t rows, end;
+    uint64_t clock = rbt_worker_clock(worker);
+    size_t rows;
 
     RBT_ASSERT(clock >= plan->method->opening);
     if (clock >= p->clocks - plan->method->closing || rbt_worker_should_stop(worker))
         return false;
     (void)rbt_plan_rows(plan, worker, &rows);
-    place = (clock - plan->method->opening) % p->pass_clocks;
-    *first = (size_t)((double)rows * (double)place / (double)p->pass_clocks);
-    end = place + 1 == p->pass_clocks ? rows : (size_t)((double)rows * (double)(place + 1) / (double)p->pass_clocks);
-    *n = end - *first;
+    cut_batch(p, clock - plan->method->opening, rows, first, n);
     return true;
+}
+
+rbt_err rbt_plan_update(rbt_plan *plan, const rbt_worker *worker, rbt_scratch *scratch, rbt_clock_work *work,
+                        rbt_error *error)
+{
+    uint64_t clock = rbt_worker_clock(worker);
+    rbt_told told = {0};
+    size_t rows, first, n;
+    const uint32_t *mine = rbt_plan_rows(plan, worker, &rows);
+    rbt_err err;
+
+    cut_batch(plan->job, clock, rows, &first, &n);
+    err =
+        plan->method->update(plan, rbt_worker_id(worker), clock, mine + first, n, scratch->w, scratch->u, &told, error);
+    *work = (rbt_clock_work){.loss = told.sum, .samples = told.weight, .nonzeros = told.nonzeros};
+    return err;
 }
 
 double rbt_plan_rate_at(const rbt_plan *plan, uint64_t clock, double lr)
@@ -293,7 +324,8 @@ rbt_err rbt_plan_tell(const rbt_plan *plan, rbt_worker *worker, double sum, uint
         return rbt_fail(error, RBT_E_DIVERGED,
                         "training diverged: worker %u's share of the objective (%s) became %g in clock %llu; use a "
                         "smaller --lr, or other options",
-                        rbt_worker_id(worker), plan->method->objective, sum, (unsigned long long)clock);
+                        rbt_worker_id(worker), plan->method->objective != NULL ? plan->method->objective : "none", sum,
+                        (unsigned long long)clock);
     if (clock >= plan->job->clocks)
         return RBT_OK;
     told[RBT_TOLD_WHOLE] = (int64_t)floor(sum);

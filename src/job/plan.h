@@ -10,7 +10,9 @@
 #define RBT_JOB_PLAN_H
 
 #include "data/shard.h"
-#include "job/options.h"
+#include "job/gradient.h"
+
+#define RBT_TOLD_BLOCK 512 /* clocks of which what was told is sent together */
 
 enum { RBT_TOLD_WHOLE, RBT_TOLD_FRACTION, RBT_TOLD_WEIGHT, RBT_TOLD_COLS };
 
@@ -41,6 +43,10 @@ void rbt_planned_deinit(rbt_planned *planned);
 
 /* What was told of a clock, from a row of the table; NAN when nothing was. */
 double rbt_planned_objective(const int64_t told[RBT_TOLD_COLS]);
+
+/* A peer's clock: from the parameters in scratch->w to what is to be added in scratch->u. */
+rbt_err rbt_plan_update(rbt_plan *plan, const rbt_worker *worker, rbt_scratch *scratch, rbt_clock_work *work,
+                        rbt_error *error);
 
 #define RBT_METHOD_OPTIONS_MOST 64
 

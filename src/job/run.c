@@ -176,6 +176,7 @@ void rbt_job_count(rbt_job *job, const rbt_setup *setup)
     result->threads = job->options.runtime == RBT_RUNTIME_LOCAL ? job->options.workers : 1;
     result->interrupted = atomic_load(&job->interrupted);
     result->bytes_sent = atomic_load(&run->bytes);
+    result->bytes_plain = atomic_load(&run->plain);
     result->messages = atomic_load(&run->messages);
     result->events = run->events;
     result->has_peers = rbt_options_peers(&job->options);

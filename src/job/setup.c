@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "comm/squeeze.h"
 #include "runtime/spec.h"
 #include "solve/rate.h"
 
@@ -57,6 +58,16 @@ static rbt_err check_memory(const rbt_table_spec *specs, uint32_t tables, const 
     return RBT_OK;
 }
 
+static rbt_err check_half(const rbt_table_spec *specs, uint32_t tables, rbt_error *error)
+{
+    for (uint32_t t = 0; t < tables; t++)
+        if (specs[t].type == RBT_F32 && specs[t].rule == NULL)
+            return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--codec fp16 makes no sense where every table holds integers or has a rule of its own: there is "
+                    "nothing to round; leave fp16 out");
+}
+
 rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rbt_table_spec *specs, uint32_t tables,
                           rbt_error *error)
 {
@@ -68,8 +79,13 @@ rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rb
                             .rate = (float)(options->lr > 0 ? options->lr : RBT_RATE_ADAPTIVE),
                             .momentum = (float)options->momentum,
                             .partition_sync = options->partition_sync == RBT_ON};
+    unsigned codec = 0;
     rbt_err err = check_memory(specs, tables, rule.rule, error);
 
+    if (err == RBT_OK)
+        err = rbt_codec_parse(options->codec, &codec, error);
+    if (err == RBT_OK && codec & RBT_CODEC_FP16)
+        err = check_half(specs, tables, error);
     if (err != RBT_OK)
         return err;
     topology->workers = options->workers;
@@ -81,6 +97,7 @@ rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rb
     topology->partition_sync = rule.partition_sync;
     topology->lost_is_gone = options->runtime == RBT_RUNTIME_CLUSTER && options->on_worker_loss != RBT_LOSS_WAIT;
     topology->filter = (float)options->filter;
+    topology->half = codec & RBT_CODEC_FP16;
     topology->slice_bytes = options->runtime == RBT_RUNTIME_LOCAL ? 0 : RBT_SLICE_BYTES; /* nothing arrives there */
     topology->priority = options->priority;
     if (options->budget != NULL)
@@ -92,6 +109,7 @@ rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rb
     rbt_run_init(&setup->run, topology);
     setup->run.stragglers = &setup->stragglers;
     setup->run.encode = options->encode;
+    setup->run.codec = codec;
     return RBT_OK;
 }
 

@@ -71,7 +71,7 @@ static rbt_err read_all(rbt_loaded *loaded, const rbt_options *options, const rb
     if (err == RBT_OK)
         err = rbt_loaded_find_model(loaded, options->model, error);
     if (err == RBT_OK)
-        err = rbt_loaded_read_part(loaded, options, hosting, crew, part, error);
+        err = rbt_loaded_read_part(options, RBT_CONTENT_ROWS, &loaded->report, hosting, crew, part, error);
     if (err != RBT_OK)
         return err;
     if (crew->rank == 0)

@@ -4,15 +4,18 @@
  * every worker counts its own clocks. What a reader finds there tells which updates it sees, so the reader's guarantees
  * can be checked without believing anything the nodes say: no update older than the bound is missing, its own are
  * there, under BSP nothing else is, and in the end every clock was counted once. Another table holds tokens that are moved
- * about (swarm_tokens.h): none is lost and none is there twice. The servers' guarantees are checked by
+ * about (swarm_tokens.h): none is lost and none is there twice. Where values add up, they are in the end what the workers
+ * added, but for what is still with them under --codec fp16. The servers' guarantees are checked by
  * the simulator's checker after every event. */
 #include "job/swarm_case.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "comm/squeeze.h"
 #include "job/swarm_hop.h"
 #include "job/swarm_tokens.h"
 #include "runtime/check.h"
@@ -33,6 +36,8 @@ typedef struct swarm_case {
     bool reads_all;               /* or only a random range */
     bool prefetches;
     bool skips_reads; /* now and then: the bound must hold all the same */
+    unsigned codec;
+    double *given; /* per value: all that workers have added to it */
     rbt_swarm_tokens tokens;
     rbt_topology topology;
     rbt_stragglers stragglers;
@@ -88,7 +93,7 @@ static void check_gap(const swarm_case *c, uint32_t me, uint64_t clock)
     }
 }
 
-/* The update of (worker, clock): multiples of 1/64, so that sums are exact in f32. */
+/* The update of (worker, clock): multiples of 1/64, so that sums are exact in f32; with fp16 finer ones, that it has to round. */
 static void make_update(const swarm_case *c, uint32_t worker, uint64_t clock, float *update)
 {
     rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_TEST, worker * 1000 + clock);
@@ -97,6 +102,8 @@ static void make_update(const swarm_case *c, uint32_t worker, uint64_t clock, fl
     for (uint32_t i = 0; i < c->cols; i++) {
         float value = (float)((int)rbt_rng_below(&rng, 129) - 64) / 64;
 
+        if (c->topology.half)
+            value = (float)((int)rbt_rng_below(&rng, 15001) - 7500) / 8192; /* below 1, with the rest before */
         update[i] = sparse && rbt_rng_below(&rng, 8) != 0 ? 0 : value;
     }
 }
@@ -137,8 +144,11 @@ static rbt_err work_clock(rbt_worker *worker, const swarm_case *c, float *values
         return err;
     rbt_worker_did(worker, 1 + rbt_rng_below(&rng, 2000), 0);
     make_update(c, me, clock, values);
-    if (rbt_rng_below(&rng, 8) != 0)
+    if (rbt_rng_below(&rng, 8) != 0) {
         err = rbt_inc_row(worker, VALUES, 0, values, error);
+        for (uint32_t i = 0; err == RBT_OK && i < c->cols; i++)
+            c->given[i] += values[i];
+    }
     for (uint32_t t = 0; err == RBT_OK && t < c->counters; t++)
         err = rbt_inc(worker, COUNTERS + t, 0, me, 1, error);
     if (err == RBT_OK)
@@ -187,6 +197,25 @@ static rbt_err observe_tokens(rbt_worker *observer, const swarm_case *c, rbt_err
     return err;
 }
 
+/* What became of the values where they add up and nobody died: all is there. With fp16 every worker has kept the rest of its
+ * last update, at most half of the last bit of a number below 1. */
+static rbt_err observe_values(rbt_worker *observer, const swarm_case *c, rbt_error *error)
+{
+    const rbt_rule_config *rule = &c->topology.rule[VALUES];
+    float *values = rbt_alloc(c->cols, sizeof *values);
+    double factor = rule->rule == &rbt_rule_con ? (double)rule->factor : 1;
+    double kept = c->topology.half ? 0x1p-12 * c->topology.workers : 0;
+    uint64_t slowest;
+    rbt_err err = rbt_observe(observer, VALUES, RBT_UNBOUNDED, values, &slowest, error);
+
+    for (uint32_t i = 0; err == RBT_OK && i < c->cols; i++)
+        if (fabs((double)values[i] - factor * c->given[i]) > factor * kept)
+            rbt_checker_report(c->checker, "in the end value %u is %.9g, the workers have added %.9g", i,
+                               (double)values[i], factor * c->given[i]);
+    rbt_free(values);
+    return err;
+}
+
 /* When all have left: every clock was counted exactly once. */
 static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
 {
@@ -204,6 +233,9 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
                                    c->clocks[m], counters[m]);
     }
     rbt_free(counters);
+    if (err == RBT_OK && c->sim.faults.crashes == 0 &&
+        (c->topology.rule[VALUES].rule == &rbt_rule_sum || c->topology.rule[VALUES].rule == &rbt_rule_con))
+        err = observe_values(observer, c, error);
     return err == RBT_OK ? observe_tokens(observer, c, error) : err;
 }
 
@@ -259,11 +291,29 @@ static void draw_budget(swarm_case *c)
 
     if (c->topology.staleness == 0 || rbt_rng_below(&rng, 2) == 0)
         return;
-    if (c->topology.process_workers > 1 && c->sim.faults.crashes > 0) /* refused for jobs: options_check.c */
-        return;
     c->topology.budget_bytes = rate;
     c->topology.burst_bytes = rbt_burst_of(rate);
     c->topology.priority = (rbt_priority)rbt_rng_below(&rng, 4);
+}
+
+/* Half of the jobs squeeze their messages; likewise. Not with LZ4: how small it makes them, and so when they arrive, depends on
+ * its version. */
+unsigned rbt_swarm_draw_codec(uint64_t seed)
+{
+    rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_SWARM, 5);
+
+    return rbt_rng_below(&rng, 2) == 0 ? 0 : (1 + (unsigned)rbt_rng_below(&rng, 31)) & ~(unsigned)RBT_CODEC_LZ4;
+}
+
+/* Most of those whose values add up round them: there it can be seen whether something is lost. */
+static void draw_codec(swarm_case *c, const rbt_rule *rule)
+{
+    rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_SWARM, 6);
+
+    c->codec = rbt_swarm_draw_codec(c->seed);
+    if ((rule == &rbt_rule_sum || rule == &rbt_rule_con) && rbt_rng_below(&rng, 4) != 0)
+        c->codec |= RBT_CODEC_FP16;
+    c->topology.half = c->codec & RBT_CODEC_FP16;
 }
 
 static rbt_err draw(swarm_case *c, rbt_error *error)
@@ -307,6 +357,8 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     c->straggler = rbt_swarm_draw_stragglers(&rng);
     draw_slices(c);
     draw_budget(c);
+    draw_codec(c, rule.rule);
+    c->given = rbt_alloc(c->cols, sizeof *c->given);
     for (uint32_t t = 0; t < c->counters; t++)
         specs[COUNTERS + t] =
             (rbt_table_spec){.name = "counters", .rows = 1, .cols = topology->workers, .type = RBT_I64};
@@ -317,22 +369,23 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
 static void summarise(const swarm_case *c, const rbt_run *run, char *summary, size_t room)
 {
     const rbt_topology *t = &c->topology;
-    char staleness[32] = "inf";
+    char staleness[32] = "inf", codec[RBT_CODEC_ROOM];
 
+    rbt_codec_text(c->codec, codec);
     if (t->staleness != no_bound)
         snprintf(staleness, sizeof staleness, "%" PRIu64, t->staleness);
     snprintf(summary, room,
              "seed %" PRIu64 ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s%s, %u tokens%s, %u "
-             "counters in slices of %zu, budget %" PRIu64 ", straggler %s, drop "
+             "counters in slices of %zu, budget %" PRIu64 ", codec %s, straggler %s, drop "
              "%.3f dup %.3f delay %.3f, "
              "%u partitions, %u crashes%s: %" PRIu64 " events, %" PRIu64 " repeated pushes, %.3f s",
              c->seed, t->workers, t->process_workers, t->servers, staleness, t->rule[VALUES].rule->name,
              t->partition_sync ? " synchronised" : "", t->eager ? " eager" : "", c->prefetches ? " prefetch" : "",
              c->cols, c->reads_all ? "" : " in part", c->skips_reads ? " now and then" : "",
              t->workers * c->tokens.each, c->tokens.sparse ? " (sparse)" : "", c->counters, t->slice_bytes,
-             t->budget_bytes, c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop, c->sim.faults.duplicate,
-             c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes, t->lost_is_gone ? " for good" : "",
-             run->events, run->repeated, (double)run->elapsed_ns / 1e9);
+             t->budget_bytes, codec, c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop,
+             c->sim.faults.duplicate, c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes,
+             t->lost_is_gone ? " for good" : "", run->events, run->repeated, (double)run->elapsed_ns / 1e9);
 }
 
 rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *error)
@@ -352,7 +405,8 @@ rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *err
     run.program = (rbt_program){.name = "swarm", .work = work, .argument = &c};
     run.observe = (rbt_program){.name = "swarm", .work = observe, .argument = &c};
     run.stragglers = &c.stragglers;
-    run.encode = seed % 4 == 0;
+    run.encode = seed % 4 == 0 || c.codec != 0;
+    run.codec = c.codec;
     summarise(&c, &run, summary, room); /* should it crash */
     err = rbt_sim_run(&run, &c.sim, error);
     if (err == RBT_OK && rbt_checker_broken(c.checker) != NULL)
@@ -362,5 +416,6 @@ rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *err
     rbt_run_deinit(&run);
     rbt_topology_deinit(&c.topology);
     rbt_stragglers_deinit(&c.stragglers);
+    rbt_free(c.given);
     return err;
 }

@@ -14,5 +14,6 @@ rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *err
 /* What every case draws: links, costs and faults; stragglers, or NULL. */
 void rbt_swarm_draw_sim(rbt_sim_options *sim, uint64_t seed, rbt_rng *rng);
 const char *rbt_swarm_draw_stragglers(rbt_rng *rng);
+unsigned rbt_swarm_draw_codec(uint64_t seed); /* comm/squeeze.h */
 
 #endif

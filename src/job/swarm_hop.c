@@ -7,6 +7,7 @@
  * With AD-PSGD peers add to a column of their own, and the sum over all peers must be what was added.
  * Gaps, tokens, queues and jumps are checked by the simulator's checker after every event. In the end everybody has come to
  * his last iteration. */
+#include "comm/squeeze.h"
 #include "job/swarm_hop.h"
 
 #include <inttypes.h>
@@ -435,7 +436,8 @@ rbt_err rbt_swarm_hop_case(uint64_t seed, char *summary, size_t room, rbt_error 
     run.program = (rbt_program){.name = "swarm", .work = work, .argument = &c};
     run.observe = (rbt_program){.name = "swarm", .work = observe, .argument = &c};
     run.stragglers = &c.stragglers;
-    run.encode = seed % 4 == 0;
+    run.codec = rbt_swarm_draw_codec(seed) & ~(unsigned)RBT_CODEC_FP16;
+    run.encode = seed % 4 == 0 || run.codec != 0;
     summarise(&c, &run, hop_checker, summary, room); /* should it crash */
     err = rbt_sim_run(&run, &c.sim, error);
     if (err == RBT_OK && rbt_checker_broken(c.checker) != NULL)

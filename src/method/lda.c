@@ -80,36 +80,51 @@ enum { LIKELIHOOD, BALANCE, MORE_COLUMNS };
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
 
-/* Checks the documents and counts their tokens. */
-static rbt_err count_tokens(lda_state *s, const rbt_data *data, rbt_error *error)
+/* What is known of all documents. */
+typedef struct lda_facts {
+    rbt_error refusal; /* of the first one that cannot be used */
+    uint64_t tokens;
+    uint64_t times[]; /* per word */
+} lda_facts;
+
+static size_t lda_facts_bytes(const rbt_data *data)
 {
-    rbt_err err = RBT_OK;
+    return sizeof(lda_facts) + data->cols * sizeof(uint64_t);
+}
 
-    s->times = rbt_try_alloc(data->cols + 1, sizeof *s->times);
-    if (s->times == NULL)
-        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu words", data->cols);
-    for (size_t r = 0; err == RBT_OK && r < data->rows; r++) {
+static void lda_survey(const rbt_data *rows, size_t first, void *facts)
+{
+    lda_facts *f = facts;
+
+    for (size_t r = 0; f->refusal.code == RBT_OK && r < rows->rows; r++) {
         uint64_t n = 0;
+        rbt_err err = rbt_lda_check_row(rows, r, first + r, &n, &f->refusal);
 
-        err = rbt_lda_check_row(data, r, &n, error);
-        for (size_t i = data->start[r]; err == RBT_OK && i < data->start[r + 1]; i++) {
-            s->times[data->index[i]] += (uint32_t)data->value[i];
-            if (s->times[data->index[i]] > INT32_MAX)
-                err = rbt_fail(error, RBT_E_LIMIT,
+        for (size_t i = rows->start[r]; err == RBT_OK && i < rows->start[r + 1]; i++) {
+            f->times[rows->index[i]] += (uint64_t)rows->value[i];
+            if (f->times[rows->index[i]] > INT32_MAX)
+                err = rbt_fail(&f->refusal, RBT_E_LIMIT,
                                "word %zu occurs more than %d times, which cannot be counted; leave it out",
-                               (size_t)data->index[i] + 1, INT32_MAX);
+                               (size_t)rows->index[i] + 1, INT32_MAX);
         }
-        s->tokens += (int64_t)n;
+        f->tokens += n;
     }
-    if (err == RBT_OK && s->tokens == 0)
-        err = rbt_fail(error, RBT_E_DATA, "the data has no words; a document is a row of word numbers and counts");
-    return err;
+}
+
+static rbt_err check_facts(const lda_facts *f, rbt_error *error)
+{
+    if (f->refusal.code != RBT_OK)
+        return rbt_fail(error, f->refusal.code, "%s", f->refusal.text);
+    if (f->tokens == 0)
+        return rbt_fail(error, RBT_E_DATA, "the data has no words; a document is a row of word numbers and counts");
+    return RBT_OK;
 }
 
 /* Cuts the words into a range for each clock of a sweep, with about as many tokens each: unless a sweep is a single clock, enough of
  * them that no worker comes to a range before all that others have changed there is in the copy it reads. */
 static rbt_err cut_words(lda_state *s, rbt_plan *plan, rbt_error *error)
 {
+    const lda_facts *facts = plan->facts;
     uint64_t apart = plan->staleness < APART_MOST ? plan->staleness + 1 : APART_MOST;
     uint64_t clocks = rbt_plan_pass_clocks(plan), before = 0, at = 1;
 
@@ -120,7 +135,7 @@ static rbt_err cut_words(lda_state *s, rbt_plan *plan, rbt_error *error)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %llu clocks a sweep; use a larger --batch",
                         (unsigned long long)clocks);
     for (size_t w = 0; w < s->shape.words; w++) {
-        before += s->times[w];
+        before += facts->times[w];
         while (at < clocks && (double)before * (double)clocks >= (double)s->tokens * (double)at)
             s->range[at++] = w + 1;
     }
@@ -149,7 +164,9 @@ static rbt_err lda_plan(rbt_plan *plan, rbt_error *error)
                                .alpha = alpha > 0 ? alpha : ALPHA_IN_ALL / topics,
                                .beta = rbt_plan_option(plan, "beta"),
                                .seed = plan->seed};
-    err = count_tokens(s, plan->data, error);
+    err = check_facts(plan->facts, error);
+    if (err == RBT_OK)
+        s->tokens = (int64_t)((const lda_facts *)plan->facts)->tokens;
     if (err == RBT_OK && rbt_plan_option(plan, "cut") == CUT_WORDS)
         err = cut_words(s, plan, error);
     if (err == RBT_OK)
@@ -173,7 +190,6 @@ static void lda_end(rbt_plan *plan)
     lda_state *s = plan->state;
 
     if (s != NULL) {
-        rbt_free(s->times);
         rbt_free(s->range);
     }
     rbt_free(s);
@@ -225,7 +241,7 @@ static rbt_err add_start(rbt_worker *worker, const rbt_plan *plan, lda_worker *w
         size_t row = w->lda.rows[d], at = 0;
         uint64_t n;
 
-        err = rbt_lda_check_row(data, row, &n, error);
+        err = rbt_lda_check_row(data, row, row, &n, error);
         topic = rbt_realloc(topic, (size_t)n + 1, sizeof *topic);
         rbt_lda_start_topics(&w->lda, d, topic);
         for (size_t i = data->start[row]; i < data->start[row + 1]; i++) {
@@ -435,11 +451,10 @@ static rbt_err find_ln_words(const rbt_plan *plan, int32_t *counts, int64_t *tot
     for (size_t w = 0; err == RBT_OK && w < s->shape.words; w++) {
         int32_t *row = counts != NULL ? counts + w * k : room;
 
-        err = s->times[w] > 0 ? rbt_plan_read(plan, s->counts, w, 0, k, row, error) : RBT_OK;
-        if (err != RBT_OK || s->times[w] == 0)
-            continue;
-        *ln_words += rbt_rising_ln_row(&beta, row, k);
-        for (size_t t = 0; t < k; t++)
+        err = rbt_plan_read(plan, s->counts, w, 0, k, row, error);
+        if (err == RBT_OK)
+            *ln_words += rbt_rising_ln_row(&beta, row, k);
+        for (size_t t = 0; err == RBT_OK && t < k; t++)
             totals[t] += row[t];
     }
     for (size_t t = 0; t < k; t++)
@@ -493,6 +508,9 @@ const rbt_method rbt_method_lda = {.name = "lda",
                                    .parts = PARTS,
                                    .keeps_state = true,
                                    .reads_once = true,
+                                   .own_rows = true,
+                                   .facts = lda_facts_bytes,
+                                   .survey = lda_survey,
                                    .plan = lda_plan,
                                    .work = lda_work,
                                    .keep = lda_keep,

@@ -11,7 +11,7 @@ enum { LANES = RBT_LDA_LANES, BLOCK = 32, AHEAD = 6 };
 
 /* -------------------------------------------------------------------------------------------------------- documents */
 
-rbt_err rbt_lda_check_row(const rbt_data *data, size_t row, uint64_t *tokens, rbt_error *error)
+rbt_err rbt_lda_check_row(const rbt_data *data, size_t row, size_t number, uint64_t *tokens, rbt_error *error)
 {
     uint64_t sum = 0;
 
@@ -22,12 +22,12 @@ rbt_err rbt_lda_check_row(const rbt_data *data, size_t row, uint64_t *tokens, rb
             return rbt_fail(error, RBT_E_DATA,
                             "document %zu has word %zu %g times; topic models count words: give whole numbers of "
                             "occurrences, at most %u, not weights",
-                            row + 1, (size_t)data->index[i] + 1, (double)value, RBT_LDA_TOKENS_MOST);
+                            number + 1, (size_t)data->index[i] + 1, (double)value, RBT_LDA_TOKENS_MOST);
         sum += (uint64_t)value;
     }
     if (sum > RBT_LDA_TOKENS_MOST)
         return rbt_fail(error, RBT_E_LIMIT, "document %zu has %llu words, at most %u can be sampled; cut it into parts",
-                        row + 1, (unsigned long long)sum, RBT_LDA_TOKENS_MOST);
+                        number + 1, (unsigned long long)sum, RBT_LDA_TOKENS_MOST);
     *tokens = sum;
     return RBT_OK;
 }

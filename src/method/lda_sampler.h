@@ -80,8 +80,8 @@ typedef struct rbt_lda {
     float *upto;   /* and for the sums of whole lines */
 } rbt_lda;
 
-/* How many tokens a row of data stands for; 0 and an error when its values are no counts. */
-rbt_err rbt_lda_check_row(const rbt_data *data, size_t row, uint64_t *tokens, rbt_error *error);
+/* How many tokens a row of data stands for; an error, in which it is that number of all, when its values are no counts. */
+rbt_err rbt_lda_check_row(const rbt_data *data, size_t row, size_t number, uint64_t *tokens, rbt_error *error);
 
 /* Takes documents that rbt_lda_check_row has passed, and gives their tokens topics at random, by the seed and the row's number
  * alone. `data` and `rows` must stay. */

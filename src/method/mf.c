@@ -3,7 +3,7 @@
  *
  * Rows of the data are users, columns items, values ratings. Users belong to workers: their vectors stay there (--share
  * items) and go into a table after the last pass only; items are rows of a shared table. On one machine the vectors of
- * both lie in shared memory instead (--sync hogwild). Vectors begin at random values that everybody works out alike, so
+ * both lie in shared memory instead (--sync hogwild); peers without servers have all vectors each. Vectors begin at random values that everybody works out alike, so
  * tables begin at zero and hold what has been added. Proved by tests/unit/test_mf.c and tests/cli/test_mf.sh.
  */
 #include "method/mf.h"
@@ -54,22 +54,48 @@ void rbt_mf_start(const rbt_mf_state *state, int of, size_t row, float *out)
 
 /* ----------------------------------------------------------------------------------------------------------- planning */
 
-/* Mean and standard deviation of the ratings, and how often each item is rated. */
-static rbt_err look_at_ratings(rbt_mf_state *s, const rbt_data *data, rbt_error *error)
-{
-    double sum = 0, squares = 0, mean;
+/* What is known of all ratings. */
+typedef struct mf_facts {
+    uint64_t ratings, odd;      /* so many of them are no finite numbers */
+    double pivot, sum, squares; /* the first one; of the differences from it */
+    uint32_t rated[];           /* per item: by how many users */
+} mf_facts;
 
-    for (size_t i = 0; i < data->nnz; i++) {
-        if (!isfinite(data->value[i]))
-            return rbt_fail(error, RBT_E_DATA, "a rating is no finite number; mend the data");
-        sum += (double)data->value[i];
-        s->rated[data->index[i]]++;
+static size_t mf_facts_bytes(const rbt_data *data)
+{
+    return sizeof(mf_facts) + data->cols * sizeof(uint32_t);
+}
+
+static void mf_survey(const rbt_data *rows, size_t first, void *facts)
+{
+    mf_facts *f = facts;
+
+    (void)first;
+    for (size_t i = 0; i < rows->nnz; i++) {
+        double off;
+
+        if (f->ratings++ == 0)
+            f->pivot = (double)rows->value[i];
+        off = (double)rows->value[i] - f->pivot;
+        f->odd += !isfinite(rows->value[i]);
+        f->sum += off;
+        f->squares += off * off;
+        f->rated[rows->index[i]]++;
     }
-    mean = sum / (double)data->nnz;
-    for (size_t i = 0; i < data->nnz; i++)
-        squares += ((double)data->value[i] - mean) * ((double)data->value[i] - mean);
-    s->rates.mean = (float)mean;
-    s->rates.scale = squares > 0 ? (float)sqrt(squares / (double)data->nnz) : 1;
+}
+
+/* Mean and standard deviation of the ratings, and how often each item is rated. */
+static rbt_err use_facts(rbt_mf_state *s, const mf_facts *f, rbt_error *error)
+{
+    double n = (double)f->ratings, mean = f->sum / n, variance = f->squares / n - mean * mean;
+
+    if (f->ratings == 0)
+        return rbt_fail(error, RBT_E_DATA, "there are no ratings in the data; a row is a user, with item:rating pairs");
+    if (f->odd > 0)
+        return rbt_fail(error, RBT_E_DATA, "a rating is no finite number; mend the data");
+    memcpy(s->rated, f->rated, s->items * sizeof *s->rated);
+    s->rates.mean = (float)(f->pivot + mean);
+    s->rates.scale = variance > 0 ? (float)sqrt(variance) : 1;
     return RBT_OK;
 }
 
@@ -112,8 +138,6 @@ static rbt_err mf_plan(rbt_plan *plan, rbt_error *error)
     rbt_mf_state *s = plan->state = rbt_alloc(1, sizeof *s);
     rbt_err err;
 
-    if (data->nnz == 0)
-        return rbt_fail(error, RBT_E_DATA, "there are no ratings in the data; a row is a user, with item:rating pairs");
     if (isnan(plan->l2))
         plan->l2 = L2_DEFAULT;
     if (plan->lr == 0)
@@ -131,11 +155,13 @@ static rbt_err mf_plan(rbt_plan *plan, rbt_error *error)
     s->rated = rbt_try_alloc(s->items, sizeof *s->rated);
     if (s->rated == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu items", s->items);
-    err = look_at_ratings(s, data, error);
+    err = use_facts(s, plan->facts, error);
     if (err != RBT_OK)
         return err;
     s->rates.l2 = (float)(plan->l2 / (double)s->rates.scale); /* vectors are in units of the deviation's root */
-    return plan->shared ? rbt_mf_shared_init(s, plan, error) : create_tables(s, plan, error);
+    return plan->shared  ? rbt_mf_shared_init(s, plan, error)
+           : plan->peers ? rbt_mf_peers_init(s, plan, error)
+                         : create_tables(s, plan, error);
 }
 
 static void mf_end(rbt_plan *plan)
@@ -145,6 +171,7 @@ static void mf_end(rbt_plan *plan)
     if (s == NULL)
         return;
     rbt_mf_shared_deinit(s);
+    rbt_mf_peers_deinit(s, plan);
     rbt_free(s->rated);
     rbt_free(s->start);
     rbt_free(s);
@@ -166,6 +193,12 @@ static rbt_err final_row(const rbt_plan *plan, int of, size_t i, float *row, flo
     if (plan->shared) {
         vector = shared->vectors[of] + i * shared->stride;
         *bias = shared->side[of][i].bias;
+    } else if (plan->peers) {
+        size_t at = (i + (of == RBT_MF_ITEMS ? s->users : 0)) * s->cols;
+
+        for (size_t k = 0; k < s->cols; k++)
+            row[k] = plan->result[at + k] + s->start[at + k];
+        *bias = s->rates.biases ? row[s->rank] : 0;
     } else {
         err = rbt_plan_read(plan, s->table[of], i, 0, s->cols, row, error);
         if (err == RBT_OK && s->rates.biases)
@@ -251,13 +284,20 @@ const rbt_method rbt_method_mf = {.name = "mf",
                                   .options = mf_options,
                                   .closing = 1,
                                   .keeps_state = true,
+                                  .own_rows = true,
+                                  .facts = mf_facts_bytes,
+                                  .survey = mf_survey,
                                   .plan = mf_plan,
                                   .work = rbt_mf_work,
                                   .pass = rbt_mf_pass,
+                                  .size = rbt_mf_size,
+                                  .update = rbt_mf_update,
+                                  .losses = rbt_mf_losses,
                                   .keep = mf_keep,
                                   .end = mf_end,
                                   .open = rbt_mf_open,
                                   .predict = rbt_mf_predict,
+                                  .predict_one = rbt_mf_predict_one,
                                   .evaluate = rbt_mf_evaluate,
                                   .recommend = rbt_mf_recommend,
                                   .describe = rbt_mf_describe};

@@ -124,6 +124,16 @@ rbt_err rbt_mf_predict(const rbt_fitted *fitted, const rbt_data *data, size_t ro
     return RBT_OK;
 }
 
+rbt_err rbt_mf_predict_one(const rbt_fitted *fitted, const char *user, const char *item, FILE *out, rbt_error *error)
+{
+    factors f = factors_of(fitted);
+
+    (void)error;
+    fprintf(out, "%s\t%s\t%.6g\n", user, item,
+            foretell(&f, find(f.user_names, f.users, user), find(f.item_names, f.items, item)));
+    return RBT_OK;
+}
+
 rbt_err rbt_mf_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt_figure *figures, size_t *n,
                         rbt_error *error)
 {

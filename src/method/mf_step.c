@@ -29,12 +29,13 @@ float rbt_mf_step(const rbt_mf_rates *rates, float rating, float crowd, float *p
     size_t rank = rates->rank;
     float l2 = rates->l2, pq = kernels->dot(p, q, rank), pp = kernels->dot(p, p, rank), qq = kernels->dot(q, q, rank);
     float p_step = step_of(rates, user->squares), q_step = step_of(rates, item->squares);
-    float bias_step = step_of(rates, item->bias_squares);
+    float bias_step = step_of(rates, item->bias_squares), user_step = step_of(rates, user->bias_squares);
     float error = (rating - rates->mean) / rates->scale - pq - (rates->biases ? user->bias + item->bias : 0);
     float both = l2 * l2, cross = 2 * error * l2 * pq, square = error * error;
 
     user->squares += (square * qq - cross + both * pp) / (float)rank;
     item->squares += crowd * (square * pp - cross + both * qq) / (float)rank;
+    user->pull += rates->biases && user_step > p_step * (qq + l2) ? user_step : p_step * (qq + l2);
     item->pull += rates->biases && bias_step > q_step * (pp + l2) ? bias_step : q_step * (pp + l2);
     for (size_t k = 0; k < rank; k++) {
         float pk = p[k], qk = q[k];
@@ -45,7 +46,7 @@ float rbt_mf_step(const rbt_mf_rates *rates, float rating, float crowd, float *p
     if (rates->biases) {
         float user_down = error - rates->l2_bias * user->bias, item_down = error - rates->l2_bias * item->bias;
 
-        user->bias += step_of(rates, user->bias_squares) * user_down;
+        user->bias += user_step * user_down;
         item->bias += bias_step * item_down;
         user->bias_squares += user_down * user_down;
         item->bias_squares += crowd * item_down * item_down;

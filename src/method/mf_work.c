@@ -145,12 +145,15 @@ static rbt_err read_users(mf_worker *m, size_t first, size_t n, rbt_error *error
 
 /* ------------------------------------------------------------------------------------------------------------- stepping */
 
+double rbt_mf_stretch(double pull, double crowd)
+{
+    return (1 - rbt_exp(-crowd * pull)) / (1 - rbt_exp(-pull));
+}
+
 /* How much of what a worker changed an item by is added, when `crowd` times as many ratings change it in all. */
 static float share_of(float pull, float crowd)
 {
-    double s = (double)pull, c = (double)crowd;
-
-    return c <= 1 || !(s > 1e-6) ? 1 : (float)((1 - rbt_exp(-c * s)) / (c * (1 - rbt_exp(-s))));
+    return crowd <= 1 || !(pull > 1e-6f) ? 1 : (float)(rbt_mf_stretch((double)pull, (double)crowd) / (double)crowd);
 }
 
 static float crowd_of(const mf_worker *m, size_t item)

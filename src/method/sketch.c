@@ -504,7 +504,6 @@ static void sketch_describe(const rbt_fitted *fitted, FILE *out)
 
 const rbt_method rbt_method_sketch = {.name = "sketch",
                                       .about = "how often keys occur, and which most: count-min",
-                                      .objective = "nothing",
                                       .reads_itself = true,
                                       .options = sketch_options,
                                       .keeps_state = true,

@@ -37,60 +37,78 @@ uint64_t rbt_early_included(const rbt_client *client, rbt_applied included)
 
 bool rbt_early_lacks(const rbt_client *client, const rbt_copy *copy, rbt_applied included)
 {
-    return rbt_early_included(client, included) < copy->early;
+    bool of_former_life =
+        included.early > 0 && included.life != client->incarnation && included.clocks <= client->clock;
+
+    return of_former_life || rbt_early_included(client, included) < copy->early;
 }
 
 /* ------------------------------------------------------------------------------------------------- choosing */
 
-/* The sum of the magnitudes of a strip of the copy; 0 when there is none. */
-static double value_of(const rbt_copy *copy, const rbt_strips *strips, uint32_t strip, void *room)
+/* The elements of a strip: of the update buffer. */
+static const void *changes_of(const rbt_copy *copy, const rbt_strips *strips, uint32_t strip, size_t size)
 {
-    uint32_t n = rbt_strip_length(strips, strip);
-
-    if (copy->base == NULL)
-        return 0;
-    rbt_snap_read(copy->base, rbt_strip_first(strips, strip), n, room);
-    return rbt_values_magnitude(copy->base->type, room, n);
+    if (strips->is_sparse)
+        return rbt_map_get(&copy->scattered, strip);
+    return (const char *)copy->buffer->value + rbt_strip_first(strips, strip) * size;
 }
 
 /* All strips of a block that have increments to be sent, at most RBT_EARLY_LOOK in all. */
 static void look_at(rbt_client *client, rbt_span span, candidates *found, void *room)
 {
     const rbt_copy *copy = &client->cache[span.table].copies[span.block];
+    const rbt_layout *layout = &client->topology->layout[span.table];
     rbt_priority priority = client->topology->priority;
-    uint32_t server = client->topology->layout[span.table].server[span.block];
-    size_t size = rbt_type_size(client->topology->layout[span.table].type);
+    size_t size = rbt_type_size(layout->type);
 
-    if (client->early[server] >= RBT_EARLY_MAX)
+    if (client->early[layout->server[span.block]] >= RBT_EARLY_MAX)
         return;
     for (size_t i = 0; i < copy->strips.list.count && found->count < RBT_EARLY_LOOK; i++) {
-        rbt_candidate c = {.table = span.table, .block = span.block, .strip = copy->strips.list.at[i]};
-        double change = 0, value = 0;
+        const rbt_strip *dirty = &copy->strips.list.at[i];
+        rbt_candidate c = {.table = span.table, .block = span.block, .strip = dirty->strip};
+        uint32_t first = rbt_strip_first(&copy->strips, c.strip), n = rbt_strip_length(&copy->strips, c.strip), changed;
+        const void *values = NULL;
+        double change;
 
-        if (priority >= RBT_PRIORITY_MAGNITUDE)
-            change = rbt_values_magnitude(
-                copy->buffer->type, (const char *)copy->buffer->value + rbt_strip_first(&copy->strips, c.strip) * size,
-                rbt_strip_length(&copy->strips, c.strip));
-        if (priority == RBT_PRIORITY_RELATIVE)
-            value = value_of(copy, &copy->strips, c.strip, room);
-        c.score = rbt_pick_score(priority, copy->strips.since[c.strip], change, value, &client->early_rng);
+        if (priority == RBT_PRIORITY_RELATIVE && copy->base != NULL) {
+            rbt_snap_read(copy->base, first, n, room);
+            values = room;
+        }
+        change =
+            rbt_changes_magnitude(layout->type, changes_of(copy, &copy->strips, c.strip, size), values, n, &changed);
+        c.bytes = (uint32_t)(PART_BYTES + changed * (sizeof(uint32_t) + size));
+        c.score = rbt_pick_score(priority, dirty->since, change, &client->early_rng);
         rbt_array_push(found, c);
     }
 }
 
-/* How many of the candidates, best first, fit into so many bytes if all their elements have changed. */
-static size_t fitting(const rbt_topology *topology, const candidates *found, uint64_t room)
+/* All there is, beginning with another block each time, or the last ones could wait for ever. */
+static void look(rbt_client *client, candidates *found)
+{
+    const rbt_topology *topology = client->topology;
+    uint64_t values[RBT_STRIP_ELEMENTS]; /* of one strip, of any type */
+    uint32_t blocks = 0, from;
+
+    for (uint32_t t = 0; t < topology->tables; t++)
+        blocks += topology->layout[t].blocks;
+    from = client->early_from++ % (blocks > 0 ? blocks : 1);
+    for (uint32_t pass = 0, place = 0; pass < 2; pass++, place = 0)
+        for (uint32_t t = 0; t < topology->tables; t++)
+            for (uint32_t b = 0; b < topology->layout[t].blocks; b++, place++)
+                if ((place < from) == (pass == 1) && client->cache[t].is_managed)
+                    look_at(client, (rbt_span){.table = t, .block = b}, found, values);
+}
+
+/* How many of the candidates, best first, fit into so many bytes; they are moved to the end. */
+static size_t pick(const rbt_topology *topology, candidates *found, uint64_t room)
 {
     uint64_t bytes = (uint64_t)MESSAGE_BYTES * topology->servers;
+    size_t left = found->count;
 
-    for (size_t i = 0; i < found->count; i++) {
-        const rbt_layout *layout = &topology->layout[found->at[i].table];
-
-        bytes += PART_BYTES + rbt_strip_width(layout) * (sizeof(uint32_t) + rbt_type_size(layout->type));
-        if (bytes > room)
-            return i;
-    }
-    return found->count;
+    rbt_pick_begin(found->at, found->count);
+    while (left > 0 && (bytes += found->at[0].bytes) <= room)
+        (void)rbt_pick_next(found->at, &left);
+    return found->count - left;
 }
 
 /* -------------------------------------------------------------------------------------------------- sending */
@@ -112,8 +130,8 @@ static rbt_snap *take_strips(rbt_client *client, const rbt_candidate *chosen, si
     rbt_cache *cache = &client->cache[chosen->table];
     rbt_copy *copy = &cache->copies[chosen->block];
     float threshold = cache->layout->type == RBT_F32 ? client->topology->filter : 0;
-    rbt_snap *update =
-        rbt_snap_create_sparse(cache->layout->type, copy->buffer->length, (uint32_t)n * copy->strips.width);
+    rbt_snap *update = rbt_snap_create_sparse(cache->layout->type, rbt_layout_length(cache->layout, chosen->block),
+                                              (uint32_t)n * copy->strips.width);
     uint32_t count = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -176,24 +194,22 @@ void rbt_client_send_early(rbt_client *client, rbt_env *env)
 {
     const rbt_topology *topology = client->topology;
     candidates found = {0};
-    uint64_t values[RBT_STRIP_ELEMENTS]; /* of one strip, of any type */
     uint64_t room;
     size_t n;
 
     if (topology->budget_bytes == 0 || client->is_observer || !client->ready)
         return;
-    room = rbt_budget_room(&client->budget, env->now_ns);
-    if (room < topology->burst_bytes / 2 || client->early_unacked > RBT_EARLY_UNANSWERED * topology->burst_bytes)
+    room = rbt_budget_offer(&client->budget, env->now_ns);
+    if (room == 0 || client->early_unacked > RBT_EARLY_UNANSWERED * topology->burst_bytes)
         return;
-    for (uint32_t t = 0; t < topology->tables; t++)
-        for (uint32_t b = 0; client->cache[t].is_managed && b < topology->layout[t].blocks; b++)
-            look_at(client, (rbt_span){.table = t, .block = b}, &found, values);
-    rbt_pick_sort(found.at, found.count);
-    n = fitting(topology, &found, room);
+    look(client, &found);
+    n = found.count > 0 ? pick(topology, &found, room) : 0;
     if (n > 0) {
-        RBT_ASSERT(found.at != NULL);
-        qsort(found.at, n, sizeof *found.at, compare_places);
-        send_strips(client, found.at, n, env);
+        rbt_candidate *chosen = found.at + (found.count - n);
+
+        qsort(chosen, n, sizeof *chosen, compare_places);
+        send_strips(client, chosen, n, env);
+        rbt_budget_accept(&client->budget, env->now_ns);
     }
     rbt_array_free(&found);
 }
@@ -234,12 +250,27 @@ static bool may_patch(const rbt_client *client, const rbt_message *rows, const r
            !rbt_early_lacks(client, copy, included);
 }
 
-void rbt_client_take_rows(rbt_client *client, const rbt_message *rows)
+/* Tells the server that they have come, used or not: it sends no more while too much is on its way. */
+static void say_got(rbt_client *client, const rbt_message *rows, rbt_env *env)
 {
-    rbt_applied own = {.clocks = rows->included, .reach = rows->reach, .early = rows->early};
+    rbt_message *got = rbt_message_create(RBT_MSG_GOT, client->node, rows->from);
+
+    got->view = client->view;
+    got->worker = client->worker;
+    got->incarnation = client->incarnation;
+    got->clock = client->clock;
+    got->slice = rows->slice;
+    rbt_early_count(client->topology, &client->budget, got, env->now_ns);
+    rbt_outbox_put(&env->out, got);
+}
+
+void rbt_client_take_rows(rbt_client *client, const rbt_message *rows, rbt_env *env)
+{
+    rbt_applied own = rbt_message_applied(rows);
 
     if (rows->from == RBT_MASTER || rows->from > client->topology->servers || client->is_observer || !client->ready)
         return;
+    say_got(client, rows, env);
     for (size_t i = 0; i < rows->parts.count; i++) {
         const rbt_part *part = &rows->parts.at[i];
         rbt_applied included = rbt_applied_of(own, part->table, part->block);

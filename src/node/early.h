@@ -6,6 +6,7 @@
  * whenever it calls. What holds always:
  *   - these messages go out only while the sender's bucket has room for them (comm/budget.h); all others go out as
  *     without a budget, so that no bound depends on spare bandwidth, but are counted;
+ *   - they do not go out while too many bytes of them are unacknowledged, a server's reader by reader;
  *   - an early send is kept until it is acknowledged, and sent again under a new view; a server takes the early sends of a
  *     clock in order and each once, before the push that ends the clock;
  *   - of a worker that dies in the middle of a clock the early sends are taken back, but for blocks whose update has
@@ -21,9 +22,9 @@
 #include "node/worker.h"
 #include "wire/codec.h"
 
-#define RBT_EARLY_MAX        4096u /* early sends of one clock to one server */
-#define RBT_EARLY_LOOK       4096u /* strips that are looked at for one early send */
-#define RBT_EARLY_UNANSWERED 4u    /* bursts that may be unacknowledged: the network has enough */
+#define RBT_EARLY_MAX        4096u  /* early sends of one clock to one server */
+#define RBT_EARLY_LOOK       65536u /* strips that are looked at for one early send */
+#define RBT_EARLY_UNANSWERED 4u     /* bursts that may be unacknowledged: the network has enough */
 
 /* Counts a message that goes out. */
 void rbt_early_count(const rbt_topology *topology, rbt_budget *budget, const rbt_message *message, uint64_t now_ns);
@@ -35,12 +36,13 @@ void rbt_client_init_early(rbt_client *client);
 void rbt_client_send_early(rbt_client *client, rbt_env *env);
 
 void rbt_client_take_got(rbt_client *client, const rbt_message *got);
-void rbt_client_take_rows(rbt_client *client, const rbt_message *rows);
+void rbt_client_take_rows(rbt_client *client, const rbt_message *rows, rbt_env *env);
 
 /* How many early sends of the clock under way are in a copy that includes this of ours. */
 uint64_t rbt_early_included(const rbt_client *client, rbt_applied included);
 
-/* Does it lack early sends that the copy we have includes (and that are no longer kept)? */
+/* May it not replace what we have? It lacks early sends that the copy includes (and that are no longer kept); or it has
+ * early sends of a former life of ours, which the servers have taken back. */
 bool rbt_early_lacks(const rbt_client *client, const rbt_copy *copy, rbt_applied included);
 
 /* ---- the server */
@@ -50,12 +52,18 @@ void rbt_server_deinit_early(rbt_server *server);
 /* What of a worker's clocks is in the server's blocks. */
 rbt_applied rbt_early_applied(const rbt_server *server, uint32_t worker);
 
+/* Notes how a cell is about to change, for its readers. */
+void rbt_early_note(rbt_server *server, rbt_server_cell *cell, const rbt_snap *update);
+
 /* Takes an early send of a present life. */
 void rbt_server_take_early(rbt_server *server, rbt_message *message, rbt_env *env);
 
 /* The clock has ended: they stay for good. Or the worker is no more: they go. */
 void rbt_server_forget_early(rbt_server *server, uint32_t worker);
 void rbt_server_undo_early(rbt_server *server, uint32_t worker);
+
+/* A reader has received rows. */
+void rbt_server_take_got(rbt_server *server, const rbt_message *got);
 
 /* Tells readers what has changed, as far as there is room. */
 void rbt_server_send_rows(rbt_server *server, rbt_env *env);

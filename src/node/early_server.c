@@ -12,6 +12,7 @@ typedef RBT_ARRAY(rbt_candidate) candidates; /* `block` is the cell's ordinal */
 void rbt_server_init_early(rbt_server *server)
 {
     server->ahead = rbt_alloc(server->topology->workers, sizeof *server->ahead);
+    server->told = rbt_alloc(server->topology->workers, sizeof *server->told);
     server->early_rng = rbt_rng_stream(0, RBT_STREAM_COMM, server->node);
     rbt_budget_init(&server->budget, server->topology->budget_bytes, server->topology->burst_bytes);
 }
@@ -23,6 +24,7 @@ void rbt_server_deinit_early(rbt_server *server)
     for (uint32_t m = 0; m < server->topology->workers; m++)
         rbt_server_forget_early(server, m);
     rbt_free(server->ahead);
+    rbt_free(server->told);
 }
 
 rbt_applied rbt_early_applied(const rbt_server *server, uint32_t worker)
@@ -30,6 +32,7 @@ rbt_applied rbt_early_applied(const rbt_server *server, uint32_t worker)
     rbt_applied applied = rbt_slices_applied(server, worker);
 
     applied.early = server->ahead[worker].count;
+    applied.life = server->ahead[worker].incarnation;
     return applied;
 }
 
@@ -56,14 +59,21 @@ static bool is_sound(const rbt_server *server, const rbt_message *message)
     return message->parts.count > 0;
 }
 
+void rbt_early_note(rbt_server *server, rbt_server_cell *cell, const rbt_snap *update)
+{
+    bool relative = server->topology->priority == RBT_PRIORITY_RELATIVE;
+
+    rbt_strips_add(&cell->strips, update, relative ? cell->cell.value : NULL);
+}
+
 /* sum and con are all that early sends meet. */
 static void apply(rbt_server *server, uint32_t ordinal, const rbt_snap *update)
 {
     rbt_server_cell *cell = &server->cells.at[ordinal];
     const rbt_rule_config *config = &server->topology->rule[cell->table];
 
+    rbt_early_note(server, cell, update);
     rbt_snap_add(&cell->cell.value, update, config->rule == &rbt_rule_con ? config->factor : 1);
-    rbt_strips_add(&cell->strips, update);
 }
 
 static void say_got(const rbt_server *server, const rbt_message *message, uint64_t count, rbt_env *env)
@@ -173,10 +183,25 @@ void rbt_server_undo_early(rbt_server *server, uint32_t worker)
 
 /* ------------------------------------------------------------------------------------------- telling readers */
 
-/* May this worker be told of what changes? One that waits for an answer gets it anyway. */
+void rbt_server_take_got(rbt_server *server, const rbt_message *got)
+{
+    rbt_rows_told *told;
+
+    if (got->worker >= server->topology->workers || got->incarnation < server->incarnation[got->worker])
+        return;
+    told = &server->told[got->worker];
+    if (got->slice > told->got && got->slice <= told->sent)
+        told->got = got->slice;
+}
+
+/* May this worker be told of what changes? One that waits for an answer gets it anyway; one that has not received what it
+ * was sent has a network that is busy enough. */
 static bool listens(const rbt_server *server, uint32_t worker)
 {
-    if (server->clocks.gone[worker] || server->retiring[worker])
+    const rbt_rows_told *told = &server->told[worker];
+
+    if (server->clocks.gone[worker] || server->retiring[worker] ||
+        told->sent - told->got > RBT_EARLY_UNANSWERED * server->topology->burst_bytes)
         return false;
     for (size_t i = 0; i < server->held.count; i++)
         if (server->held.at[i].pull->worker == worker)
@@ -198,36 +223,44 @@ static uint32_t count_readers(const rbt_server *server, const uint32_t *readers,
     return count;
 }
 
-static uint64_t strip_bytes(const rbt_server_cell *cell)
-{
-    return PART_BYTES + cell->strips.width * (sizeof(uint32_t) + (uint64_t)rbt_type_size(cell->cell.value->type));
-}
-
-/* The strips that readers have not been told of, at most RBT_EARLY_LOOK, best first. */
+/* The strips that readers have not been told of, at most RBT_EARLY_LOOK; another cell's first each time. */
 static void look(rbt_server *server, candidates *found)
 {
-    rbt_priority priority = server->topology->priority;
+    uint32_t cells = (uint32_t)server->cells.count, from = cells > 0 ? server->early_from++ % cells : 0;
 
-    for (uint32_t ordinal = 0; ordinal < server->cells.count; ordinal++) {
+    for (uint32_t i = 0; i < cells; i++) {
+        uint32_t ordinal = (from + i) % cells;
         const rbt_server_cell *cell = &server->cells.at[ordinal];
         const rbt_strips *strips = &cell->strips;
-        const rbt_snap *value = cell->cell.value;
+        size_t size = sizeof(uint32_t) + rbt_type_size(cell->cell.value->type);
 
-        for (size_t i = 0; i < strips->list.count && found->count < RBT_EARLY_LOOK; i++) {
-            rbt_candidate c = {.table = cell->table, .block = ordinal, .strip = strips->list.at[i]};
-            double holds = 0;
+        for (size_t k = 0; k < strips->list.count && found->count < RBT_EARLY_LOOK; k++) {
+            const rbt_strip *dirty = &strips->list.at[k];
+            rbt_candidate c = {.table = cell->table, .block = ordinal, .strip = dirty->strip};
 
-            if (priority == RBT_PRIORITY_RELATIVE && value->form == RBT_DENSE)
-                holds = rbt_values_magnitude(value->type,
-                                             (const char *)value->value +
-                                                 rbt_strip_first(strips, c.strip) * rbt_type_size(value->type),
-                                             rbt_strip_length(strips, c.strip));
-            c.score =
-                rbt_pick_score(priority, strips->since[c.strip], strips->change[c.strip], holds, &server->early_rng);
+            c.bytes = (uint32_t)(PART_BYTES + strips->width * size);
+            c.score = rbt_pick_score(server->topology->priority, dirty->since, dirty->change, &server->early_rng);
             rbt_array_push(found, c);
         }
     }
-    rbt_pick_sort(found->at, found->count);
+}
+
+/* How many of the candidates, best first, fit into so many bytes when all who read there are told; they are moved to the
+ * end. */
+static size_t pick(const rbt_server *server, candidates *found, const uint32_t *readers, uint32_t reader_count,
+                   uint64_t room)
+{
+    uint64_t bytes = (uint64_t)MESSAGE_BYTES * reader_count;
+    size_t left = found->count;
+
+    rbt_pick_begin(found->at, found->count);
+    while (left > 0) {
+        bytes += (uint64_t)found->at[0].bytes * count_readers(server, readers, reader_count, found->at[0].block);
+        if (bytes > room)
+            break;
+        (void)rbt_pick_next(found->at, &left);
+    }
+    return found->count - left;
 }
 
 static int compare_places(const void *a, const void *b)
@@ -271,6 +304,7 @@ static rbt_message *begin_rows(const rbt_server *server, uint32_t worker)
     rows->included = own.clocks;
     rows->reach = own.reach;
     rows->early = own.early;
+    rows->incarnation = (uint32_t)own.life;
     return rows;
 }
 
@@ -301,42 +335,51 @@ static void send_strips(rbt_server *server, const rbt_candidate *chosen, size_t 
     for (uint32_t r = 0; r < reader_count; r++) {
         if (rows[r] == NULL)
             continue;
+        server->told[readers[r]].sent += rbt_wire_size(rows[r]);
+        rows[r]->slice = server->told[readers[r]].sent;
         rbt_early_count(server->topology, &server->budget, rows[r], env->now_ns);
         rbt_outbox_put(&env->out, rows[r]);
     }
     rbt_free(rows);
 }
 
+static bool is_any_dirty(const rbt_server *server)
+{
+    for (size_t i = 0; i < server->cells.count; i++)
+        if (server->cells.at[i].strips.list.count > 0)
+            return true;
+    return false;
+}
+
 void rbt_server_send_rows(rbt_server *server, rbt_env *env)
 {
     const rbt_topology *topology = server->topology;
     candidates found = {0};
-    uint64_t room = 0, bytes;
+    uint64_t room;
     uint32_t *readers, reader_count = 0;
-    size_t n = 0;
 
-    if (topology->budget_bytes > 0)
-        room = rbt_budget_room(&server->budget, env->now_ns);
-    if (room == 0 || room < topology->burst_bytes / 2)
+    if (topology->budget_bytes == 0 || !is_any_dirty(server))
+        return;
+    room = rbt_budget_offer(&server->budget, env->now_ns);
+    if (room == 0)
         return;
     readers = rbt_alloc(topology->workers, sizeof *readers);
     for (uint32_t m = 0; m < topology->workers; m++)
         if (listens(server, m))
             readers[reader_count++] = m;
-    look(server, &found);
-    bytes = (uint64_t)MESSAGE_BYTES * reader_count;
-    while (n < found.count) {
-        const rbt_server_cell *cell = &server->cells.at[found.at[n].block];
+    if (reader_count > 0)
+        look(server, &found);
+    if (found.count > 0) {
+        size_t n = pick(server, &found, readers, reader_count, room);
+        rbt_candidate *chosen = found.at + (found.count - n);
 
-        bytes += strip_bytes(cell) * count_readers(server, readers, reader_count, found.at[n].block);
-        if (bytes > room)
-            break;
-        n++;
+        if (n > 1)
+            qsort(chosen, n, sizeof *chosen, compare_places);
+        if (n > 0) {
+            send_strips(server, chosen, n, readers, reader_count, env);
+            rbt_budget_accept(&server->budget, env->now_ns);
+        }
     }
-    if (n > 1)
-        qsort(found.at, n, sizeof *found.at, compare_places);
-    if (n > 0 && reader_count > 0)
-        send_strips(server, found.at, n, readers, reader_count, env);
     rbt_array_free(&found);
     rbt_free(readers);
 }

@@ -56,7 +56,7 @@ static void init_cells(rbt_server *server)
             server->ordinal[t][b] = (uint32_t)server->cells.count;
             rbt_cell_init(&cell.cell, &topology->rule[t], layout->type, rbt_layout_length(layout, b), layout->sparse);
             if (rbt_is_managed(topology, t))
-                rbt_strips_init(&cell.strips, rbt_layout_length(layout, b), rbt_strip_width(layout));
+                rbt_strips_init(&cell.strips, rbt_layout_length(layout, b), layout);
             rbt_array_push(&server->cells, cell);
             server->counted += topology->rule[t].rule->counts_empty;
         }
@@ -182,6 +182,7 @@ static rbt_message *begin_blocks(rbt_server *server, rbt_env *env, uint32_t work
     answer->included = own.clocks;
     answer->reach = own.reach;
     answer->early = own.early;
+    answer->incarnation = (uint32_t)own.life;
     if (is_worker(server, worker) && server->topology->process_workers > 1) { /* for the others of its process */
         uint32_t first = rbt_process_first(server->topology, worker);
 
@@ -310,9 +311,9 @@ static bool apply_slice(rbt_server *server, rbt_message *slice, rbt_env *env)
         size_t bytes = rbt_cell_version_bytes(&cell->cell);
         rbt_push push = rbt_slices_push(slice, part);
 
-        rbt_cell_push(&cell->cell, rule_of(server, cell), &push);
         if (part->snap != NULL)
-            rbt_strips_add(&cell->strips, part->snap);
+            rbt_early_note(server, cell, part->snap);
+        rbt_cell_push(&cell->cell, rule_of(server, cell), &push);
         count_versions(server, cell, bytes);
     }
     if (slice->more == 0) {
@@ -552,8 +553,10 @@ static void handle_resume(rbt_server *server, const rbt_message *message, rbt_en
 
     if (!is_worker(server, worker) || message->incarnation < server->incarnation[worker])
         return;
-    if (message->incarnation > server->ahead[worker].incarnation)
+    if (message->incarnation > server->ahead[worker].incarnation) {
         rbt_server_undo_early(server, worker);
+        server->told[worker].got = server->told[worker].sent; /* to the former life */
+    }
     server->ahead[worker].incarnation = message->incarnation;
     server->incarnation[worker] = message->incarnation;
     for (size_t i = 0; i < server->held.count; i++) {
@@ -611,6 +614,9 @@ static void handle(rbt_server *server, rbt_message *message, rbt_env *env)
     case RBT_MSG_PULL:
         handle_pull(server, message, env);
         return;
+    case RBT_MSG_GOT:
+        rbt_server_take_got(server, message);
+        break;
     case RBT_MSG_RETIRE:
         if (is_worker(server, message->worker) && message->incarnation >= server->incarnation[message->worker])
             retire(server, message->worker, env);

@@ -45,6 +45,7 @@ typedef struct rbt_topology {
     bool partition_sync;      /* dyn: pulls name the master's stable version */
     bool lost_is_gone;        /* a worker that dies does not come back */
     float filter;             /* updates smaller than this are not sent */
+    bool half;                /* updates are rounded to half precision, and the rest is kept: see rbt_is_half */
     size_t slice_bytes;       /* pushes are cut into messages of about this; 0: never */
     uint64_t budget_bytes; /* a second, for every worker and server: what is sent before a clock ends; 0: nothing is */
     uint64_t burst_bytes;
@@ -59,8 +60,18 @@ typedef struct rbt_topology {
 /* May parts of a table's updates be sent before the clock ends, and its rows as they change? Only what adds up. */
 static inline bool rbt_is_managed(const rbt_topology *topology, uint32_t table)
 {
-    return topology->budget_bytes > 0 && !topology->layout[table].sparse &&
+    return topology->budget_bytes > 0 &&
            (topology->rule[table].rule == &rbt_rule_sum || topology->rule[table].rule == &rbt_rule_con);
+}
+
+/* Are updates of this table rounded to half precision? Only where what is left of one may go with the next: not gradients
+ * of which a rule makes steps of its own, not what a table's own rule makes of them. */
+static inline bool rbt_is_half(const rbt_topology *topology, uint32_t table)
+{
+    const rbt_rule *rule = topology->rule[table].rule;
+
+    return topology->half && topology->layout[table].type == RBT_F32 &&
+           (rule == &rbt_rule_sum || rule == &rbt_rule_con || rule == &rbt_rule_dyn || rule == &rbt_rule_momentum);
 }
 
 #define RBT_MASTER ((rbt_node)0)

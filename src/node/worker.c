@@ -58,6 +58,7 @@ void rbt_client_init(rbt_client *client, const rbt_topology *topology, uint32_t 
     for (uint32_t t = 0; t < topology->tables; t++) {
         client->cache[t].is_read_only = topology->rule[t].rule->takes_gradients;
         client->cache[t].has_tags = has_tags(client, t);
+        client->cache[t].is_half = rbt_is_half(topology, t);
     }
     for (uint32_t t = 0; t < topology->tables; t++)
         for (uint32_t b = 0; has_versions(client, t) && b < topology->layout[t].blocks; b++)
@@ -358,7 +359,7 @@ static bool may_replace(const rbt_client *client, const rbt_copy *copy, const rb
  * the next read asks if it must. */
 static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_process *process)
 {
-    rbt_applied own = {.clocks = answer->included, .reach = answer->reach, .early = answer->early};
+    rbt_applied own = rbt_message_applied(answer);
     bool asked = answer->request != 0;
     uint32_t server = answer->from - 1;
 
@@ -509,7 +510,7 @@ void rbt_client_handle(rbt_client *client, rbt_message *message, rbt_env *env)
         rbt_client_take_got(client, message);
         break;
     case RBT_MSG_ROWS:
-        rbt_client_take_rows(client, message);
+        rbt_client_take_rows(client, message, env);
         break;
     case RBT_MSG_STABLE:
         handle_stable(client, message);

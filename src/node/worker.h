@@ -37,6 +37,7 @@ typedef struct rbt_client {
     rbt_rng early_rng;
     uint64_t *early;        /* per server: early sends of this clock */
     uint64_t early_unacked; /* bytes of early sends not acknowledged */
+    uint32_t early_from;    /* the block looked at first for the next */
     uint64_t last_request;
     RBT_ARRAY(rbt_request) requests;
     bool *has_versions;      /* per server: it holds blocks whose rule has versions */

@@ -131,9 +131,12 @@ static void curves_of_one(const rbt_recorder *run, FILE *file)
                        .y_label = "loss",
                        .x_is_time = true,
                        .width = WIDE};
-    rbt_series *series = rbt_alloc(2, sizeof *series);
+    rbt_series *series;
     size_t n = 0;
 
+    if (isnan(run->result.loss)) /* a method may have none */
+        return;
+    series = rbt_alloc(2, sizeof *series);
     series[n++] = series_of_points(run, "training loss", false);
     if (run->evaluations.count > 0)
         series[n++] = series_of_evaluations(run);
@@ -288,7 +291,8 @@ static void tiles(const rbt_recorder *run, FILE *file)
     char cell[RBT_CELL_ROOM];
 
     fputs("<div class=\"tiles\">\n", file);
-    tile(file, rbt_show_real(cell, r->loss), "final loss");
+    if (!isnan(r->loss))
+        tile(file, rbt_show_real(cell, r->loss), "final loss");
     if (run->evaluations.count > 0) {
         const rbt_evaluation *e = &run->evaluations.at[run->evaluations.count - 1];
         if (isnan(e->accuracy))

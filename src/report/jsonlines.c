@@ -135,6 +135,7 @@ void rbt_jsonlines_result(rbt_json *json, const rbt_recorder *run)
     rbt_json_count(json, "updates", r->updates);
     rbt_json_real(json, "seconds_per_update", r->seconds_per_update);
     rbt_json_count(json, "bytes_sent", r->bytes_sent);
+    rbt_json_count(json, "bytes_plain", r->bytes_plain);
     rbt_json_count(json, "messages", r->messages);
     rbt_json_real(json, "wait_fraction", r->wait_fraction);
     rbt_json_count(json, "max_gap", r->max_gap);

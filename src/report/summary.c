@@ -436,11 +436,15 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file)
         fprintf(file, "  ended      because %s\n", r->ended);
     fprintf(file, "  updates    %" PRIu64 ", %s each, %s rows/s\n", r->updates,
             rbt_show_seconds(a, r->seconds_per_update), rbt_show_count(b, r->samples_per_second));
-    if (!in_shared_memory(run))
+    if (!in_shared_memory(run) && r->bytes_plain > r->bytes_sent)
+        fprintf(file, "  sent       %s in %s messages, %s without a codec\n", rbt_show_bytes(a, (double)r->bytes_sent),
+                rbt_show_count(b, (double)r->messages), rbt_show_bytes(c, (double)r->bytes_plain));
+    else if (!in_shared_memory(run))
         fprintf(file, "  sent       %s in %s messages\n", rbt_show_bytes(a, (double)r->bytes_sent),
                 rbt_show_count(b, (double)r->messages));
-    fprintf(file, "  loss       %.6g, minobj %s, varobj %s\n", r->loss, rbt_show_real(a, r->minobj),
-            rbt_show_real(b, r->varobj));
+    if (!isnan(r->loss)) /* a method may have none */
+        fprintf(file, "  loss       %.6g, minobj %s, varobj %s\n", r->loss, rbt_show_real(a, r->minobj),
+                rbt_show_real(b, r->varobj));
     if (run->evaluations.count > 0) {
         const rbt_evaluation *e = &run->evaluations.at[run->evaluations.count - 1];
         if (isnan(e->accuracy))

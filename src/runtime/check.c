@@ -527,7 +527,7 @@ static void check_said(rbt_checker *checker, const rbt_server *server, const rbt
 /* Elements that a reader is told of ahead of time: they are what they must be, and it is said what is in them. */
 static void check_rows(rbt_checker *checker, const rbt_server *server, const rbt_message *rows)
 {
-    rbt_applied own = {.clocks = rows->included, .reach = rows->reach, .early = rows->early};
+    rbt_applied own = rbt_message_applied(rows);
 
     if (rows->slowest != server->clocks.least)
         rbt_checker_report(checker, "server %u tells worker %u of rows with slowest %llu, it is %llu", server->id,
@@ -552,7 +552,7 @@ static void check_rows(rbt_checker *checker, const rbt_server *server, const rbt
 
 static void check_answer(rbt_checker *checker, const rbt_server *server, const rbt_message *answer)
 {
-    rbt_applied own = {.clocks = answer->included, .reach = answer->reach, .early = answer->early};
+    rbt_applied own = rbt_message_applied(answer);
     uint64_t slowest = RBT_UNBOUNDED;
 
     for (uint32_t m = 0; m < checker->topology->workers; m++)

@@ -1,6 +1,7 @@
 /* Budgets, checked; the contract is in check_budget.h. */
 #include "runtime/check_budget.h"
 
+#include "base/error.h"
 #include "node/early.h"
 
 typedef struct sent {
@@ -70,16 +71,14 @@ static bool could_wait(history *h, const rbt_message *message)
     return true;
 }
 
-void rbt_budget_checker_sent(rbt_budget_checker *checker, const rbt_message *message, size_t bytes, uint64_t now_ns,
-                             rbt_checker *report)
+rbt_err rbt_budget_checker_sent(rbt_budget_checker *checker, const rbt_message *message, size_t bytes, uint64_t now_ns,
+                                rbt_error *error)
 {
     const rbt_topology *topology = checker->topology;
     history *h = &checker->nodes[message->from];
     sent now = {.time_ns = now_ns, .bytes = bytes};
     double most = (double)topology->budget_bytes * RBT_BUDGET_WINDOW_NS / 1e9 + (double)topology->burst_bytes;
 
-    if (topology->budget_bytes == 0)
-        return;
     if (message->from > topology->servers && message->incarnation > h->incarnation) {
         h->incarnation = message->incarnation;
         h->sum = h->first = h->list.count = 0;
@@ -88,6 +87,7 @@ void rbt_budget_checker_sent(rbt_budget_checker *checker, const rbt_message *mes
     rbt_array_push(&h->list, now);
     h->sum += bytes;
     if (could_wait(h, message) && (double)h->sum > most + 1)
-        rbt_checker_report(report, "node %u sends %s ahead of time, and %llu bytes in 100 ms, %.0f may be",
-                           message->from, rbt_message_name(message->type), (unsigned long long)h->sum, most);
+        return rbt_fail(error, RBT_E_BROKEN, "node %u sends %s ahead of time, and %llu bytes in 100 ms, %.0f may be",
+                        message->from, rbt_message_name(message->type), (unsigned long long)h->sum, most);
+    return RBT_OK;
 }

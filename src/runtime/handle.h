@@ -90,6 +90,11 @@ uint64_t rbt_observed_updates(const rbt_worker *observer, rbt_table table);
 rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest,
                     rbt_error *error);
 
+/* The same of rows row .. row + n - 1 of a table with servers, and how many updates are in them: blocks in which none of them
+ * lies are not asked for. */
+rbt_err rbt_observe_rows(rbt_worker *observer, rbt_table table, uint64_t row, uint64_t n, uint64_t need, void *out,
+                         uint64_t *slowest, uint64_t *updates, rbt_error *error);
+
 /* The observer's word to the master: the objective after a clock. */
 void rbt_observer_report(rbt_worker *observer, uint64_t clock, double objective);
 

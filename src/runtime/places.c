@@ -25,12 +25,12 @@ static void post(rbt_places *places, rbt_message *message, rbt_place **to_run)
     rbt_place *to = &places->place[message->to];
     size_t bytes;
 
-    if (places->place[message->from].is_here) /* else its sender's process has counted it */
-        message = rbt_transport_pass(places->run, message, &bytes);
     if (!to->is_here) {
         places->forward(places->context, message);
         return;
     }
+    if (places->place[message->from].is_here) /* else its sender's process has counted it */
+        message = rbt_transport_pass(places->run, message, places->forward == NULL, &bytes);
     pthread_mutex_lock(&to->lock);
     rbt_outbox_put(&to->inbox, message);
     if (to->has_thread && !to->is_run) {
@@ -403,6 +403,7 @@ void rbt_places_init(rbt_places *places, rbt_run *run, const char *name, const b
                            .error_lock = PTHREAD_MUTEX_INITIALIZER,
                            .process_lock = PTHREAD_MUTEX_INITIALIZER};
     rbt_nodes_init(&places->nodes, run, here);
+    rbt_transport_open(run);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     places->place = rbt_alloc(nodes, sizeof *places->place);
@@ -433,6 +434,7 @@ void rbt_places_deinit(rbt_places *places)
     }
     rbt_free(places->place);
     rbt_nodes_deinit(&places->nodes, places->run);
+    rbt_transport_close(places->run);
     pthread_mutex_destroy(&places->process_lock);
     pthread_mutex_destroy(&places->error_lock);
 }

@@ -45,8 +45,8 @@ typedef struct rbt_places {
     pthread_mutex_t process_lock;
 
     /* a runtime with several processes fills these in after rbt_places_init; NULL: all nodes are here */
-    void (*forward)(void *context, rbt_message *message);      /* takes the message to where its node lives */
-    void (*throttle)(void *context);                           /* a worker has posted: it may have to wait for room */
+    void (*forward)(void *context, rbt_message *message); /* takes the message to where its node lives; counts it */
+    void (*throttle)(void *context);                      /* a worker has posted: it may have to wait for room */
     void (*on_failure)(void *context, const rbt_error *error); /* a program here has failed */
     void *context;
     bool knows_all;       /* run->published is about every worker: whoever waits can say for whom */

@@ -36,7 +36,8 @@ typedef struct rbt_run {
     rbt_program program; /* run by every worker */
     rbt_program observe; /* run by the observer, if the topology has one */
     const rbt_stragglers *stragglers;
-    bool encode; /* every message is encoded and decoded on its way */
+    bool encode;    /* every message is encoded and decoded on its way */
+    unsigned codec; /* messages are squeezed on their way (comm/squeeze.h); 0: they are not */
     bool has_target;
     double target;
     rbt_log log;
@@ -45,10 +46,13 @@ typedef struct rbt_run {
     /* while it runs */
     rbt_published *published; /* per worker */
     _Atomic uint64_t bytes;   /* sent, as encoded; the observer's do not count */
+    _Atomic uint64_t plain;   /* what they would have been without a codec */
     _Atomic uint64_t messages;
     _Atomic double loss; /* the last that the observer reported; NaN: none yet */
     uint64_t started_ns;
+    struct rbt_lines *lines; /* transport.h: what the codec remembers; NULL: nothing */
 
+    uint64_t observed;        /* elements of blocks that the observer has looked at, each time it has */
     double spread;            /* without servers: how far the peers are from their mean, as last seen */
     _Atomic uint64_t skipped; /* likewise: iterations jumped over */
 

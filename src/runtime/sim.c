@@ -40,7 +40,7 @@ typedef struct rbt_sim {
     uint32_t actor_count;
     rbt_process *processes;      /* NULL when every worker has a process to itself */
     uint32_t active;             /* of them, those whose program has not ended for good */
-    rbt_budget_checker *budgets; /* with a checker */
+    rbt_budget_checker *budgets; /* NULL: there is no budget */
     bool stop_requested;
     rbt_err err;
     rbt_error error;
@@ -64,10 +64,11 @@ static void send_message(rbt_sim *sim, rbt_message *message)
     size_t bytes;
     uint64_t arrival, again;
     rbt_sim_event event = {.kind = RBT_SIM_ARRIVE};
+    rbt_error error;
 
-    message = rbt_transport_pass(sim->run, message, &bytes);
-    if (sim->budgets != NULL)
-        rbt_budget_checker_sent(sim->budgets, message, bytes, sim->now_ns, sim->options->checker);
+    message = rbt_transport_pass(sim->run, message, true, &bytes);
+    if (sim->budgets != NULL && rbt_budget_checker_sent(sim->budgets, message, bytes, sim->now_ns, &error) != RBT_OK)
+        fail_sim(sim, &error);
     event.message = message;
     event.bytes = bytes;
     if (rbt_is_observed(sim->run, message)) {
@@ -284,6 +285,7 @@ static void crash(rbt_sim *sim, uint32_t worker)
     if (actor->state == ACTOR_ENDED || actor->state == ACTOR_ABSENT)
         return;
     end_actor(actor);
+    rbt_transport_forget(sim->run, rbt_node_of_worker(sim->run->topology, worker));
     actor->state = ACTOR_ABSENT;
     tell_master(sim, RBT_MSG_LOST, worker, actor->incarnation);
     /* A peer's parameters died with it: it has nothing to come back to. */
@@ -337,6 +339,7 @@ static void take_event(rbt_sim *sim, const rbt_sim_event *event)
         crash(sim, event->worker);
         break;
     case RBT_SIM_RESTART:
+        rbt_transport_forget(sim->run, rbt_node_of_worker(sim->run->topology, event->worker));
         start_actor(sim, event->worker);
         break;
     }
@@ -429,8 +432,9 @@ rbt_err rbt_sim_run(rbt_run *run, const rbt_sim_options *options, rbt_error *err
     sim.active = sim.actor_count = run->topology->workers + run->topology->observers;
     sim.actors = rbt_alloc(sim.actor_count, sizeof *sim.actors);
     rbt_nodes_init(&sim.nodes, run, NULL);
+    rbt_transport_open(run);
     rbt_sim_net_init(&sim.net, options, rbt_topology_nodes(run->topology));
-    if (options->checker != NULL && run->topology->budget_bytes > 0)
+    if (run->topology->budget_bytes > 0)
         sim.budgets = rbt_budget_checker_create(run->topology);
     run->started_ns = 0;
     plan_crashes(&sim);
@@ -447,6 +451,7 @@ rbt_err rbt_sim_run(rbt_run *run, const rbt_sim_options *options, rbt_error *err
     rbt_sim_net_deinit(&sim.net);
     rbt_budget_checker_destroy(sim.budgets);
     rbt_nodes_deinit(&sim.nodes, run);
+    rbt_transport_close(run);
     rbt_free(sim.actors);
     if (sim.err != RBT_OK && error != NULL)
         *error = sim.error;

@@ -1,7 +1,10 @@
 /* What the runtimes have in common; the contract is in transport.h. */
 #include "runtime/transport.h"
 
+#include <string.h>
+
 #include "base/error.h"
+#include "comm/squeeze.h"
 #include "wire/codec.h"
 
 void rbt_nodes_init(rbt_nodes *nodes, const rbt_run *run, const bool *here)
@@ -82,20 +85,141 @@ bool rbt_is_observed(const rbt_run *run, const rbt_message *message)
     return message->from >= first_observer || message->to >= first_observer;
 }
 
-rbt_message *rbt_transport_pass(rbt_run *run, rbt_message *message, size_t *bytes)
+/* ------------------------------------------------------------------------------------------------- the codec */
+
+/* From one node to another. */
+typedef struct line {
+    rbt_keys sent;
+    rbt_keys received; /* in encode mode */
+} line;
+
+struct rbt_lines {
+    uint32_t nodes;
+    rbt_map to[]; /* per sender: node -> line */
+};
+
+void rbt_transport_open(rbt_run *run)
 {
-    *bytes = rbt_wire_size(message);
-    if (!rbt_is_observed(run, message)) {
-        atomic_fetch_add_explicit(&run->bytes, *bytes, memory_order_relaxed);
-        atomic_fetch_add_explicit(&run->messages, 1, memory_order_relaxed);
+    uint32_t nodes = rbt_topology_nodes(run->topology);
+
+    if (!(run->codec & RBT_CODEC_KEYS))
+        return;
+    run->lines = rbt_alloc(1, sizeof *run->lines + nodes * sizeof run->lines->to[0]);
+    run->lines->nodes = nodes;
+}
+
+static void forget_line(line *l)
+{
+    rbt_keys_deinit(&l->sent);
+    rbt_keys_deinit(&l->received);
+}
+
+static line *line_at(uint64_t *value)
+{
+    line *l;
+
+    memcpy(&l, value, sizeof l);
+    return l;
+}
+
+void rbt_transport_close(rbt_run *run)
+{
+    for (uint32_t from = 0; run->lines != NULL && from < run->lines->nodes; from++) {
+        size_t cursor = 0;
+        uint64_t to, value;
+
+        while (rbt_map_next(&run->lines->to[from], &cursor, &to, &value)) {
+            forget_line(line_at(&value));
+            rbt_free(line_at(&value));
+        }
+        rbt_map_deinit(&run->lines->to[from]);
     }
-    if (run->encode) {
-        uint8_t *encoded = rbt_alloc(*bytes, 1);
+    rbt_free(run->lines);
+    run->lines = NULL;
+}
+
+void rbt_transport_forget(rbt_run *run, rbt_node node)
+{
+    size_t cursor = 0;
+    uint64_t to, value;
+
+    if (run->lines == NULL)
+        return;
+    while (rbt_map_next(&run->lines->to[node], &cursor, &to, &value))
+        forget_line(line_at(&value));
+    for (uint32_t from = 0; from < run->lines->nodes; from++) {
+        uint64_t *found = rbt_map_get(&run->lines->to[from], node);
+
+        if (found != NULL)
+            forget_line(line_at(found));
+    }
+}
+
+static line *line_of(rbt_run *run, const rbt_message *message)
+{
+    bool is_new;
+    uint64_t *value;
+
+    if (run->lines == NULL)
+        return NULL;
+    value = rbt_map_put(&run->lines->to[message->from], message->to, &is_new);
+    if (is_new) {
+        line *l = rbt_alloc(1, sizeof *l);
+
+        memcpy(value, &l, sizeof l);
+    }
+    return line_at(value);
+}
+
+/* Squeezes the message; how many bytes it takes then. In encode mode it is replaced by what comes out at the other end. */
+static size_t squeeze(rbt_run *run, rbt_message **message, size_t plain)
+{
+    size_t head = rbt_wire_head_size(*message), bytes = plain;
+    line *l = line_of(run, *message);
+    rbt_pack body = {0};
+
+    if (rbt_squeeze(*message, run->codec, l != NULL ? &l->sent : NULL, &body))
+        bytes = head + body.count;
+    if (run->encode && bytes != plain) {
+        uint8_t *encoded = rbt_alloc(head, 1);
+        rbt_message *decoded = NULL;
+        rbt_error error;
+
+        rbt_wire_encode_head(*message, encoded);
+        RBT_ASSERT(rbt_unsqueeze(encoded, head, body.at, body.count, plain - head, l != NULL ? &l->received : NULL,
+                                 &decoded, &error) == RBT_OK);
+        rbt_free(encoded);
+        rbt_message_destroy(*message);
+        *message = decoded;
+    }
+    rbt_array_free(&body);
+    return bytes;
+}
+
+void rbt_transport_count(rbt_run *run, size_t plain, size_t bytes)
+{
+    atomic_fetch_add_explicit(&run->bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&run->plain, plain, memory_order_relaxed);
+    atomic_fetch_add_explicit(&run->messages, 1, memory_order_relaxed);
+}
+
+rbt_message *rbt_transport_pass(rbt_run *run, rbt_message *message, bool travels, size_t *bytes)
+{
+    size_t plain = rbt_wire_size(message);
+    bool is_observed = rbt_is_observed(run, message);
+
+    *bytes = plain;
+    if (travels && run->codec != 0 && rbt_wire_body_size(message) > 0 && (!is_observed || run->encode))
+        *bytes = squeeze(run, &message, plain);
+    if (!is_observed)
+        rbt_transport_count(run, plain, *bytes);
+    if (run->encode && *bytes == plain) {
+        uint8_t *encoded = rbt_alloc(plain, 1);
         rbt_message *decoded = NULL;
         rbt_error error;
 
         rbt_wire_encode(message, encoded);
-        RBT_ASSERT(rbt_wire_decode(encoded, *bytes, &decoded, &error) == RBT_OK);
+        RBT_ASSERT(rbt_wire_decode(encoded, plain, &decoded, &error) == RBT_OK);
         rbt_free(encoded);
         rbt_message_destroy(message);
         message = decoded;

@@ -25,7 +25,19 @@ void rbt_nodes_handle(rbt_nodes *nodes, rbt_node to, rbt_message *message, rbt_e
 /* Is this one of the observer's messages? They are free: they do not count and take no time. */
 bool rbt_is_observed(const rbt_run *run, const rbt_message *message);
 
-/* Counts the message; in encode mode also replaces it by what comes out of encoding and decoding it. */
-rbt_message *rbt_transport_pass(rbt_run *run, rbt_message *message, size_t *bytes);
+/* What a codec remembers of every pair of nodes whose messages it squeezes in this process: opened before the first message
+ * and closed after the last. A node's are used by who runs that node, one thread at a time. */
+void rbt_transport_open(rbt_run *run);
+void rbt_transport_close(rbt_run *run);
+
+/* This node has died: its next life begins without what the former one sent and received. */
+void rbt_transport_forget(rbt_run *run, rbt_node node);
+
+/* Counts a message that took so many bytes, and would have taken `plain` without a codec. */
+void rbt_transport_count(rbt_run *run, size_t plain, size_t bytes);
+
+/* Counts the message, of `bytes` as encoded and squeezed if it `travels` (else it stays as it is, and is counted so); in
+ * encode mode also replaces it by what comes out of encoding and decoding it. */
+rbt_message *rbt_transport_pass(rbt_run *run, rbt_message *message, bool travels, size_t *bytes);
 
 #endif

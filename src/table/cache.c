@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "math/half.h"
 #include "math/kernels.h"
 
 void rbt_cache_init(rbt_cache *cache, const rbt_layout *layout)
@@ -64,6 +65,8 @@ void rbt_cache_deinit(rbt_cache *cache)
         rbt_snap_unref(copy->base);
         rbt_snap_unref(copy->buffer);
         rbt_map_deinit(&copy->scattered);
+        rbt_snap_unref(copy->rest);
+        rbt_map_deinit(&copy->rests);
     }
     rbt_free(cache->copies);
     cache->copies = NULL;
@@ -114,12 +117,12 @@ static uint64_t add_bits(rbt_type type, uint64_t a, const void *delta)
     return a;
 }
 
-static void add_scattered(const rbt_copy *copy, rbt_type type, uint32_t offset, uint32_t n, void *out)
+static void add_scattered(const rbt_map *scattered, rbt_type type, uint32_t offset, uint32_t n, void *out)
 {
     size_t cursor = 0, size = rbt_type_size(type);
     uint64_t place, bits, sum = 0;
 
-    while (rbt_map_next(&copy->scattered, &cursor, &place, &bits))
+    while (rbt_map_next(scattered, &cursor, &place, &bits))
         if (place >= offset && place - offset < n) {
             char *at = (char *)out + (place - offset) * size;
 
@@ -143,7 +146,20 @@ void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t 
     if (copy->touched && copy->buffer != NULL)
         rbt_snap_read_add(copy->buffer, offset, n, out);
     if (copy->scattered.count > 0)
-        add_scattered(copy, cache->layout->type, offset, n, out);
+        add_scattered(&copy->scattered, cache->layout->type, offset, n, out);
+    if (copy->rest != NULL)
+        rbt_snap_read_add(copy->rest, offset, n, out);
+    if (copy->rests.count > 0)
+        add_scattered(&copy->rests, cache->layout->type, offset, n, out);
+}
+
+static void touch_strips(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n)
+{
+    rbt_strips *strips = &cache->copies[block].strips;
+
+    if (strips->width == 0)
+        rbt_strips_init(strips, rbt_layout_length(cache->layout, block), cache->layout);
+    rbt_strips_touch(strips, offset, n);
 }
 
 void rbt_cache_increment(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n, const void *deltas)
@@ -154,6 +170,8 @@ void rbt_cache_increment(rbt_cache *cache, uint32_t block, uint32_t offset, uint
 
     copy->touched = true;
     if (cache->layout->sparse) {
+        if (cache->is_managed)
+            touch_strips(cache, block, offset, n);
         for (uint32_t i = 0; i < n; i++) {
             bool is_new;
             uint64_t *bits = rbt_map_put(&copy->scattered, offset + i, &is_new);
@@ -162,11 +180,8 @@ void rbt_cache_increment(rbt_cache *cache, uint32_t block, uint32_t offset, uint
         }
         return;
     }
-    if (cache->is_managed) {
-        if (copy->strips.width == 0)
-            rbt_strips_init(&copy->strips, rbt_layout_length(cache->layout, block), rbt_strip_width(cache->layout));
-        rbt_strips_touch(&copy->strips, offset, n);
-    }
+    if (cache->is_managed)
+        touch_strips(cache, block, offset, n);
     if (copy->buffer == NULL)
         copy->buffer = rbt_snap_create(type, rbt_layout_length(cache->layout, block));
     if (type == RBT_F32)
@@ -235,6 +250,61 @@ static bool is_small(rbt_type type, uint64_t bits, float threshold)
     return type == RBT_F32 ? x == 0 || fabsf(x) < threshold : bits == 0;
 }
 
+/* What is sent of an increment in half precision: nothing if it is small. What that leaves is the new rest; of what is not
+ * finite, nothing. */
+static float take_half(float x, float threshold, float *rest)
+{
+    float half;
+
+    x += *rest;
+    half = fabsf(x) < threshold ? 0 : rbt_half_to(rbt_half_of(x));
+    x -= half;
+    *rest = x - x == 0 ? x : 0;
+#ifdef RBT_MUTANT_REST /* it is forgotten: the swarm must notice */
+    *rest = 0;
+#endif
+    return half;
+}
+
+/* Rounds scattered increments that are to be sent. */
+static void halve_scattered(rbt_copy *copy, rbt_snap *snap, float threshold)
+{
+    uint32_t count = 0;
+
+    for (uint32_t k = 0; k < snap->count; k++) {
+        bool is_new;
+        uint64_t *bits = rbt_map_put(&copy->rests, snap->index[k], &is_new);
+        float rest, half;
+
+        memcpy(&rest, bits, sizeof rest);
+        half = take_half(snap->f32[k], threshold, &rest);
+        memcpy(bits, &rest, sizeof rest);
+        if (half == 0)
+            continue;
+        snap->index[count] = snap->index[k];
+        snap->f32[count++] = half;
+    }
+    snap->count = count;
+}
+
+/* Where the rests of a block are kept. */
+static float *rests_of(rbt_copy *copy)
+{
+    if (copy->rest == NULL)
+        copy->rest = rbt_snap_create(RBT_F32, copy->buffer->length);
+    return copy->rest->f32;
+}
+
+/* Rounds a buffer of increments: what is to be sent of them takes their place. */
+static void halve_buffer(rbt_copy *copy, float threshold)
+{
+    float *rest = rests_of(copy), *x = copy->buffer->f32;
+
+    for (uint32_t i = 0; i < copy->buffer->length; i++)
+        if (x[i] != 0)
+            x[i] = take_half(x[i], threshold, &rest[i]);
+}
+
 /* The scattered increments as a sparse snapshot, sorted by place, without those that are zero or below the threshold.
  */
 static rbt_snap *gather_scattered(rbt_copy *copy, const rbt_layout *layout, uint32_t block, float threshold)
@@ -271,10 +341,15 @@ rbt_snap *rbt_cache_flush(rbt_cache *cache, uint32_t block, float threshold, boo
     if (!copy->touched)
         return NULL;
     rbt_strips_clean_all(&copy->strips);
+    if (cache->is_half && !cache->layout->sparse)
+        halve_buffer(copy, threshold);
     if (cache->layout->sparse) {
-        update = gather_scattered(copy, cache->layout, block, threshold);
+        update = gather_scattered(copy, cache->layout, block, cache->is_half ? 0 : threshold);
+        if (cache->is_half)
+            halve_scattered(copy, update, threshold);
     } else {
-        update = rbt_snap_pack(cache->layout->type, copy->buffer->length, copy->buffer->value, threshold);
+        update = rbt_snap_pack(cache->layout->type, copy->buffer->length, copy->buffer->value,
+                               cache->is_half ? 0 : threshold);
         memset(copy->buffer->value, 0, copy->buffer->length * rbt_type_size(cache->layout->type));
     }
     copy->touched = false;
@@ -292,27 +367,50 @@ void rbt_cache_keep(rbt_cache *cache, uint32_t block, rbt_snap *update, uint64_t
     rbt_array_push(&cache->copies[block].own, own);
 }
 
-/* Adds those elements of `from` that `values` stores to `to`, which is dense. */
-static void add_where_stored(rbt_snap *to, const rbt_snap *from, const rbt_snap *values)
+/* Those elements of `from` that `values` stores, as a new snapshot. */
+static rbt_snap *where_stored(const rbt_snap *from, const rbt_snap *values)
 {
-    size_t size = rbt_type_size(to->type);
-    uint32_t i = 0;
+    rbt_snap *some = rbt_snap_create_sparse(from->type, from->length, values->count);
+    size_t size = rbt_type_size(from->type);
+    uint32_t i = 0, count = 0;
 
     for (uint32_t k = 0; k < from->count; k++) {
         uint32_t place = from->form == RBT_DENSE ? k : from->index[k];
-        char *at = (char *)to->value + place * size;
-        uint64_t bits = 0, sum;
 
         while (i < values->count && values->index[i] < place)
             i++;
         if (i == values->count)
-            return;
+            break;
         if (values->index[i] != place)
             continue;
-        memcpy(&bits, at, size);
-        sum = add_bits(to->type, bits, (const char *)from->value + k * size);
-        memcpy(at, &sum, size);
+        some->index[count] = place;
+        memcpy((char *)some->value + count++ * size, (const char *)from->value + k * size, size);
     }
+    some->count = count;
+    return some;
+}
+
+/* The elements of a sparse snapshot, but those that `values` stores as they are there. */
+static rbt_snap *replace_sparse(const rbt_snap *base, const rbt_snap *values)
+{
+    rbt_snap *both = rbt_snap_create_sparse(base->type, base->length, base->count + values->count);
+    size_t size = rbt_type_size(base->type);
+    uint32_t i = 0, k = 0, count = 0;
+
+    while (i < base->count || k < values->count) {
+        bool is_new = k < values->count && (i == base->count || values->index[k] <= base->index[i]);
+        const rbt_snap *from = is_new ? values : base;
+        uint32_t at = is_new ? k : i;
+
+        if (is_new && i < base->count && base->index[i] == values->index[k])
+            i++;
+        both->index[count] = from->index[at];
+        memcpy((char *)both->value + count++ * size, (const char *)from->value + at * size, size);
+        k += is_new;
+        i += !is_new;
+    }
+    both->count = count;
+    return both;
 }
 
 void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, uint64_t early)
@@ -321,12 +419,39 @@ void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, u
     size_t size = rbt_type_size(values->type);
 
     merge_own(copy);
-    rbt_snap_writable(&copy->base);
-    for (uint32_t k = 0; k < values->count; k++)
-        memcpy((char *)copy->base->value + values->index[k] * size, (const char *)values->value + k * size, size);
-    for (size_t i = 0; i < copy->own.count; i++)
-        if (copy->own.at[i].early > early)
-            add_where_stored(copy->base, copy->own.at[i].update, values);
+    if (copy->base->form == RBT_SPARSE) {
+        rbt_snap *both = replace_sparse(copy->base, values);
+
+        rbt_snap_unref(copy->base);
+        copy->base = both;
+    } else {
+        rbt_snap_writable(&copy->base);
+        for (uint32_t k = 0; k < values->count; k++)
+            memcpy((char *)copy->base->value + values->index[k] * size, (const char *)values->value + k * size, size);
+    }
+    for (size_t i = 0; i < copy->own.count; i++) {
+        rbt_snap *missing;
+
+        if (copy->own.at[i].early <= early)
+            continue;
+        missing = where_stored(copy->own.at[i].update, values);
+        rbt_snap_add(&copy->base, missing, 1);
+        rbt_snap_unref(missing);
+    }
+}
+
+/* The increment of one element of a sparse block. */
+static uint32_t take_scattered(rbt_cache *cache, rbt_copy *copy, uint32_t place, float threshold, uint32_t *index,
+                               void *values)
+{
+    const uint64_t *bits = rbt_map_get(&copy->scattered, place);
+
+    if (bits == NULL || is_small(cache->layout->type, *bits, threshold))
+        return 0;
+    *index = place;
+    memcpy(values, bits, rbt_type_size(cache->layout->type));
+    (void)rbt_map_remove(&copy->scattered, place);
+    return 1;
 }
 
 uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, float threshold, uint32_t *index,
@@ -336,6 +461,9 @@ uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, 
     size_t size = rbt_type_size(cache->layout->type);
     uint32_t first = rbt_strip_first(&copy->strips, strip), n = rbt_strip_length(&copy->strips, strip), count = 0;
 
+    rbt_strips_clean(&copy->strips, strip);
+    if (cache->layout->sparse)
+        return take_scattered(cache, copy, first, threshold, index, values);
     for (uint32_t i = first; i < first + n; i++) {
         char *at = (char *)copy->buffer->value + i * size;
         uint64_t bits = 0;
@@ -346,8 +474,14 @@ uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, 
         index[count] = i;
         memcpy((char *)values + count * size, at, size);
         memset(at, 0, size);
-        count++;
+        if (cache->is_half) {
+            float *value = (float *)values + count;
+
+            *value = take_half(*value, threshold, &rests_of(copy)[i]);
+            count += *value != 0;
+        } else {
+            count++;
+        }
     }
-    rbt_strips_clean(&copy->strips, strip);
     return count;
 }

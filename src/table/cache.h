@@ -3,7 +3,10 @@
  * Per block: the newest copy that came from its server, this worker's own updates since that copy (so that it always
  * reads its own writes), and the increments of the clock under way. Values read = copy + own updates + increments.
  * The copy stays shared with the server (and with other workers of the process) until own updates are merged into it.
- * Used by node/worker.c, which decides when a copy is fresh enough. Proved by tests/unit/test_cache.c.
+ *
+ * In a cache that is_half (--codec fp16) an update is what half precision has of the increments, and the rest is kept and
+ * added to the next increment of that element: update + rest = increments + former rest, exactly, so that sums lose nothing
+ * (error feedback). The worker reads the rest all the time. Used by node/worker.c, which decides when a copy is fresh enough. Proved by tests/unit/test_cache.c.
  */
 #ifndef RBT_TABLE_CACHE_H
 #define RBT_TABLE_CACHE_H
@@ -41,6 +44,8 @@ typedef struct rbt_copy {
     RBT_ARRAY(rbt_own) own; /* my updates since, oldest first */
     rbt_snap *buffer;       /* increments of this clock, dense: NULL when untouched */
     rbt_map scattered;      /* the same for blocks of sparse tables: place -> bits of the value */
+    rbt_snap *rest;         /* what rounding has left of increments so far, dense; NULL: nothing */
+    rbt_map rests;          /* the same for blocks of sparse tables */
     rbt_strips strips;      /* managed communication: where increments have not been sent */
     bool touched;
     RBT_ARRAY(rbt_part_aside) aside; /* of tables with tags: increments of this clock made before this copy came */
@@ -55,6 +60,7 @@ typedef struct rbt_cache {
     bool is_read_only; /* increments are gradients: the reader does not see them */
     bool has_tags;     /* updates name the version they were computed from: those of different ones are kept apart */
     bool is_managed;   /* increments may be sent before the clock ends */
+    bool is_half;      /* f32: updates are rounded to half precision; what that leaves is kept */
 } rbt_cache;
 
 void rbt_cache_init(rbt_cache *cache, const rbt_layout *layout);

@@ -94,6 +94,8 @@ rbt_err rbt_layout_init(rbt_layout *layout, const rbt_table_spec *spec, uint32_t
     *layout = (rbt_layout){
         .rows = spec->rows, .cols = spec->cols, .type = spec->type, .sparse = spec->sparse, .servers = servers};
     choose_blocks(layout, total);
+    if (spec->block_rows > 0 && layout->block_rows > spec->block_rows)
+        cut(layout, divide_up(divide_up(layout->rows, spec->block_rows), servers) * servers);
     if (layout->blocks > RBT_BLOCKS_MAX)
         return rbt_fail(error, RBT_E_LIMIT,
                         "table '%s' of %llu x %llu elements needs more than %u blocks; make it sparse", spec->name,

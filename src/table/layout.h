@@ -3,7 +3,7 @@
  * A block is a rectangle of rows and columns, at most 64 Ki elements: the unit of placement, versioning and sending.
  * The number of blocks is a multiple of the number of servers and blocks are of equal size, so that shares are equal
  * too; where rows and columns do not divide like that, blocks are made smaller until nobody holds more than 1.25 times
- * its share. Block -> server is range-hash: ranges of the index space (the blocks) are hashed to servers by highest
+ * its share; a table may ask for blocks of fewer rows. Block -> server is range-hash: ranges of the index space (the blocks) are hashed to servers by highest
  * score, and a server that has its share passes the block on to the next best; so another number of servers moves few
  * blocks. Proved by tests/unit/test_layout.c.
  */

@@ -18,6 +18,7 @@ typedef struct rbt_applied {
     uint64_t clocks;
     uint64_t reach; /* a place (rbt_place_of); 0: nothing is arriving */
     uint64_t early; /* ... and in the others so many early sends of that clock */
+    uint64_t life;  /* of the life (incarnation) in which it made these; they are taken back when it dies */
 } rbt_applied;
 
 /* Where a block stands in the order in which pushes name blocks. */
@@ -36,7 +37,8 @@ static inline rbt_applied rbt_applied_of(rbt_applied applied, uint32_t table, ui
 {
     bool is_ahead = rbt_place_of(table, block) < applied.reach;
 
-    return (rbt_applied){.clocks = applied.clocks + is_ahead, .early = is_ahead ? 0 : applied.early};
+    return (rbt_applied){
+        .clocks = applied.clocks + is_ahead, .early = is_ahead ? 0 : applied.early, .life = applied.life};
 }
 
 typedef struct rbt_shared_copy {

@@ -48,7 +48,7 @@ static const unsigned type_fields[RBT_MSG_TYPES] = {
     [RBT_MSG_CHUNK] = WORKER | CLOCK | REQUEST | PARTS,
     [RBT_MSG_EARLY] = WORKER | CLOCK | SLICE | PARTS,
     [RBT_MSG_GOT] = WORKER | CLOCK | SLICE,
-    [RBT_MSG_ROWS] = WORKER | SLOWEST | INCLUDED | PARTS,
+    [RBT_MSG_ROWS] = WORKER | SLOWEST | INCLUDED | SLICE | PARTS,
 };
 
 /* The 64-bit fields, in the order they are written. */
@@ -68,7 +68,7 @@ static const struct field {
 #define HEAD_BYTES    16 /* type, version, 2 spare, from, to, view */
 #define PART_BYTES    20 /* table, block, version, then 4 of form: absent, dense or sparse, and type */
 #define SNAP_BYTES    8  /* length, count */
-#define APPLIED_BYTES 24 /* clocks, reach, early */
+#define APPLIED_BYTES 32 /* clocks, reach, early, life */
 
 enum { FORM_ABSENT, FORM_DENSE, FORM_SPARSE };
 
@@ -179,6 +179,7 @@ void rbt_wire_encode_head(const rbt_message *message, uint8_t *bytes)
             at = put(at, &message->applied.at[i].clocks, 8);
             at = put(at, &message->applied.at[i].reach, 8);
             at = put(at, &message->applied.at[i].early, 8);
+            at = put(at, &message->applied.at[i].life, 8);
         }
     }
     RBT_ASSERT((size_t)(at - bytes) == rbt_wire_head_size(message));
@@ -338,6 +339,8 @@ static rbt_err get_applied(reader *r, rbt_message *message)
             err = get(r, &applied.reach, sizeof applied.reach);
         if (err == RBT_OK)
             err = get(r, &applied.early, sizeof applied.early);
+        if (err == RBT_OK)
+            err = get(r, &applied.life, sizeof applied.life);
         if (err == RBT_OK)
             rbt_array_push(&message->applied, applied);
     }

@@ -14,7 +14,7 @@
 
 #include "wire/message.h"
 
-#define RBT_WIRE_VERSION     4u
+#define RBT_WIRE_VERSION     5u
 #define RBT_WIRE_PARTS_MAX   (1u << 20) /* blocks in one message */
 #define RBT_WIRE_LENGTH_MAX  (1u << 31) /* elements a block may stand for */
 #define RBT_WIRE_MEMBERS_MAX 100000u    /* workers in a job */

@@ -36,7 +36,7 @@ typedef enum rbt_message_type {
     RBT_MSG_USED,     /* peer -> in-neighbour: I have used your update of iteration `clock` (NOTIFY-ACK) */
     RBT_MSG_CHUNK,    /* all-reduce: worker -> next one in the ring; step `request` of round `clock` */
     RBT_MSG_EARLY,    /* worker -> server: a part of the updates of the clock under way; the `slice`-th of that clock */
-    RBT_MSG_GOT,      /* server -> worker: `slice` early sends of this clock have been applied */
+    RBT_MSG_GOT,      /* server -> worker: `slice` early sends of this clock have been applied; and back, for ROWS */
     RBT_MSG_ROWS,     /* server -> registered reader: these elements of blocks have changed to these values */
     RBT_MSG_TYPES
 } rbt_message_type;
@@ -63,17 +63,17 @@ typedef struct rbt_message {
     rbt_node to;
     uint32_t view;
     uint32_t worker;
-    uint32_t incarnation;
-    uint64_t clock;    /* PUSH, ACK: of the update; others: the worker's clock */
-    uint64_t need;     /* PULL, ASK: what the slowest must have finished */
-    uint64_t slowest;  /* BLOCKS, RESUMED, REPORT: what it has finished; PUSH: what the worker knew of it */
+    uint32_t incarnation; /* of the worker; BLOCKS, ROWS: the life that `early` is about */
+    uint64_t clock;       /* PUSH, ACK: of the update; others: the worker's clock */
+    uint64_t need;        /* PULL, ASK: what the slowest must have finished */
+    uint64_t slowest;     /* BLOCKS, RESUMED, REPORT: what it has finished; PUSH: what the worker knew of it */
     uint64_t included; /* BLOCKS: this many of the receiver's own clocks are in the values; of all, for an observer */
     uint64_t reach;    /* BLOCKS: ... and one more in blocks before this place; see rbt_applied */
     uint64_t early;    /* BLOCKS, ROWS: ... and in the others so many of its early sends of that clock */
     uint64_t version;  /* PULL, REPORT, STABLE: of partition-synchronised dyn */
     uint64_t request;  /* PULL, BLOCKS, ASK, STABLE, RESUME, RESUMED: which question this belongs to */
     uint64_t held_ns;  /* BLOCKS, STABLE: how long the answer was held back for others */
-    uint64_t slice;    /* PUSH: which message of the clock's push this is, from 0 */
+    uint64_t slice;    /* PUSH: which message of the clock's push this is, from 0; ROWS: bytes of all so far */
     uint64_t more;     /* PUSH: 1: it is not the last */
     double number;     /* METRIC: the objective */
     RBT_ARRAY(rbt_part) parts;
@@ -81,6 +81,13 @@ typedef struct rbt_message {
     RBT_ARRAY(rbt_applied) applied; /* BLOCKS: for each worker of the receiver's process, its clocks in the values */
     struct rbt_message *next;       /* the inbox it waits in */
 } rbt_message;
+
+/* What of its receiver's own is in the values of BLOCKS or ROWS. */
+static inline rbt_applied rbt_message_applied(const rbt_message *message)
+{
+    return (rbt_applied){
+        .clocks = message->included, .reach = message->reach, .early = message->early, .life = message->incarnation};
+}
 
 rbt_message *rbt_message_create(rbt_message_type type, rbt_node from, rbt_node to);
 rbt_message *rbt_message_copy(const rbt_message *message); /* snapshots are shared */

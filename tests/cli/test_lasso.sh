@@ -38,9 +38,17 @@ expect 0 predict --model local.rbt --data data.svm --out out
 [ "$(cut -f1 out | sort -u | wc -l)" -eq 2 ] || fail 'two labels'
 expect 0 eval --model local.rbt --data data.svm --json e.json
 check e.json 'last["accuracy"] > 0.7 and last["nonzeros"] < 50'
+# each process has the features of its own rows alone, and labels, here words, and weights of all
+awk 'BEGIN { print "kind,weight,a,b,c" } { x = NR * 7 % 11; print (x + NR % 3 > 6 ? "yes" : "no") "," 1 + NR % 2 "," x "," NR % 3 "," NR % 5 }' data.svm >words.csv
+everywhere "l1lr --data words.csv --label kind --weight weight --l1 0.01 --epochs 20"
 
 everywhere "sketch --data events.tsv --column 2 --width 2^10 --depth 3 --events-per-clock 500"
 check other.json 'last["table_sum"] == 15000'
+check other.json 'last["loss"] is None and last["minobj"] is None and events("clock")[-1]["loss"] is None' # it has none
+expect 0 train sketch --data events.tsv --column 2 --width 2^10 --report s.html
+if grep -q 'loss *[0-9]' "$out" || grep -q 'final loss\|Loss over' s.html; then fail 'a loss of a method without one'; fi
+expect 2 train sketch --data events.tsv --column 2 --target-loss 1
+says 'sketch, which has no loss'
 expect 0 info local.rbt
 prints 'never too low'
 printf 'k29\nk3\nnever seen\n' >keys

@@ -27,6 +27,22 @@ for options in '--sync bsp --cut documents' '--sync ssp --staleness 20 --eager o
     check told.json "abs(last['loss'] + $(awk '/log_likelihood:/ { print $2 }' "$out")) < 1e-6 and last['table_sum'] == $tokens"
 done
 
+# bags of words, which one process reads, and a cache, of which each reads its rows; a document that is refused is told by its number of all
+{
+    awk 'END { print NR }' docs.svm
+    echo 40
+    awk '{ n += NF - 1 } END { print n }' docs.svm
+    awk '{ for (i = 2; i <= NF; i++) { split($i, a, ":"); print NR, a[1], a[2] } }' docs.svm
+} >docword.txt
+expect 0 convert --data docword.txt --out docs.cache
+for data in docword.txt docs.cache; do
+    expect 0 launch --local 3 -- train lda --data $data --topics 4 --alpha 0.1 --workers 3 --sync bsp --epochs 20 --out other.rbt --quiet
+    cmp local.rbt other.rbt || fail "$data gives another model"
+done
+{ cat docs.svm && echo '0 1:2 3:0.5'; } >bad.svm
+expect 1 launch --local 3 -- train lda --data bad.svm --topics 4 --workers 3
+says 'document 121 has word 3 0.5 times'
+
 # other protocols, parts of a pass, more servers, more workers than a pass has documents for, a stop in between
 for options in '--workers 3 --sync ssp --staleness 3 --batch 10%' '--workers 3 --sync asp --batch 7' '--workers 3 --sync ssp --staleness 1 --servers 3' \
     '--workers 3 --sync bsp --batch 1' '--workers 3 --sync ssp --cut documents --batch 7' '--workers 3 --sync asp --target-loss 3.9' '--workers 7 --runtime sim --sync ssp'; do

@@ -28,12 +28,56 @@ expect 0 launch --local 3 -- train mf --data train.dat --sync bsp --workers 3 --
     --out cluster.rbt --quiet
 cmp local.rbt sim.rbt || fail 'local and sim differ'
 cmp local.rbt cluster.rbt || fail 'local and cluster differ'
+# each process reads its part, whatever the format: rows go to their workers, and the numbers of rows stay
+expect 0 convert --data train.dat --out train.cache
+awk -F:: '{ r[$1] = r[$1] " " $2 ":" $3 } END { for (u = 1; u <= 300; u++) print "0" r[u] }' train.dat >train.svm
+for data in train.cache 'train.svm --format libsvm'; do
+    # shellcheck disable=SC2086
+    expect 0 train mf --data $data --sync bsp --workers 3 --rank 4 --epochs 3 --out one.rbt --json one.json --quiet
+    # shellcheck disable=SC2086
+    expect 0 launch --local 3 --servers 2 -- train mf --data $data --sync bsp --workers 3 --rank 4 --epochs 3 --out three.rbt --json three.json --quiet
+    cmp one.rbt three.rbt || fail "$data: one process and several differ"
+    cat three.json >>one.json
+    check one.json 'len({str([(w["rows"], w["nonzeros"], w["samples"]) for w in l["workers"]]) for l in events("done")}) == 1'
+done
+# only one of them has the standard input
+"$RUBATO" launch --local 3 -- train mf --data - --sync bsp --workers 3 --rank 4 --l2 0.02 --epochs 20 --batch 25% --out cluster.rbt --quiet <train.dat
+cmp local.rbt cluster.rbt || fail 'ratings from the standard input are others'
+
 for options in '--sync ssp --share both' '--sync asp' '--sync ssp --rule con' '--sync ssp --rule adagrad' \
     '--sync ssp --rule adarev --share both' '--biases off --sync bsp' '--step plain --lr 0.05 --decay sqrt:0.1 --sync bsp'; do
     # shellcheck disable=SC2086
     expect 0 train mf --data train.dat --valid test.dat --workers 3 --rank 4 --l2 0.02 --epochs 20 --batch 10% $options --json o.json --quiet
     check o.json 'events("eval")[-1]["rmse"] < 0.7' # the ratings' deviation is 1
 done
+# without servers: the same bits everywhere in standard mode, and a model that is as good
+for sync in 'hop --graph ring-based' 'hop --order serial' allreduce; do
+    for runtime in local sim; do
+        # shellcheck disable=SC2086
+        expect 0 train mf --data train.dat --valid test.dat --sync $sync --workers 4 --rank 4 --l2 0.02 --epochs 20 \
+            --runtime $runtime --out $runtime.rbt --json $runtime.json --quiet
+        check $runtime.json 'events("eval")[-1]["rmse"] < 0.4 and last["clocks"] == 200 and last["spread"] < 1'
+    done
+    # shellcheck disable=SC2086
+    expect 0 launch --local 4 -- train mf --data train.dat --sync $sync --workers 4 --rank 4 --l2 0.02 --epochs 20 \
+        --out cluster.rbt --json cluster.json --quiet
+    cmp local.rbt sim.rbt || fail "$sync: local and sim differ"
+    cmp local.rbt cluster.rbt || fail "$sync: local and cluster differ"
+    cat sim.json >>cluster.json
+    check cluster.json 'len({round(l["loss"], 9) for l in events("done")}) == 1'
+    expect 0 eval --model cluster.rbt --data test.dat --json e.json
+    check e.json 'last["rmse"] < 0.4'
+    expect 0 predict --model cluster.rbt --user 7 --top 3
+done
+for options in 'adpsgd' 'hop --max-gap 5 --backup 1' 'hop --max-gap 5 --staleness 2' 'hop --max-gap 8 --backup 1 --skip 5' \
+    'hop --batch 100%' 'hop --graph ring --batch 50% --biases off' 'hop --step plain --lr 0.05'; do
+    # shellcheck disable=SC2086
+    expect 0 train mf --data train.dat --workers 4 --rank 4 --l2 0.02 --epochs 20 --runtime sim --sync $options --json o.json --quiet
+    check o.json 'last["loss"] < 0.6 * events("clock")[0]["loss"]'
+done
+expect 0 train mf --data train.dat --workers 4 --rank 4 --epochs 20 --runtime sim --sync hop --target-loss 0.3 --json o.json --quiet
+check o.json 'last["reached"] and last["clocks"] < 200 and last["loss"] <= 0.3'
+
 # adarev forgives step sizes that differ by a factor of 8, wherever the users are
 for share in items both; do
     for rate in 0.16 1.28; do
@@ -53,6 +97,17 @@ check e.json 'last["rmse"] < 0.5 and last["mae"] < last["rmse"] and last["rating
 expect 0 predict --model m.rbt --data test.dat --out told
 [ "$(wc -l <told)" -eq 900 ] || fail 'not one prediction per rating'
 grep -qE '^[0-9]+	[0-9]+	[0-9.]+$' told || fail 'predictions look different'
+# answers are in the order of the lines, also of those that come twice or from several files, and do not depend on it
+sort -t: -k3,3n -k1,1nr test.dat >shuffled
+{ cat shuffled && head -n 20 shuffled; } >mixed.dat
+expect 0 predict --model m.rbt --data mixed.dat --out told-mixed
+cut -f1,2 told-mixed >pairs
+awk -F:: '{ print $1 "\t" $2 }' mixed.dat | cmp - pairs || fail 'the order of the lines is not kept'
+sort -u told-mixed >sorted
+sort -u told | cmp - sorted || fail 'other answers in another order'
+expect 0 predict --model m.rbt --data '*mixed.dat' --out -
+cmp told-mixed "$out" || fail 'a pattern gives other answers'
+"$RUBATO" predict --model m.rbt --data - <mixed.dat | cmp - told-mixed || fail 'the standard input gives other answers'
 expect 0 info m.rbt
 prints '300 users and 120 items of rank 4'
 expect 0 predict --model m.rbt --user 7 --top 120
@@ -70,7 +125,13 @@ says 'give --user NAME'
 expect 2 train mf --data train.dat --rank 1001
 says '--rank 1001 is out of range; give a whole number from 1 to 1000'
 expect 2 train mf --data train.dat --sync aig
-says 'mf needs hogwild, sequential, bsp, ssp or asp'
+says 'mf needs hogwild, sequential, hop, adpsgd, allreduce, bsp, ssp or asp'
+expect 2 train mf --data train.dat --sync psgd
+says '--sync psgd is for models that learn from gradients'
+expect 2 train mf --data train.dat --sync hop --workers 4 --share both
+says '--share both is for servers and makes no sense for peers'
+expect 2 train mf --data train.dat --sync hop --workers 4 --rule con
+says '--rule is for servers'
 expect 2 train mf --data train.dat --optimizer adam
 says '--optimizer makes no sense for mf'
 expect 1 train mf --data train.dat --step plain --lr 50 --workers 2

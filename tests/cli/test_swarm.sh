@@ -21,7 +21,7 @@ cmp "$out" first.txt || fail 'the same seeds went another way'
 
 # together the seeds draw every kind of job
 expect 0 swarm --seeds 60 --verbose
-for word in 's=0,' 's=inf,' ' sum' ' con' ' dyn' ' adagrad' ' adarev' ' momentum' 'synchronised' 'eager' 'prefetch' 'crashes' 'frac=0.3' 'lognormal' \
+for word in 's=0,' 's=inf,' ' sum' ' con' ' dyn' ' adagrad' ' adarev' ' momentum' 'codec delta' 'fp16' 'synchronised' 'eager' 'prefetch' 'crashes' 'frac=0.3' 'lognormal' \
     ' peers, ' 'random graph' 'ring graph' 'complete graph' 'exponential graph' ' parallel' ' serial' ' notify-ack'; do
     prints "$word"
 done

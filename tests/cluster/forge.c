@@ -209,7 +209,7 @@ static rbt_message *any_message(rbt_rng *rng)
     for (uint64_t n = message->type == RBT_MSG_VIEW ? rbt_rng_below(rng, 5) : 0; n > 0; n--)
         rbt_array_push(&message->members, ((rbt_member){small(rng), (uint32_t)rbt_rng_below(rng, 3)}));
     for (uint64_t n = message->type == RBT_MSG_BLOCKS ? rbt_rng_below(rng, 3) : 0; n > 0; n--)
-        rbt_array_push(&message->applied, ((rbt_applied){odd(rng), odd(rng), odd(rng)}));
+        rbt_array_push(&message->applied, ((rbt_applied){odd(rng), odd(rng), odd(rng), odd(rng)}));
     return message;
 }
 
@@ -315,7 +315,8 @@ static rbt_frame *any_frame(rbt_rng *rng, const caller *c)
 {
     if (rbt_rng_below(rng, 2) == 0)
         return any_control(rng);
-    return rbt_frame_of_message(c->is_seated && rbt_rng_below(rng, 2) == 0 ? own_message(rng, c) : any_message(rng));
+    return rbt_frame_of_message(c->is_seated && rbt_rng_below(rng, 2) == 0 ? own_message(rng, c) : any_message(rng),
+                                rbt_rng_below(rng, 2) == 0 ? RBT_CODEC_DELTA | RBT_CODEC_ZEROS : 0, NULL);
 }
 
 size_t forge(rbt_rng *rng, caller *c, uint8_t *bytes)

@@ -132,7 +132,7 @@ static int iam(caller *c, uint32_t rank)
     rbt_array_free(&words);
     push->view = 1;
     push->worker = rank - 1;
-    frame = rbt_frame_of_message(push);
+    frame = rbt_frame_of_message(push, 0, NULL);
     frame->header.sequence = ++c->sequence;
     send_frame(c, frame);
     listen_for(c, PATIENCE_NS / 1000000u, false);
@@ -238,8 +238,8 @@ static int seated(const caller *like, uint32_t rank, const char *target, uint64_
 
 /* ------------------------------------------------------------------------------------------------- the mad */
 
-void __real_rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message);
-void __wrap_rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message);
+size_t __real_rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message, unsigned codec);
+size_t __wrap_rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message, unsigned codec);
 
 static const char *style = "";
 static rbt_rng mad_rng;
@@ -304,12 +304,12 @@ static void speak_madly(rbt_session *session, uint32_t to)
     rbt_array_free(&words);
 }
 
-void __wrap_rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message)
+size_t __wrap_rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message, unsigned codec)
 {
     rbt_message *like = rbt_message_copy(message);
     uint32_t size = rbt_session_size(session);
+    size_t bytes = __real_rbt_session_send(session, rank, message, codec);
 
-    __real_rbt_session_send(session, rank, message);
     for (int i = 0; mad_sent > SANE_AT_FIRST && i < FORGED_BESIDE; i++, mad_forged++) {
         rbt_message *copy = rbt_message_copy(like);
 
@@ -317,16 +317,17 @@ void __wrap_rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *m
         forge_loudly(copy);
         if (is_style("neighbour")) { /* another worker, to whom it has nothing to say */
             copy->to = like->from - 1;
-            __real_rbt_session_send(session, 1, copy);
+            __real_rbt_session_send(session, 1, copy, codec);
         } else {
             bool anywhere = strcmp(style, "any") == 0;
 
-            __real_rbt_session_send(session, anywhere ? (uint32_t)rbt_rng_below(&mad_rng, size) : rank, copy);
+            __real_rbt_session_send(session, anywhere ? (uint32_t)rbt_rng_below(&mad_rng, size) : rank, copy, codec);
         }
         speak_madly(session, (uint32_t)rbt_rng_below(&mad_rng, size));
     }
     mad_sent++;
     rbt_message_destroy(like);
+    return bytes;
 }
 
 static int mad(const rbt_key *key, const char *address, uint32_t rank)

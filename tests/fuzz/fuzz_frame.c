@@ -1,5 +1,5 @@
 /* Feeds arbitrary bytes to the receiving side of a connection: as they are, and as a script of frames whose lengths and
- * checksums are set right so that everything behind them is reached (the body through the ring, repeats, words between,
+ * checksums are set right so that everything behind them is reached (the body through the ring, squeezed bodies, repeats, words between,
  * damaged heads and bodies). The pieces in which they come are drawn from the bytes, too. Whatever comes, the frames handed
  * out keep their promises, numbers ascend by one, and what is refused is refused with a sentence.
  * Run: fuzz_frame CORPUS_FOLDER. */
@@ -28,7 +28,8 @@ static void check_arrival(rbt_arrival *a, uint64_t *last)
     if (a->message != NULL) {
         rbt_error error;
 
-        RBT_ASSERT(rbt_wire_size(a->message) == h->head + h->body);
+        RBT_ASSERT(h->flags & RBT_FRAME_SQUEEZED || rbt_wire_size(a->message) == h->head + h->body);
+        RBT_ASSERT(rbt_wire_body_size(a->message) <= BODY_MAX);
         RBT_ASSERT(rbt_wire_check_body(a->message, &error) == RBT_OK);
         RBT_ASSERT(a->message->from == h->from && a->message->to == h->to && a->message->view == h->view);
     }
@@ -41,12 +42,14 @@ static void check_arrival(rbt_arrival *a, uint64_t *last)
 static void feed(const uint8_t *bytes, size_t n, uint8_t cut)
 {
     rbt_intake intake;
+    rbt_keys keys = {0};
     size_t at = 0, ring;
     uint64_t last = 0;
     rbt_err err = RBT_OK;
     rbt_error error = {RBT_OK, ""};
 
     rbt_intake_init(&intake, HEAD_MAX, BODY_MAX);
+    intake.keys = &keys;
     while (at < n && err == RBT_OK) {
         rbt_piece room[RBT_INTAKE_PIECES];
         size_t count = rbt_intake_room(&intake, room), most = cut == 0 ? SIZE_MAX : (size_t)cut * cut, put = 0;
@@ -81,6 +84,7 @@ static void feed(const uint8_t *bytes, size_t n, uint8_t cut)
     }
     RBT_ASSERT(err == RBT_OK || (error.text[0] != '\0' && (err == RBT_E_PROTOCOL || err == RBT_E_MEMORY)));
     rbt_intake_deinit(&intake);
+    rbt_keys_deinit(&keys);
 }
 
 /* A script: per frame a few bytes that say what is put right, then its fields, head and body. */
@@ -90,7 +94,14 @@ typedef struct script {
     uint64_t number;
 } script;
 
-enum { KEEP_SUM = 1 << 0, KEEP_NUMBER = 1 << 1, KEEP_BODY_SUM = 1 << 2, IN_RING = 1 << 3, REPEAT = 1 << 4 };
+enum {
+    KEEP_SUM = 1 << 0,
+    KEEP_NUMBER = 1 << 1,
+    KEEP_BODY_SUM = 1 << 2,
+    IN_RING = 1 << 3,
+    REPEAT = 1 << 4,
+    SQUEEZED = 1 << 5
+};
 
 static void write_frame(script *s)
 {
@@ -110,6 +121,7 @@ static void write_frame(script *s)
     header[4] = RBT_FRAME_VERSION;
     header[5] = ask[0] & 0x40 ? ask[1] : (uint8_t)(1 + ask[1] % (RBT_FRAME_KINDS - 1));
     header[6] = (ask[0] & IN_RING ? RBT_FRAME_IN_RING : 0) | (ask[0] & KEEP_BODY_SUM ? RBT_FRAME_SUMMED : 0);
+    header[6] |= header[5] == RBT_FRAME_MESSAGE && ask[0] & SQUEEZED ? RBT_FRAME_SQUEEZED : 0;
     if (header[5] == RBT_FRAME_MESSAGE && head >= 16) { /* from, to and view as the message has them */
         memcpy(header + 8, bytes + 12, 4);
         memcpy(header + 12, bytes + 4, 8);

@@ -89,6 +89,24 @@ static void what_cannot_wait_is_counted_and_makes_the_others_wait(void **state)
     assert_int_equal(rbt_budget_room(&budget, UINT64_MAX), BURST);
 }
 
+/* One byte drains in 1000 ns: half of the bucket is free again after 2500 us, a quarter has drained after 1250 us. */
+static void what_can_wait_goes_in_batches(void **state)
+{
+    rbt_budget budget;
+
+    (void)state;
+    rbt_budget_init(&budget, RATE, BURST);
+    assert_int_equal(rbt_budget_offer(&budget, 0), BURST);
+    rbt_budget_accept(&budget, 0);
+    rbt_budget_spend(&budget, 0, 10);
+    assert_int_equal(rbt_budget_offer(&budget, BURST * 1000 / 4 - 1), 0); /* there is room, but it is too soon */
+    assert_int_equal(rbt_budget_offer(&budget, BURST * 1000 / 4), BURST);
+    rbt_budget_accept(&budget, BURST * 1000 / 4);
+    rbt_budget_spend(&budget, BURST * 1000 / 4, BURST);
+    assert_int_equal(rbt_budget_offer(&budget, BURST * 1000 / 2), 0); /* late enough, but there is little room */
+    assert_int_equal(rbt_budget_offer(&budget, BURST * 1000 * 3 / 4), BURST / 2);
+}
+
 static void a_burst_is_ten_milliseconds_and_never_too_small_for_a_row(void **state)
 {
     (void)state;
@@ -98,16 +116,17 @@ static void a_burst_is_ten_milliseconds_and_never_too_small_for_a_row(void **sta
 
 /* -------------------------------------------------------------------------------------------- priorities */
 
-/* Which of three strips goes first: (waits since, changed by, holds) = (3, 8, 100), (1, 2, 4), (2, 4, 0). */
+/* Which of three strips goes first: (waits since, changed by) = (3, 8), (1, 2), (2, 4). */
 static uint32_t first_of(rbt_priority priority)
 {
     rbt_rng rng = rbt_rng_stream(1, RBT_STREAM_TEST, 0);
-    rbt_candidate c[3] = {{.strip = 0, .score = rbt_pick_score(priority, 3, 8, 100, &rng)},
-                          {.strip = 1, .score = rbt_pick_score(priority, 1, 2, 4, &rng)},
-                          {.strip = 2, .score = rbt_pick_score(priority, 2, 4, 0, &rng)}};
+    rbt_candidate c[3] = {{.strip = 0, .score = rbt_pick_score(priority, 3, 8, &rng)},
+                          {.strip = 1, .score = rbt_pick_score(priority, 1, 2, &rng)},
+                          {.strip = 2, .score = rbt_pick_score(priority, 2, 4, &rng)}};
+    size_t left = 3;
 
-    rbt_pick_sort(c, 3);
-    return c[0].strip;
+    rbt_pick_begin(c, 3);
+    return rbt_pick_next(c, &left)->strip;
 }
 
 static void priorities_put_first_what_they_say(void **state)
@@ -115,7 +134,7 @@ static void priorities_put_first_what_they_say(void **state)
     (void)state;
     assert_int_equal(first_of(RBT_PRIORITY_ROUND_ROBIN), 1);
     assert_int_equal(first_of(RBT_PRIORITY_MAGNITUDE), 0);
-    assert_int_equal(first_of(RBT_PRIORITY_RELATIVE), 2); /* nothing is known of it: by what changed */
+    assert_int_equal(first_of(RBT_PRIORITY_RELATIVE), 0);
 }
 
 static void random_order_is_any_order_and_repeats(void **state)
@@ -126,54 +145,122 @@ static void random_order_is_any_order_and_repeats(void **state)
     (void)state;
     for (int i = 0; i < 300; i++) {
         rbt_candidate c[3];
+        size_t left = 3;
 
         for (uint32_t k = 0; k < 3; k++) {
-            double score = rbt_pick_score(RBT_PRIORITY_RANDOM, k, k, k, &rng);
+            double score = rbt_pick_score(RBT_PRIORITY_RANDOM, k, k, &rng);
 
-            assert_true(score == rbt_pick_score(RBT_PRIORITY_RANDOM, 0, 0, 0, &again));
+            assert_true(score == rbt_pick_score(RBT_PRIORITY_RANDOM, 0, 0, &again));
             c[k] = (rbt_candidate){.strip = k, .score = score};
         }
-        rbt_pick_sort(c, 3);
-        firsts[c[0].strip]++;
+        rbt_pick_begin(c, 3);
+        firsts[rbt_pick_next(c, &left)->strip]++;
     }
     assert_true(firsts[0] > 50 && firsts[1] > 50 && firsts[2] > 50);
 }
 
-static void equal_strips_go_in_the_order_of_their_places(void **state)
+/* Few scores, so that many are equal: those go in the order of their places. */
+static void all_are_picked_best_first(void **state)
 {
-    rbt_candidate c[3] = {{.table = 1}, {.block = 2, .strip = 1}, {.block = 2}};
+    rbt_rng rng = rbt_rng_stream(9, RBT_STREAM_TEST, 0);
 
     (void)state;
-    rbt_pick_sort(c, 3);
-    assert_true(c[0].block == 2 && c[0].strip == 0 && c[1].strip == 1 && c[2].table == 1);
+    for (size_t n = 1; n < 40; n++) {
+        rbt_candidate c[40], last = {0};
+        size_t left = n;
+
+        for (uint32_t k = 0; k < n; k++)
+            c[k] = (rbt_candidate){
+                .table = k % 2, .block = k % 3, .strip = k, .score = (double)rbt_rng_below(&rng, 4) - 2};
+        rbt_pick_begin(c, n);
+        for (size_t i = 0; i < n; i++) {
+            rbt_candidate next = *rbt_pick_next(c, &left);
+            bool equal = next.score == last.score;
+
+            assert_int_equal(left, n - i - 1);
+            if (i > 0)
+                assert_true(
+                    next.score < last.score ||
+                    (equal && (next.table > last.table ||
+                               (next.table == last.table &&
+                                (next.block > last.block || (next.block == last.block && next.strip > last.strip))))));
+            last = next;
+        }
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------ strips */
 
+static bool is_dirty(const rbt_strips *strips, uint32_t strip)
+{
+    for (size_t i = 0; i < strips->list.count; i++)
+        if (strips->list.at[i].strip == strip)
+            return true;
+    return false;
+}
+
 static void strips_that_changed_are_listed_once_until_they_are_cleaned(void **state)
 {
+    for (int sparse = 0; sparse < 2; sparse++) { /* three strips, the last of two; or an element each */
+        rbt_layout layout = {.block_cols = 4, .sparse = sparse == 1};
+        rbt_snap *update = rbt_snap_create_sparse(RBT_I32, 10, 3);
+        rbt_strips strips;
+
+        rbt_strips_init(&strips, 10, &layout);
+        assert_int_equal(strips.width, sparse ? 1 : 4);
+        assert_int_equal(rbt_strip_length(&strips, 2), sparse ? 1 : 2);
+        rbt_strips_touch(&strips, 3, 2);
+        rbt_strips_touch(&strips, 0, 1);
+        assert_int_equal(strips.list.count, sparse ? 3 : 2);
+        assert_true(strips.list.at[0].since < strips.list.at[1].since);
+        memcpy(update->index, (uint32_t[]){1, 8, 9}, 3 * sizeof(uint32_t));
+        memcpy(update->i32, (int32_t[]){0, -5, 2}, 3 * sizeof(int32_t));
+        rbt_strips_clean(&strips, sparse ? 3 : 0);
+        rbt_strips_sweep(&strips);
+        assert_int_equal(strips.list.count, sparse ? 2 : 1);
+        rbt_strips_touch(&strips, sparse ? 4 : 5, 1); /* it is there already */
+        assert_int_equal(strips.list.count, sparse ? 2 : 1);
+        rbt_strips_clean_all(&strips);
+        rbt_strips_add(&strips, update, NULL);
+        assert_int_equal(strips.list.count, sparse ? 2 : 1); /* a change by 0 is none */
+        assert_true(is_dirty(&strips, sparse ? 8 : 2));
+        assert_true(strips.list.at[0].change == (sparse ? 5 : 7));
+        rbt_strips_clean(&strips, sparse ? 8 : 2);
+        rbt_strips_clean(&strips, sparse ? 9 : 2);
+        rbt_strips_sweep(&strips);
+        assert_int_equal(strips.list.count, 0);
+        rbt_snap_unref(update);
+        rbt_strips_deinit(&strips);
+    }
+    (void)state;
+}
+
+/* |-6 / 3| + |2 / 0 -> 2| + |1 / -4| */
+static void changes_are_relative_to_what_each_element_holds(void **state)
+{
+    const int32_t changes[5] = {-6, 0, 2, 0, 1}, values[5] = {3, 9, 0, 0, -4};
+    rbt_layout layout = {.block_cols = 5};
+    rbt_snap *update, *dense = rbt_snap_create(RBT_I32, 5), *of;
     rbt_strips strips;
-    rbt_snap *update = rbt_snap_create_sparse(RBT_I32, 10, 3);
+    uint32_t changed;
 
     (void)state;
-    rbt_strips_init(&strips, 10, 4); /* three strips, the last of two */
-    assert_int_equal(rbt_strip_length(&strips, 2), 2);
-    rbt_strips_touch(&strips, 3, 2);
-    rbt_strips_touch(&strips, 0, 1);
-    assert_int_equal(strips.list.count, 2);
-    assert_true(strips.since[0] < strips.since[1] || strips.since[1] != 0);
-    memcpy(update->index, (uint32_t[]){1, 8, 9}, 3 * sizeof(uint32_t));
-    memcpy(update->i32, (int32_t[]){0, -5, 2}, 3 * sizeof(int32_t));
-    rbt_strips_clean_all(&strips);
-    rbt_strips_add(&strips, update);
-    assert_int_equal(strips.list.count, 1); /* a change by 0 is none */
-    assert_int_equal(strips.list.at[0], 2);
-    assert_true(strips.change[2] == 7);
-    rbt_strips_clean(&strips, 2);
-    rbt_strips_sweep(&strips);
-    assert_int_equal(strips.list.count, 0);
-    rbt_snap_unref(update);
+    assert_true(rbt_changes_magnitude(RBT_I32, changes, values, 5, &changed) == 4.25);
+    assert_int_equal(changed, 3);
+    assert_true(rbt_changes_magnitude(RBT_I32, changes, NULL, 5, &changed) == 9);
+    update = rbt_snap_pack(RBT_I32, 5, changes, 0);
+    of = rbt_snap_create_sparse(RBT_I32, 5, 3);
+    memcpy(of->index, (uint32_t[]){0, 1, 4}, 3 * sizeof(uint32_t));
+    memcpy(of->i32, (int32_t[]){3, 9, -4}, 3 * sizeof(int32_t));
+    memcpy(dense->i32, values, sizeof values);
+    rbt_strips_init(&strips, 5, &layout);
+    rbt_strips_add(&strips, update, dense);
+    rbt_strips_add(&strips, update, of);
+    assert_true(strips.list.at[0].change == 8.5);
     rbt_strips_deinit(&strips);
+    rbt_snap_unref(update);
+    rbt_snap_unref(dense);
+    rbt_snap_unref(of);
 }
 
 int main(void)
@@ -181,11 +268,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_window_has_more_than_the_rate_and_the_burst),
         cmocka_unit_test(what_cannot_wait_is_counted_and_makes_the_others_wait),
+        cmocka_unit_test(what_can_wait_goes_in_batches),
         cmocka_unit_test(a_burst_is_ten_milliseconds_and_never_too_small_for_a_row),
         cmocka_unit_test(priorities_put_first_what_they_say),
         cmocka_unit_test(random_order_is_any_order_and_repeats),
-        cmocka_unit_test(equal_strips_go_in_the_order_of_their_places),
+        cmocka_unit_test(all_are_picked_best_first),
         cmocka_unit_test(strips_that_changed_are_listed_once_until_they_are_cleaned),
+        cmocka_unit_test(changes_are_relative_to_what_each_element_holds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* Proves src/table/cache.c: a worker reads its own writes before and after the clock ends; a fresh copy replaces them;
- * a copy shared with the server is never written; sparse tables; the filter of small entries. */
+ * a copy shared with the server is never written; sparse tables; the filter of small entries; what rounding to half precision
+ * leaves is kept, read, and sent later. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "math/half.h"
 #include "table/cache.h"
 
 #define N 32
@@ -296,6 +298,109 @@ static void increments_by_keys_equal_single_ones(void **state)
     }
 }
 
+/* ------------------------------------------------------------------------------------------- half precision */
+
+/* Increments, and what is sent of them, over many clocks: what was sent and what the worker has kept is all that was added, and
+ * the worker reads all of it. The values are multiples of 2^-16, so that sums are exact. */
+static void use_half(bool sparse, float threshold)
+{
+    rbt_layout layout = layout_of(RBT_F32, sparse);
+    rbt_rng rng = rbt_rng_stream(9, RBT_STREAM_TEST, sparse);
+    double added[N] = {0}, sent[N] = {0};
+    rbt_cache cache;
+    size_t rounded = 0;
+
+    rbt_cache_init(&cache, &layout);
+    cache.is_half = true;
+    for (int clock = 0; clock < 200; clock++) {
+        rbt_snap *update;
+
+        for (int i = 0; i < 5; i++) {
+            float x = (float)((int)rbt_rng_below(&rng, 131073) - 65536) * 0x1p-16f;
+            uint32_t at = (uint32_t)rbt_rng_below(&rng, N);
+
+            rbt_cache_increment(&cache, 0, at, 1, &x);
+            added[at] += x;
+        }
+        update = rbt_cache_flush(&cache, 0, threshold, true);
+        for (uint32_t k = 0; update != NULL && k < update->count; k++) {
+            uint32_t at = update->index != NULL ? update->index[k] : k;
+            float x = update->f32[k];
+
+            assert_true(rbt_half_has(x) && (x == 0 || fabsf(x) >= threshold));
+            sent[at] += x;
+        }
+        rbt_snap_unref(update);
+        for (uint32_t at = 0; at < N; at++) { /* the first copy has never come: what is read is what was kept */
+            assert_true(sent[at] + read_one(&cache, 0, at) == added[at]);
+            assert_true(fabs(added[at] - sent[at]) <= (threshold > 0x1p-11f ? threshold : 0x1p-11f));
+            rounded += added[at] != sent[at];
+        }
+    }
+    assert_true(rounded > 3000);
+    rbt_cache_deinit(&cache);
+    rbt_layout_deinit(&layout);
+}
+
+static void what_half_precision_leaves_is_kept_and_follows(void **state)
+{
+    (void)state;
+    use_half(false, 0);
+    use_half(true, 0);
+    use_half(false, 0.01f);
+    use_half(true, 0.01f);
+}
+
+static void half_precision_hides_no_number_that_is_none(void **state)
+{
+    rbt_layout layout = layout_of(RBT_F32, false);
+    rbt_cache cache;
+    rbt_snap *update;
+
+    (void)state;
+    rbt_cache_init(&cache, &layout);
+    cache.is_half = true;
+    rbt_cache_increment(&cache, 0, 0, 3, (float[]){NAN, INFINITY, 1e6f});
+    update = rbt_cache_flush(&cache, 0, 0, true);
+    assert_int_equal(update->count, 3);
+    assert_true(isnan(update->f32[0]) && update->f32[1] == INFINITY && update->f32[2] == 65504);
+    rbt_snap_unref(update);
+    rbt_cache_increment(&cache, 0, 0, 3, (float[]){1, 2, 3});
+    update = rbt_cache_flush(&cache, 0, 0, true); /* they are not said again; what was too large goes on */
+    assert_int_equal(update->count, 3);
+    assert_true(update->f32[0] == 1 && update->f32[1] == 2 && update->f32[2] == 65504);
+    rbt_snap_unref(update);
+    rbt_cache_deinit(&cache);
+    rbt_layout_deinit(&layout);
+}
+
+/* An early send takes what half precision has of a strip; what that leaves goes with the next increment. */
+static void early_sends_in_half_precision_leave_the_rest(void **state)
+{
+    rbt_layout layout = layout_of(RBT_F32, false);
+    uint32_t index[N];
+    float values[N], x = 1.0f + 0x1p-12f + 0x1p-20f, first;
+    rbt_cache cache;
+    rbt_snap *update;
+
+    (void)state;
+    rbt_cache_init(&cache, &layout);
+    cache.is_half = cache.is_managed = true;
+    rbt_cache_increment(&cache, 0, 5, 1, &x);
+    assert_int_equal(rbt_cache_take_strip(&cache, 0, cache.copies[0].strips.list.at[0].strip, 0, index, values), 1);
+    assert_true(index[0] == 5 && values[0] == 1);
+    first = values[0];
+    assert_true(first + read_one(&cache, 0, 5) == x);
+    rbt_strips_sweep(&cache.copies[0].strips);
+    rbt_cache_increment(&cache, 0, 5, 1, (float[]){0x1p-12f});
+    update = rbt_cache_flush(&cache, 0, 0, true);
+    assert_int_equal(update->count, 1);
+    assert_true(first + update->f32[0] + read_one(&cache, 0, 5) == x + 0x1p-12f);
+    rbt_snap_unref(update);
+    rbt_cache_deinit(&cache);
+    rbt_layout_deinit(&layout);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +412,9 @@ int main(void)
         cmocka_unit_test(small_entries_are_not_sent_dense_or_sparse),
         cmocka_unit_test(random_use_equals_plain_arrays),
         cmocka_unit_test(increments_by_keys_equal_single_ones),
+        cmocka_unit_test(what_half_precision_leaves_is_kept_and_follows),
+        cmocka_unit_test(half_precision_hides_no_number_that_is_none),
+        cmocka_unit_test(early_sends_in_half_precision_leave_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static const carries carried[RBT_MSG_TYPES] = {
     [RBT_MSG_CHUNK] = {.worker = 1, .clock = 1, .request = 1, .parts = 1},
     [RBT_MSG_EARLY] = {.worker = 1, .clock = 1, .slice = 1, .parts = 1},
     [RBT_MSG_GOT] = {.worker = 1, .clock = 1, .slice = 1},
-    [RBT_MSG_ROWS] = {.worker = 1, .slowest = 1, .included = 1, .parts = 1},
+    [RBT_MSG_ROWS] = {.worker = 1, .slowest = 1, .included = 1, .slice = 1, .parts = 1},
 };
 
 /* ------------------------------------------------------------------------------------------- random messages */
@@ -99,7 +99,7 @@ static rbt_message *random_message(rbt_rng *rng, rbt_message_type type)
         rbt_member member = {(uint32_t)rbt_rng_u64(rng), (uint32_t)rbt_rng_below(rng, 3)};
 
         rbt_array_push(&m->members, member);
-        rbt_array_push(&m->applied, ((rbt_applied){rbt_rng_u64(rng), rbt_rng_u64(rng), rbt_rng_u64(rng)}));
+        rbt_array_push(&m->applied, ((rbt_applied){rbt_rng_u64(rng), rbt_rng_u64(rng), rbt_rng_u64(rng), rbt_rng_u64(rng)}));
     }
     return m;
 }
@@ -166,6 +166,7 @@ static void assert_same(const rbt_message *a, const rbt_message *b)
         assert_int_equal(a->applied.at[i].clocks, b->applied.at[i].clocks);
         assert_int_equal(a->applied.at[i].reach, b->applied.at[i].reach);
         assert_int_equal(a->applied.at[i].early, b->applied.at[i].early);
+        assert_int_equal(a->applied.at[i].life, b->applied.at[i].life);
     }
 }
 
@@ -194,7 +195,7 @@ static void every_type_survives_the_round_trip(void **state)
 
 /* The example of docs/formats.md. */
 static const uint8_t golden[] = {
-    1,    4,    0,    0,                                        /* push, version 4 */
+    1,    5,    0,    0,                                        /* push, version 5 */
     5,    0,    0,    0,    1,    0,    0,    0,    7, 0, 0, 0, /* from 5, to 1, view 7 */
     3,    0,    0,    0,    2,    0,    0,    0,                /* worker 3, incarnation 2 */
     0x2a, 0,    0,    0,    0,    0,    0,    0,                /* clock 42 */

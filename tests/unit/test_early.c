@@ -191,6 +191,62 @@ static void too_much_that_is_unacknowledged_holds_early_sends_back(void **state)
     world_deinit(&w);
 }
 
+static void a_reader_that_has_not_received_its_rows_is_sent_no_more(void **state)
+{
+    rbt_node reader;
+    size_t sent;
+    world w;
+
+    (void)state;
+    begin(&w);
+    reader = node_of_worker(&w, 1);
+    for (int i = 0; i < 200; i++) {
+        w.now_ns += 1000000000;
+        world_increment(&w, 0, 1);
+        send_early(&w, 0);
+        world_deliver(&w, node_of_worker(&w, 0), 1);
+        world_deliver(&w, 1, node_of_worker(&w, 0));
+    }
+    sent = world_count(&w, 1, reader, RBT_MSG_ROWS);
+    assert_true(sent > 1 && sent < 200);
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_read(&w, 1, 0, 2) < 200);
+    assert_true(w.servers[0].told[1].got == w.servers[0].told[1].sent);
+    w.now_ns += 1000000000;
+    world_increment(&w, 0, 1);
+    send_early(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_read(&w, 1, 0, 2) == 201);
+    world_deinit(&w);
+}
+
+static void rows_with_early_sends_of_a_former_life_are_not_taken(void **state)
+{
+    rbt_message *rows;
+    world w;
+
+    (void)state;
+    begin(&w);
+    world_increment(&w, 0, 5);
+    send_early(&w, 0);
+    world_deliver(&w, node_of_worker(&w, 0), 1);
+    rows = world_take(&w, 1, node_of_worker(&w, 0), RBT_MSG_ROWS);
+    world_restart(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_false(world_want(&w, 0, 2));
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_want(&w, 0, 2));
+    world_increment(&w, 0, 5); /* the same once more, and not sent yet */
+    world_handle(&w, rows);
+    assert_true(world_read(&w, 0, 0, 2) == 5);
+    w.now_ns += 1000000000;
+    send_early(&w, 0); /* sent: as many as in the rows of the former life */
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_read(&w, 0, 0, 2) == 5);
+    assert_true(stored(&w) == 5);
+    world_deinit(&w);
+}
+
 static void a_job_without_a_budget_refuses_early_sends(void **state)
 {
     rbt_message *early;
@@ -216,6 +272,8 @@ int main(void)
         cmocka_unit_test(what_a_worker_sent_before_it_died_is_taken_back),
         cmocka_unit_test(nothing_goes_out_early_without_room_in_the_budget),
         cmocka_unit_test(too_much_that_is_unacknowledged_holds_early_sends_back),
+        cmocka_unit_test(a_reader_that_has_not_received_its_rows_is_sent_no_more),
+        cmocka_unit_test(rows_with_early_sends_of_a_former_life_are_not_taken),
         cmocka_unit_test(a_job_without_a_budget_refuses_early_sends),
     };
 

@@ -110,7 +110,7 @@ static void take(rbt_arrival *a, received *r)
         size_t n = rbt_wire_size(a->message);
         uint8_t *again = rbt_alloc(n, 1);
 
-        assert_int_equal(n, a->header.head + a->header.body);
+        assert_true(a->header.flags & RBT_FRAME_SQUEEZED || n == a->header.head + a->header.body);
         rbt_wire_encode(a->message, again);
         r->content = mix(r->content, again, n);
         r->bytes += n;
@@ -205,8 +205,8 @@ static void frames_arrive_as_they_were_sent_in_pieces_of_every_size(void **state
 
     (void)state;
     for (uint64_t i = 1; i <= 60; i++) {
-        rbt_frame *frame =
-            rbt_rng_below(&rng, 3) > 0 ? rbt_frame_of_message(random_message(&rng, 300)) : random_control(&rng, 20000);
+        rbt_frame *frame = rbt_rng_below(&rng, 3) > 0 ? rbt_frame_of_message(random_message(&rng, 300), 0, NULL)
+                                                      : random_control(&rng, 20000);
 
         if (rbt_rng_below(&rng, 2) == 0)
             rbt_frame_sum_body(frame);
@@ -249,7 +249,7 @@ static void the_content_is_the_senders(void **state)
         rbt_error error;
 
         rbt_wire_encode(m, bytes);
-        send(rbt_frame_of_message(m), 1, &stream);
+        send(rbt_frame_of_message(m, 0, NULL), 1, &stream);
         if (feed(&intake, &stream, 1 + rbt_rng_below(&rng, 5000), &r, &error) != RBT_OK)
             fail_msg("%s", error.text);
         assert_int_equal(r.count, 1);
@@ -309,11 +309,78 @@ static void repeats_are_dropped_and_the_rest_goes_on(void **state)
 
     (void)state;
     for (uint64_t i = 2; i <= 6; i++) /* 2 and 3 have been received on an earlier connection */
-        send(rbt_frame_of_message(random_message(&rng, 1000)), i, &stream);
+        send(rbt_frame_of_message(random_message(&rng, 1000), 0, NULL), i, &stream);
     assert_int_equal(feed(&intake, &stream, 100, &r, &error), RBT_OK);
     assert_int_equal(r.count, 3);
     assert_int_equal(intake.expected, 7);
     rbt_intake_deinit(&intake);
+    rbt_array_free(&stream);
+}
+
+/* Messages over several connections: each begins with frames that had come before. What those brought is not noted twice, and
+ * what only they brought is still known. */
+static void squeezed_messages_survive_connections_that_break(void **state)
+{
+    rbt_rng rng = rbt_rng_stream(13, RBT_STREAM_TEST, 0);
+    rbt_pack streams[60] = {{0}};
+    rbt_keys sent = {0}, got = {0};
+    uint64_t contents[60], next = 0;
+    size_t squeezed = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < 60; i++) {
+        rbt_message *m = random_message(&rng, i % 9 == 0 ? 30000 : 300);
+        uint8_t *bytes = rbt_alloc(rbt_wire_size(m), 1);
+        rbt_frame *frame;
+
+        rbt_wire_encode(m, bytes);
+        contents[i] = mix(0, bytes, rbt_wire_size(m));
+        rbt_free(bytes);
+        frame = rbt_frame_of_message(m, 15, &sent);
+        squeezed += frame->header.flags == RBT_FRAME_SQUEEZED;
+        if (i % 2 == 0)
+            rbt_frame_sum_body(frame);
+        send(frame, i + 1, &streams[i]);
+    }
+    assert_in_range(squeezed, 20, 60);
+    while (next < 60) {
+        uint64_t first = next > 5 ? next - rbt_rng_below(&rng, 5) : next, last = next + rbt_rng_below(&rng, 8);
+        rbt_intake intake = made_intake(next + 1);
+        rbt_error error;
+
+        intake.keys = &got;
+        for (uint64_t i = first; i <= last && i < 60; i++) {
+            received r = {0};
+
+            if (feed(&intake, &streams[i], rbt_rng_below(&rng, 300), &r, &error) != RBT_OK)
+                fail_msg("%s", error.text);
+            assert_int_equal(r.count, i >= next);
+            assert_true(i < next || r.content == contents[i]);
+        }
+        next = intake.expected - 1;
+        rbt_intake_deinit(&intake);
+    }
+    for (size_t i = 0; i < 60; i++)
+        rbt_array_free(&streams[i]);
+    rbt_keys_deinit(&sent);
+    rbt_keys_deinit(&got);
+}
+
+static void a_squeezed_frame_must_be_a_message_and_keep_to_the_limit(void **state)
+{
+    rbt_frame *frame = rbt_frame_create(RBT_FRAME_CONTROL, "hello", 5, NULL, 0);
+    rbt_message *m = rbt_message_create(RBT_MSG_PUSH, 1, 2);
+    rbt_pack stream = {0};
+
+    (void)state;
+    frame->header.flags = RBT_FRAME_SQUEEZED;
+    send(frame, 1, &stream);
+    assert_refused(&stream, 1, "no message");
+    stream.count = 0;
+    rbt_array_push(&m->parts,
+                   ((rbt_part){.snap = rbt_snap_create(RBT_F32, BODY_MAX / 4 + 1)})); /* zeros: a few bytes */
+    send(rbt_frame_of_message(m, RBT_CODEC_ZEROS, NULL), 1, &stream);
+    assert_refused(&stream, 1, "longer than anything");
     rbt_array_free(&stream);
 }
 
@@ -324,7 +391,7 @@ static void an_intake_ends_at_any_moment(void **state)
 
     (void)state;
     for (uint64_t i = 1; i <= 3; i++)
-        send(rbt_frame_of_message(random_message(&rng, 300)), i, &stream);
+        send(rbt_frame_of_message(random_message(&rng, 300), 0, NULL), i, &stream);
     for (size_t n = 0; n < stream.count; n += 1 + n / 50) {
         rbt_pack part = {stream.at, n, n};
         rbt_intake intake = made_intake(1);
@@ -432,7 +499,7 @@ static void a_body_in_the_ring_is_asked_for_before_what_follows_is_read(void **s
 /* The example of docs/formats.md. */
 static const uint8_t golden[] = {
     0x52, 0x42, 0x54, 0x46,                         /* RBTF */
-    2,    2,    2,    0,                            /* version 2, control, the body has a checksum */
+    3,    2,    2,    0,                            /* version 3, control, the body has a checksum */
     0,    0,    0,    0,                            /* view */
     3,    0,    0,    0,    0,    0,    0,    0,    /* from 3 to 0 */
     5,    0,    0,    0,                            /* 5 bytes of head */
@@ -440,7 +507,7 @@ static const uint8_t golden[] = {
     7,    0,    0,    0,    0,    0,    0,    0,    /* the seventh frame */
     4,    0,    0,    0,    0,    0,    0,    0,    /* four have been received */
     0x3b, 0x73, 0xae, 0x32, 0x76, 0x9b, 0xce, 0xeb, /* the body's checksum */
-    0x1e, 0x4f, 0xf3, 0x78, 0x11, 0x42, 0xff, 0x48, /* the checksum of the above and the head */
+    0xec, 0xdc, 0x99, 0x3e, 0x56, 0x6c, 0xa7, 0xb2, /* the checksum of the above and the head */
     'h',  'e',  'l',  'l',  'o',  1,    2,    3,
 };
 
@@ -518,7 +585,7 @@ static void what_cannot_be_is_refused_by_its_header(void **state)
         {7, 1, 1, "unknown version"},
         {5, 1, 0, "unknown kind"},
         {5, 1, RBT_FRAME_KINDS, "unknown kind"},
-        {6, 1, 4, "unknown kind"},
+        {6, 1, 8, "unknown kind"},
         {5, 1, RBT_FRAME_SESSION, "has a number and should not"},
         {32, 8, 0, "should and does not"},
         {32, 8, 8, "a frame is missing"},
@@ -564,7 +631,7 @@ static void a_message_must_agree_with_its_frame(void **state)
     for (size_t at = 8; at <= 16; at += 4) { /* view, from, to */
         rbt_pack stream = {0};
 
-        send(rbt_frame_of_message(random_message(&rng, 10)), 1, &stream);
+        send(rbt_frame_of_message(random_message(&rng, 10), 0, NULL), 1, &stream);
         change(&stream, at, 77, 4);
         assert_refused(&stream, 1, "who speaks");
         rbt_array_free(&stream);
@@ -578,7 +645,7 @@ static void a_message_must_fill_its_body(void **state)
 
     (void)state;
     rbt_array_push(&m->parts, ((rbt_part){.snap = rbt_snap_create(RBT_F32, 1000)}));
-    send(rbt_frame_of_message(m), 1, &stream);
+    send(rbt_frame_of_message(m, 0, NULL), 1, &stream);
     change(&stream, 24, 4004, 8);
     assert_refused(&stream, 1, "goes on after its end");
     change(&stream, 24, 3996, 8);
@@ -592,7 +659,7 @@ static void a_bodys_checksum_covers_it_however_it_is_cut(void **state)
 
     (void)state;
     for (int i = 0; i < 100; i++) {
-        rbt_frame *frame = rbt_frame_of_message(random_message(&rng, i % 2 == 0 ? 20 : 2000));
+        rbt_frame *frame = rbt_frame_of_message(random_message(&rng, i % 2 == 0 ? 20 : 2000), 0, NULL);
         uint64_t body = frame->header.body;
         rbt_pack stream = {0};
 
@@ -617,7 +684,7 @@ static void indices_of_a_sparse_body_are_checked(void **state)
     snap->index[1] = 10;
     snap->f32[0] = snap->f32[1] = 1;
     rbt_array_push(&m->parts, ((rbt_part){.snap = snap}));
-    send(rbt_frame_of_message(m), 1, &stream);
+    send(rbt_frame_of_message(m, 0, NULL), 1, &stream);
     assert_refused(&stream, 1, "indices");
     rbt_array_free(&stream);
 }
@@ -630,6 +697,8 @@ int main(void)
         cmocka_unit_test(many_small_frames_share_the_staging),
         cmocka_unit_test(a_body_larger_than_the_staging_goes_to_its_place),
         cmocka_unit_test(repeats_are_dropped_and_the_rest_goes_on),
+        cmocka_unit_test(squeezed_messages_survive_connections_that_break),
+        cmocka_unit_test(a_squeezed_frame_must_be_a_message_and_keep_to_the_limit),
         cmocka_unit_test(an_intake_ends_at_any_moment),
         cmocka_unit_test(bodies_come_through_the_ring_with_words_between),
         cmocka_unit_test(a_frame_may_not_overtake_a_body_in_the_ring),

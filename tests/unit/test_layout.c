@@ -196,6 +196,26 @@ static void impossible_tables_are_refused_by_name(void **state)
     }
 }
 
+static void blocks_have_no_more_rows_than_asked_for(void **state)
+{
+    rbt_error error = {0};
+
+    (void)state;
+    for (uint32_t servers = 1; servers < 5; servers++) {
+        rbt_table_spec spec = {.name = "w", .rows = 20001, .cols = 3, .type = RBT_I64, .block_rows = 512};
+        rbt_layout layout;
+
+        assert_int_equal(rbt_layout_init(&layout, &spec, servers, 1, &error), RBT_OK);
+        assert_in_range(layout.block_rows, 256, 512);
+        assert_int_equal(rbt_layout_block(&layout, 20000, 2), layout.blocks - 1);
+        rbt_layout_deinit(&layout);
+        spec.block_rows = 40000; /* more than there are: as if nothing had been asked for */
+        assert_int_equal(rbt_layout_init(&layout, &spec, 1, 1, &error), RBT_OK);
+        assert_int_equal(layout.blocks, 1);
+        rbt_layout_deinit(&layout);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +225,7 @@ int main(void)
         cmocka_unit_test(few_blocks_move_when_a_server_is_added),
         cmocka_unit_test(placement_is_a_function_of_the_salt),
         cmocka_unit_test(impossible_tables_are_refused_by_name),
+        cmocka_unit_test(blocks_have_no_more_rows_than_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

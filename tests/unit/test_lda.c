@@ -279,13 +279,13 @@ static void rows_that_do_not_count_are_refused(void **unused)
     uint64_t tokens;
 
     (void)unused;
-    assert_int_equal(rbt_lda_check_row(&data, 0, &tokens, &error), RBT_OK);
+    assert_int_equal(rbt_lda_check_row(&data, 0, 0, &tokens, &error), RBT_OK);
     assert_int_equal(tokens, 16777216);
     value[1] = 1;
-    assert_int_equal(rbt_lda_check_row(&data, 0, &tokens, &error), RBT_E_LIMIT);
+    assert_int_equal(rbt_lda_check_row(&data, 0, 0, &tokens, &error), RBT_E_LIMIT);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         value[0] = bad[i];
-        assert_int_equal(rbt_lda_check_row(&data, 0, &tokens, &error), RBT_E_DATA);
+        assert_int_equal(rbt_lda_check_row(&data, 0, 0, &tokens, &error), RBT_E_DATA);
         assert_non_null(strstr(error.text, "document 1 has word 1"));
     }
 }

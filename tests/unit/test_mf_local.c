@@ -187,6 +187,29 @@ static void threads_and_tables_learn_what_is_there(void **state)
     assert_true(train("r", "asp", "3", &hash[5]) < 0.02);
 }
 
+static void peers_without_servers_learn_what_is_there(void **state)
+{
+    uint64_t hash[3];
+
+    (void)state;
+    write_ratings("r");
+    assert_true(train("r", "allreduce", "3", &hash[0]) < 0.01);
+    assert_true(train("r", "hop", "4", &hash[1]) < 0.01);
+    assert_true(train("r", "hop", "4", &hash[2]) < 0.01);
+    assert_true(hash[1] == hash[2]);
+    assert_true(train("r", "adpsgd", "2", &hash[2]) < 0.3); /* nobody is promised to be averaged with */
+}
+
+/* One peer that is alone does what servers do for one worker. */
+static void an_update_goes_where_the_steps_of_all_would(void **state)
+{
+    (void)state;
+    assert_float_equal(rbt_mf_stretch(0.5, 1), 1, 1e-12);
+    assert_float_equal(rbt_mf_stretch(1e-4, 8), 8, 0.01);       /* short clocks: as many times as there are peers */
+    assert_float_equal(rbt_mf_stretch(20, 8), 1, 1e-6);         /* long ones: to the optimum, which they have reached */
+    assert_true(rbt_mf_stretch(0.5, 8) * (1 - exp(-0.5)) <= 1); /* never past it */
+}
+
 /* Users a, b and items x, y, z of rank 1. */
 static rbt_fitted small(void)
 {
@@ -252,8 +275,10 @@ static void who_is_not_known_is_foretold_by_the_rest(void **state)
     assert_float_equal(figures[1].value, 0.25, 1e-6);
     for (size_t r = 0; r < data.rows; r++)
         assert_int_equal(rbt_mf_predict(&f, &data, r, out, &error), RBT_OK);
+    assert_int_equal(rbt_mf_predict_one(&f, "b", "z", out, &error), RBT_OK);
+    assert_int_equal(rbt_mf_predict_one(&f, "c", "x", out, &error), RBT_OK);
     fflush(out);
-    assert_string_equal(text, "c\tnew\t3\nc\tx\t3.25\nb\tnew\t3.5\nb\tz\t1.5\n");
+    assert_string_equal(text, "c\tnew\t3\nc\tx\t3.25\nb\tnew\t3.5\nb\tz\t1.5\nb\tz\t1.5\nc\tx\t3.25\n");
     fclose(out);
     free(text);
     rbt_data_deinit(&data);
@@ -284,6 +309,8 @@ int main(void)
         cmocka_unit_test(a_step_goes_against_the_gradient),
         cmocka_unit_test(all_forms_of_the_steps_agree),
         cmocka_unit_test(threads_and_tables_learn_what_is_there),
+        cmocka_unit_test(peers_without_servers_learn_what_is_there),
+        cmocka_unit_test(an_update_goes_where_the_steps_of_all_would),
         cmocka_unit_test(the_best_items_come_first_without_those_known),
         cmocka_unit_test(who_is_not_known_is_foretold_by_the_rest),
         cmocka_unit_test(a_model_with_other_arrays_is_refused),

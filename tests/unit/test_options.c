@@ -193,6 +193,13 @@ static void senseless_combinations_are_refused_with_the_reason(void **state)
                         "--store makes no");
     refuses_combination((const char *[]){"data", "{rank}.svm", "workers", "2", "cache", "auto", NULL},
                         "--cache makes no");
+    refuses_combination((const char *[]){"codec", "delta,zip", NULL}, "is unknown; give none, or some of delta");
+    refuses_combination((const char *[]){"codec", "zeros", "sync", "hogwild", "model", "lr", NULL},
+                        "--codec makes no sense with --sync hogwild");
+    refuses_combination((const char *[]){"codec", "fp16", "sync", "hop", "model", "lr", NULL}, "peers send parameters");
+    refuses_combination((const char *[]){"codec", "delta,fp16", "rule", "adarev", NULL}, "--rule adarev, which makes");
+    refuses_combination((const char *[]){"codec", "fp16", "rule", "adagrad", NULL}, "--rule adagrad, which makes");
+    refuses_combination((const char *[]){"codec", "fp16", "model", "kmeans", NULL}, "exact sums");
 }
 
 static void auto_values_follow_the_protocol(void **state)
@@ -317,6 +324,31 @@ static void protocols_set_sync_staleness_and_rule(void **state)
     assert_int_equal(rbt_options_set_protocol(&o, "ssp:3/dny", &error), RBT_E_USAGE);
     assert_non_null(strstr(error.text, "protocol 'ssp:3/dny'"));
     assert_int_equal(rbt_options_set_protocol(&o, "", &error), RBT_E_USAGE);
+    rbt_options_deinit(&o);
+}
+
+static void a_protocol_drops_the_codecs_it_has_no_use_for(void **state)
+{
+    rbt_options o;
+    rbt_error error;
+
+    (void)state;
+    rbt_options_init(&o);
+    set(&o, "model", "lr");
+    set(&o, "codec", "zeros,fp16,delta");
+    assert_int_equal(rbt_options_set_protocol(&o, "ssp:3/dyn", &error), RBT_OK);
+    assert_string_equal(o.codec, "zeros,fp16,delta");
+    assert_int_equal(rbt_options_set_protocol(&o, "ssp:3/adarev", &error), RBT_OK);
+    assert_string_equal(o.codec, "delta,zeros");
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    set(&o, "codec", "fp16");
+    assert_int_equal(rbt_options_set_protocol(&o, "hop:ring", &error), RBT_OK);
+    assert_null(o.codec);
+    set(&o, "codec", "delta");
+    assert_int_equal(rbt_options_set_protocol(&o, "hop:ring", &error), RBT_OK);
+    assert_string_equal(o.codec, "delta");
+    assert_int_equal(rbt_options_set_protocol(&o, "hogwild", &error), RBT_OK);
+    assert_null(o.codec);
     rbt_options_deinit(&o);
 }
 
@@ -475,6 +507,7 @@ int main(void)
         cmocka_unit_test(partition_sync_off_is_listed_while_the_rule_is_auto),
         cmocka_unit_test(what_is_listed_describes_the_same_job),
         cmocka_unit_test(protocols_set_sync_staleness_and_rule),
+        cmocka_unit_test(a_protocol_drops_the_codecs_it_has_no_use_for),
         cmocka_unit_test(protocols_of_peers_set_graph_and_bounds),
         cmocka_unit_test(a_job_file_sets_options),
         cmocka_unit_test(a_bad_job_file_is_refused_with_its_line),

@@ -193,6 +193,36 @@ static void cuts_and_threads_change_nothing(void **state)
     rbt_free(text);
 }
 
+/* Also a rating that has a later one, whatever the cut; lines that are none are left out. */
+static void a_list_keeps_the_order_of_the_lines(void **state)
+{
+    static const char text[] =
+        "user,item,rating\nbob,book,1\nann,film,4\n\nbob,disc,1\nann,book,2.5\nbob,book,0\nann,bad\n";
+    static const char *const wanted[] = {"bob book 1", "ann film 4", "bob disc 1", "ann book 2.5", "bob book 0"};
+    const rbt_text whole = {.name = "t", .bytes = text, .n = sizeof text - 1};
+
+    (void)state;
+    for (size_t bytes = 1; bytes < sizeof text; bytes += 7) {
+        rbt_read_report report = {0};
+        rbt_rating_list list = {0};
+        rbt_error error = {RBT_OK, ""};
+        const rbt_source source = {&whole, 1, "t", {bytes, 1 + (unsigned)bytes % 3}, NULL};
+        assert_int_equal(rbt_ratings_list(&source, &(rbt_reading){.skip_bad = 1, .report = &report}, &list, &error),
+                         RBT_OK);
+        assert_int_equal(report.skipped, 1);
+        assert_int_equal(list.n, 5);
+        for (size_t i = 0; i < list.n; i++) {
+            char line[64];
+            (void)snprintf(line, sizeof line, "%s %s %g", rbt_ids_name(list.users, list.at[i].row),
+                           rbt_ids_name(list.items, list.at[i].col), (double)list.at[i].value);
+            assert_string_equal(line, wanted[i]);
+        }
+        rbt_rating_list_deinit(&list);
+        assert_int_equal(rbt_ratings_list(&source, &(rbt_reading){0}, &list, &error), RBT_E_DATA);
+        assert_non_null(strstr(error.text, "t:8"));
+    }
+}
+
 static void a_second_file_is_read_by_the_names_of_the_first(void **state)
 {
     (void)state;
@@ -305,6 +335,7 @@ int main(void)
         cmocka_unit_test(bad_lines_are_refused_with_their_place),
         cmocka_unit_test(bad_lines_that_are_left_out_leave_no_trace),
         cmocka_unit_test(cuts_and_threads_change_nothing),
+        cmocka_unit_test(a_list_keeps_the_order_of_the_lines),
         cmocka_unit_test_setup_teardown(a_second_file_is_read_by_the_names_of_the_first, enter_folder, leave_folder),
         cmocka_unit_test(names_go_with_rows_that_are_joined_and_selected),
         cmocka_unit_test(ratings_are_recognised_only_by_their_double_colons),

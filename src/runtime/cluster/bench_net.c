@@ -109,7 +109,7 @@ static rbt_frame *made_message(rbt_message_type type, rbt_snap *block, uint64_t 
     m->version = version;
     if (block != NULL)
         rbt_array_push(&m->parts, ((rbt_part){.snap = rbt_snap_ref(block)}));
-    return rbt_frame_of_message(m);
+    return rbt_frame_of_message(m, 0, NULL);
 }
 
 /* The child: counts pushes (the last one asks for an answer), answers pulls. The parent: is told, asks on. */

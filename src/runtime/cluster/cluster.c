@@ -14,9 +14,13 @@
 static void forward(void *context, rbt_message *message)
 {
     rbt_cluster *c = context;
+    size_t plain = rbt_wire_size(message), bytes;
+    bool is_observed = rbt_is_observed(c->run, message);
 
     rbt_alone_keep(c, message);
-    rbt_session_send(c->session, c->rank_of_node[message->to], message);
+    bytes = rbt_session_send(c->session, c->rank_of_node[message->to], message, c->run->codec);
+    if (!is_observed)
+        rbt_transport_count(c->run, plain, bytes);
 }
 
 static void throttle(void *context)
@@ -423,6 +427,7 @@ static void answer(rbt_cluster *c)
         } else if (c->close) {
             c->close = false;
             pthread_mutex_unlock(&c->lock);
+            rbt_status_say(c, SAY_STATUS); /* also what servers have sent since */
             rbt_totals_say(c);
             pthread_mutex_lock(&c->lock);
         } else {

@@ -17,6 +17,7 @@ enum {
 
 typedef struct reported { /* by one process, so far */
     uint64_t bytes;
+    uint64_t plain;
     uint64_t messages;
     bool answered; /* the question under way */
     double losses; /* its answer */

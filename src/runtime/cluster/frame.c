@@ -52,6 +52,8 @@ static rbt_err read_header(const uint8_t *bytes, const rbt_intake *intake, rbt_f
                             .body_sum = longs[3]};
     if (h->kind == 0 || h->kind >= RBT_FRAME_KINDS || (h->flags & ~RBT_FRAME_FLAGS) != 0)
         return refuse(error, "a frame is of an unknown kind");
+    if (h->flags & RBT_FRAME_SQUEEZED && h->kind != RBT_FRAME_MESSAGE)
+        return refuse(error, "a frame is squeezed that is no message");
     if ((h->sequence != 0) != (h->kind <= RBT_FRAME_CONTROL))
         return refuse(error, "a frame has a number and should not, or should and does not");
     if (h->head > intake->head_max || h->body > intake->body_max ||
@@ -64,13 +66,17 @@ static rbt_err read_header(const uint8_t *bytes, const rbt_intake *intake, rbt_f
 
 /* ------------------------------------------------------------------------------------------------- sending */
 
-rbt_frame *rbt_frame_of_message(rbt_message *message)
+rbt_frame *rbt_frame_of_message(rbt_message *message, unsigned codec, rbt_keys *keys)
 {
     rbt_frame *frame = rbt_alloc(1, sizeof *frame);
     size_t head = rbt_wire_head_size(message), body = rbt_wire_body_size(message);
-    bool is_small = body <= RBT_FRAME_INLINE;
+    rbt_pack squeezed = {0};
+    bool is_squeezed = rbt_squeeze(message, codec, keys, &squeezed), is_small;
 
+    body = is_squeezed ? squeezed.count : body;
+    is_small = body <= RBT_FRAME_INLINE;
     frame->header = (rbt_frame_header){.kind = RBT_FRAME_MESSAGE,
+                                       .flags = is_squeezed ? RBT_FRAME_SQUEEZED : 0,
                                        .view = message->view,
                                        .from = message->from,
                                        .to = message->to,
@@ -78,14 +84,27 @@ rbt_frame *rbt_frame_of_message(rbt_message *message)
                                        .body = body};
     frame->n = RBT_FRAME_HEADER + head + (is_small ? body : 0);
     frame->bytes = rbt_alloc(frame->n, 1);
-    if (is_small) {
+    if (is_small && !is_squeezed) {
         rbt_wire_encode(message, frame->bytes + RBT_FRAME_HEADER);
         rbt_message_destroy(message);
+        rbt_array_free(&squeezed);
         return frame;
     }
     rbt_wire_encode_head(message, frame->bytes + RBT_FRAME_HEADER);
-    rbt_wire_body(message, &frame->body);
-    frame->message = message;
+    if (!is_squeezed) {
+        rbt_wire_body(message, &frame->body);
+        frame->message = message;
+        rbt_array_free(&squeezed);
+        return frame;
+    }
+    rbt_message_destroy(message);
+    if (is_small) {
+        memcpy(frame->bytes + RBT_FRAME_HEADER + head, squeezed.at, body);
+        rbt_array_free(&squeezed);
+    } else {
+        frame->owned = squeezed.at;
+        rbt_array_push(&frame->body, ((rbt_piece){squeezed.at, body}));
+    }
     return frame;
 }
 
@@ -295,6 +314,14 @@ static rbt_err check_head(const rbt_intake *intake, rbt_error *error)
     return RBT_OK;
 }
 
+/* Do the frame and the message in it agree on who speaks? */
+static rbt_err check_message(const rbt_arrival *a, rbt_error *error)
+{
+    if (a->message->from != a->header.from || a->message->to != a->header.to || a->message->view != a->header.view)
+        return refuse(error, "a frame and the message in it do not agree on who speaks");
+    return RBT_OK;
+}
+
 /* The head is there: it makes room for the body. */
 static rbt_err open_body(rbt_intake *intake, rbt_error *error)
 {
@@ -304,11 +331,10 @@ static rbt_err open_body(rbt_intake *intake, rbt_error *error)
     if (err != RBT_OK)
         return err;
     intake->head[a->header.head] = 0;
-    if (a->header.kind == RBT_FRAME_MESSAGE) {
+    if (a->header.kind == RBT_FRAME_MESSAGE && !(a->header.flags & RBT_FRAME_SQUEEZED)) {
         err = rbt_wire_decode_head(intake->head, a->header.head, (size_t)a->header.body, &a->message, error);
-        if (err == RBT_OK && (a->message->from != a->header.from || a->message->to != a->header.to ||
-                              a->message->view != a->header.view))
-            err = refuse(error, "a frame and the message in it do not agree on who speaks");
+        if (err == RBT_OK)
+            err = check_message(a, error);
         if (err == RBT_OK)
             rbt_wire_body(a->message, &intake->body);
     } else if (a->header.body > 0) {
@@ -320,6 +346,17 @@ static rbt_err open_body(rbt_intake *intake, rbt_error *error)
     }
     intake->has_head = err == RBT_OK;
     return err;
+}
+
+/* A squeezed body has come, and is new: each is looked at once, for it may name what those before it have brought. */
+static rbt_err unsqueeze(const rbt_intake *intake, rbt_arrival *a, rbt_error *error)
+{
+    rbt_err err = rbt_unsqueeze(intake->head, a->header.head, a->body, (size_t)a->header.body, intake->body_max,
+                                intake->keys, &a->message, error);
+
+    rbt_free(a->body);
+    a->body = NULL;
+    return err == RBT_OK ? check_message(a, error) : err;
 }
 
 /* Moves what has been staged to where it belongs. */
@@ -351,8 +388,11 @@ static rbt_err finish(rbt_intake *intake, rbt_arrival *arrival, bool *got, rbt_e
 
     if (a->header.flags & RBT_FRAME_SUMMED && sum_of(&intake->body) != a->header.body_sum)
         return refuse(error, "the checksum of a frame's body does not fit");
+    *got = a->header.sequence == 0 || a->header.sequence == intake->expected;
     if (a->message != NULL)
         err = rbt_wire_check_body(a->message, error);
+    else if (a->header.flags & RBT_FRAME_SQUEEZED && *got)
+        err = unsqueeze(intake, a, error);
     if (err != RBT_OK)
         return err;
     if (a->header.kind == RBT_FRAME_MESSAGE)
@@ -360,7 +400,6 @@ static rbt_err finish(rbt_intake *intake, rbt_arrival *arrival, bool *got, rbt_e
     else
         a->head = intake->head;
     intake->head = NULL;
-    *got = a->header.sequence == 0 || a->header.sequence == intake->expected;
     if (a->header.sequence != 0 && *got)
         intake->expected++;
     if (*got)

@@ -2,7 +2,8 @@
  *
  * A frame is a header of fixed size, then a head (an encoded message without its blocks, or a few words of the cluster's
  * own), then a body (the blocks' values). docs/formats.md has it byte by byte. A frame is sent from where its parts lie
- * and received to where they will stay: the body goes straight into the snapshots that decoding the head has made.
+ * and received to where they will stay: the body goes straight into the snapshots that decoding the head has made. The body
+ * of a message may be squeezed (comm/squeeze.h); it is then received as it is, and made a message when it is complete.
  *
  * rbt_intake is the receiving side as a state machine without a socket: it says where the next bytes are to go, is told
  * how many came, and hands out frames. It trusts nothing: every length is checked against its limit before anything is
@@ -12,10 +13,10 @@
 #ifndef RBT_RUNTIME_CLUSTER_FRAME_H
 #define RBT_RUNTIME_CLUSTER_FRAME_H
 
-#include "wire/codec.h"
+#include "comm/squeeze.h"
 
 #define RBT_FRAME_MAGIC    0x46544252u /* "RBTF" */
-#define RBT_FRAME_VERSION  2u          /* of everything two processes say to each other */
+#define RBT_FRAME_VERSION  3u          /* of everything two processes say to each other */
 #define RBT_FRAME_HEADER   64
 #define RBT_FRAME_HEAD_MAX (32u << 20) /* bytes: names, members, a million blocks named */
 #define RBT_FRAME_BODY_MAX                                                                                             \
@@ -35,9 +36,10 @@ typedef enum rbt_frame_kind {
 } rbt_frame_kind;
 
 enum {
-    RBT_FRAME_IN_RING = 1 << 0, /* the body comes through the shared memory */
-    RBT_FRAME_SUMMED = 1 << 1,  /* body_sum covers the body */
-    RBT_FRAME_FLAGS = 3
+    RBT_FRAME_IN_RING = 1 << 0,  /* the body comes through the shared memory */
+    RBT_FRAME_SUMMED = 1 << 1,   /* body_sum covers the body */
+    RBT_FRAME_SQUEEZED = 1 << 2, /* MESSAGE: the body is squeezed */
+    RBT_FRAME_FLAGS = 7
 };
 
 typedef struct rbt_frame_header {
@@ -64,7 +66,8 @@ typedef struct rbt_frame {
     void *owned;          /* a body of bytes that is freed with the frame; or NULL */
 } rbt_frame;
 
-rbt_frame *rbt_frame_of_message(rbt_message *message); /* takes the message */
+/* Takes the message. With a codec its body is squeezed, if that makes it smaller; `keys` is the sender's, or NULL. */
+rbt_frame *rbt_frame_of_message(rbt_message *message, unsigned codec, rbt_keys *keys);
 
 /* `body` (taken, may be NULL) for what is large; `head` is copied. */
 rbt_frame *rbt_frame_create(rbt_frame_kind kind, const void *head, size_t n, void *body, size_t body_n);
@@ -97,6 +100,7 @@ typedef struct rbt_intake {
     uint64_t head_max;
     uint64_t body_max;
     uint64_t expected; /* the number of the next numbered frame; one that is lower is a repeat and dropped */
+    rbt_keys *keys;    /* what the frames before that one have brought: of the peer, not the connection; or NULL */
 
     uint8_t *staging; /* bytes that came and are not taken yet: at .. end */
     size_t at, end;

@@ -381,6 +381,23 @@ void rbt_hub_send(rbt_remote *to, rbt_frame *frame)
         uv_async_send(&to->hub->wake);
 }
 
+/* Lists of keys are named by what went before: who squeezes must be the next to send. */
+size_t rbt_hub_send_message(rbt_remote *to, rbt_message *message, unsigned codec)
+{
+    rbt_remote_state *peer = to->state;
+    rbt_frame *frame;
+    size_t bytes;
+
+    if (codec & RBT_CODEC_KEYS)
+        pthread_mutex_lock(&peer->squeezing);
+    frame = rbt_frame_of_message(message, codec, codec & RBT_CODEC_KEYS ? &peer->keys_sent : NULL);
+    bytes = frame->header.head + (size_t)frame->header.body;
+    rbt_hub_send(to, frame);
+    if (codec & RBT_CODEC_KEYS)
+        pthread_mutex_unlock(&peer->squeezing);
+    return bytes;
+}
+
 void rbt_hub_wait_room(rbt_remote *to)
 {
     rbt_remote_state *peer = to->state;

@@ -64,6 +64,9 @@ rbt_remote *rbt_hub_dial(rbt_hub *hub, const rbt_address *address, uint32_t rank
 /* Takes the frame. To a peer that is lost it is dropped. */
 void rbt_hub_send(rbt_remote *peer, rbt_frame *frame);
 
+/* Takes the message, squeezes it (comm/squeeze.h) and sends it; how many bytes it took, without the frame around it. */
+size_t rbt_hub_send_message(rbt_remote *peer, rbt_message *message, unsigned codec);
+
 /* Waits until the peer's queue has room, or it is lost. Not on the hub's thread. */
 void rbt_hub_wait_room(rbt_remote *peer);
 

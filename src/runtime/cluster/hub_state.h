@@ -40,7 +40,8 @@ typedef struct rbt_remote_state {
     rbt_error broken_why;
     rbt_frame *unacked, **unacked_last; /* gone out, and kept */
     uint64_t last_sequence;
-    uint64_t expected; /* of the next frame from it */
+    uint64_t expected;      /* of the next frame from it */
+    rbt_keys keys_received; /* lists of keys that frames up to that one have brought */
 
     pthread_mutex_t lock;
     rbt_frame *posted, **posted_last; /* under the lock */
@@ -52,6 +53,9 @@ typedef struct rbt_remote_state {
     atomic_bool must_sum;             /* frames have their checksums worked out by who sends them */
     pthread_cond_t room;
     size_t queued; /* bytes, under the lock */
+
+    pthread_mutex_t squeezing; /* held from squeezing with lists of keys to posting; before `lock` */
+    rbt_keys keys_sent;        /* under it: lists of keys that posted frames bring */
 } rbt_remote_state;
 
 typedef struct rbt_listener {

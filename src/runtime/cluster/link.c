@@ -247,7 +247,7 @@ static void seal(rbt_link *link, rbt_frame *frame)
     if (link->must_sum)
         rbt_frame_sum_body(frame);
     if (link->uses_rings && frame->body.count > 0) {
-        frame->header.flags = RBT_FRAME_IN_RING;
+        frame->header.flags = (frame->header.flags & RBT_FRAME_SQUEEZED) | RBT_FRAME_IN_RING;
         frame->header.body_sum = 0;
         link->filling = true;
         link->filled_piece = link->filled_at = 0;

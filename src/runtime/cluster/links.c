@@ -89,12 +89,20 @@ void rbt_links_hear(rbt_cluster *c, const rbt_message *message)
 
 /* ---------------------------------------------------------------------------------------------- who may say what */
 
-/* Does a node of this kind say such a thing, and of itself? A worker speaks for itself alone, in its present life, and
- * never to another worker. */
+/* A worker speaks for itself alone, in its present life, and never to another worker. */
+static bool is_from_worker(const rbt_cluster *c, uint32_t rank, const rbt_message *message)
+{
+    const rbt_topology *topology = c->run->topology;
+    uint32_t worker = message->from - rbt_node_of_worker(topology, 0);
+
+    return message->from > topology->servers && message->to <= topology->servers && message->worker == worker &&
+           (worker >= topology->workers || message->incarnation == rbt_session_seat(c->session, rank)->incarnation);
+}
+
+/* Does a node of this kind say such a thing, and of itself? */
 static bool is_in_character(const rbt_cluster *c, uint32_t rank, const rbt_message *message)
 {
     const rbt_topology *topology = c->run->topology;
-    uint32_t worker;
 
     switch (message->type) {
     case RBT_MSG_VIEW:
@@ -103,12 +111,13 @@ static bool is_in_character(const rbt_cluster *c, uint32_t rank, const rbt_messa
     case RBT_MSG_STOP:
         return message->from == RBT_MASTER;
     case RBT_MSG_ACK:
-    case RBT_MSG_GOT:
     case RBT_MSG_BLOCKS:
     case RBT_MSG_ROWS:
     case RBT_MSG_RESUMED:
     case RBT_MSG_REPORT:
         return message->from != RBT_MASTER && message->from <= topology->servers;
+    case RBT_MSG_GOT: /* both ways */
+        return is_from_worker(c, rank, message) || (message->from != RBT_MASTER && message->from <= topology->servers);
     case RBT_MSG_PUSH:
     case RBT_MSG_EARLY:
     case RBT_MSG_PULL:
@@ -116,11 +125,7 @@ static bool is_in_character(const rbt_cluster *c, uint32_t rank, const rbt_messa
     case RBT_MSG_HELLO:
     case RBT_MSG_RESUME:
     case RBT_MSG_ASK:
-        if (message->from <= topology->servers || message->to > topology->servers)
-            return false;
-        worker = message->from - rbt_node_of_worker(topology, 0);
-        return message->worker == worker &&
-               (worker >= topology->workers || message->incarnation == rbt_session_seat(c->session, rank)->incarnation);
+        return is_from_worker(c, rank, message);
     default: /* what the runtime alone may say */
         return false;
     }

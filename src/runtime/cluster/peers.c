@@ -253,6 +253,7 @@ rbt_remote_state *rbt_remote_create(rbt_hub *hub)
     peer->expected = 1;
     pthread_mutex_init(&peer->lock, NULL);
     pthread_cond_init(&peer->room, NULL);
+    pthread_mutex_init(&peer->squeezing, NULL);
     return peer;
 }
 
@@ -269,6 +270,9 @@ void rbt_remote_destroy(rbt_remote_state *peer)
         }
     pthread_mutex_destroy(&peer->lock);
     pthread_cond_destroy(&peer->room);
+    pthread_mutex_destroy(&peer->squeezing);
+    rbt_keys_deinit(&peer->keys_sent);
+    rbt_keys_deinit(&peer->keys_received);
     rbt_free(peer);
 }
 
@@ -310,6 +314,7 @@ static bool adopt_caller(rbt_conn *c, uint64_t life)
     c->peer = peer;
     peer->conn = c;
     c->link->intake.expected = peer->expected;
+    c->link->intake.keys = &peer->keys_received;
     return true;
 }
 
@@ -543,6 +548,7 @@ void rbt_remote_dial(rbt_hub *hub, rbt_remote_state *peer)
     }
     peer->conn = rbt_conn_open(hub, fd, &peer->address, false, peer);
     peer->conn->link->intake.expected = peer->expected;
+    peer->conn->link->intake.keys = &peer->keys_received;
     rbt_conn_settle(peer->conn);
 }
 

@@ -153,15 +153,17 @@ void rbt_session_say(rbt_session *s, uint32_t rank, uint32_t say, const rbt_pack
     rbt_session_release(peer);
 }
 
-void rbt_session_send(rbt_session *s, uint32_t rank, rbt_message *message)
+size_t rbt_session_send(rbt_session *s, uint32_t rank, rbt_message *message, unsigned codec)
 {
     rbt_remote *peer = rbt_session_hold(s, rank);
+    size_t bytes = rbt_wire_size(message);
 
     if (peer != NULL)
-        rbt_hub_send(peer, rbt_frame_of_message(message));
+        bytes = rbt_hub_send_message(peer, message, codec);
     else
         rbt_message_destroy(message); /* it is lost: its node's next life will ask */
     rbt_session_release(peer);
+    return bytes;
 }
 
 void rbt_session_wait_room(rbt_session *s)

@@ -173,7 +173,8 @@ void rbt_session_hook(rbt_session *session, const rbt_session_hooks *hooks);
 /* Says something of the runtime's own; `body` is taken. */
 void rbt_session_say(rbt_session *session, uint32_t rank, uint32_t say, const rbt_pack *words, void *body,
                      size_t body_n);
-void rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message); /* takes it */
+size_t rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message,
+                        unsigned codec); /* takes it; how many bytes it took, without the frame around it */
 void rbt_session_wait_room(rbt_session *session);
 void rbt_session_cut(rbt_session *session, uint32_t rank, const char *why);
 void rbt_session_expect(rbt_session *session, uint64_t body_max);

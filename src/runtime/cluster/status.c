@@ -27,6 +27,7 @@ void rbt_status_say(rbt_cluster *c, uint32_t say)
 
     pthread_mutex_lock(&c->lock); /* several threads tell; what they count only grows */
     rbt_pack_u64(&words, atomic_load(&c->run->bytes));
+    rbt_pack_u64(&words, atomic_load(&c->run->plain));
     rbt_pack_u64(&words, atomic_load(&c->run->messages));
     for (uint32_t i = 0; i < c->seat->workers; i++) {
         rbt_published *p = &c->run->published[c->seat->first_worker + i];
@@ -45,7 +46,8 @@ bool rbt_status_take(rbt_cluster *c, uint32_t rank, rbt_unpack *words)
 {
     const rbt_seat *seat = rbt_session_seat(c->session, rank);
     reported *r = &c->ranks[rank];
-    uint64_t bytes = rbt_unpack_u64(words), messages = rbt_unpack_u64(words), now = rbt_now_ns();
+    uint64_t bytes = rbt_unpack_u64(words), plain = rbt_unpack_u64(words), messages = rbt_unpack_u64(words),
+             now = rbt_now_ns();
 
     for (uint32_t i = 0; i < seat->workers; i++) {
         rbt_published *p = &c->run->published[seat->first_worker + i];
@@ -57,11 +59,13 @@ bool rbt_status_take(rbt_cluster *c, uint32_t rank, rbt_unpack *words)
         atomic_store_explicit(&p->waiting_since_ns, waited > 0 && waited < now ? now - waited : 0,
                               memory_order_relaxed);
     }
-    if (!rbt_unpack_done(words) || bytes < r->bytes || messages < r->messages)
+    if (!rbt_unpack_done(words) || bytes < r->bytes || plain < r->plain || messages < r->messages)
         return false;
     atomic_fetch_add(&c->run->bytes, bytes - r->bytes);
+    atomic_fetch_add(&c->run->plain, plain - r->plain);
     atomic_fetch_add(&c->run->messages, messages - r->messages);
     r->bytes = bytes;
+    r->plain = plain;
     r->messages = messages;
     r->heard_ns = now;
     return true;
