@@ -111,5 +111,8 @@ int main(void)
         cmocka_unit_test(several_workers_do_as_well_as_a_plain_sampler),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+    (void)remove(FILE_NAME);
+    return failed;
 }
