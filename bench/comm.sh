@@ -54,7 +54,7 @@ run_lda() {
     target=${TARGET:--8.6}
     docs=${DOCS:-$work/docs}
     [ -n "${DOCS:-}" ] || "$RUBATO" gen docs --out "$docs" --rows 1000 --words 5000 --topics 20 --seed 3 >/dev/null
-    options="--data $docs --runtime sim --workers 16 --servers 4 --sync ssp --staleness 2 --topics ${TOPICS:-20} --batch 100% --pieces 32
+    options="--data $docs --runtime sim --workers 16 --servers 4 --sync ssp --staleness 2 --eager on --topics ${TOPICS:-20} --cut documents --batch 100% --pieces 32
         --cost nnz=200us --net bw=1Gbit,lat=100us"
     echo "lda: 16 workers, 4 servers, ${TOPICS:-20} topics, staleness 2, log-likelihood per token >= $target"
     lda_row "clocks only"

@@ -87,7 +87,7 @@ def measure(data, tokens, topics, rounds, sweeps, folder):
             ratios = [o[kind] / t[kind] for o, t in zip(ours, theirs)]
             print(f"   gensim {spread([t[kind] for t in theirs])}   ratio {statistics.median(ratios):.1f}", end="")
         print()
-    if topics in WANTED:
+    if topics in WANTED and tokens > 500000:  # asked for a million
         fast = statistics.median(o[0] for o in ours)
         print(f"K = {topics:<5} at least {WANTED[topics] / 1e6:g} M tokens/s: {'holds' if fast >= WANTED[topics] else 'DOES NOT HOLD'}")
 

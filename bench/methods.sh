@@ -158,7 +158,7 @@ for method in "$@"; do
     lda)
         data=$work/docs.uci
         "$RUBATO" gen docs --rows 640 --words 600 --nnz 60 --topics 10 --seed 1 --out "$data"
-        options='--topics 10 --batch 10% --cost nnz=3us' target=6.2 first_step=34
+        options='--topics 10 --cut documents --batch 10% --cost nnz=3us' target=6.2 first_step=34
         sweep "lda, 640 documents, 600 words, 10 topics, log-likelihood per token >= -$target"
         ;;
     lasso)

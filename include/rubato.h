@@ -555,6 +555,7 @@ typedef struct rbt_plan {
         own_reach; /* optimum, so that averages stay stable: one that all change, one that it alone changes once a pass */
     const float *result;  /* with peers, in `keep`: the parameters, which are the mean of the peers' */
     bool takes_gradients; /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
+    uint64_t judge_every; /* 0; `plan` may set it: clocks between two calls of `judge`, when these are many */
     const void *facts;    /* what `survey` has found */
     void *state;          /* the method's own, from `plan` to `end` */
     struct rbt_planned *job; /* ours */
@@ -586,7 +587,7 @@ RBT_API double rbt_plan_rate_at(const rbt_plan *plan, uint64_t clock, double lr)
  * clock, divided by the sum of the weights. Not finite: RBT_E_DIVERGED. */
 RBT_API rbt_err rbt_plan_tell(const rbt_plan *plan, rbt_worker *worker, double sum, uint64_t weight, rbt_error *error);
 
-/* In `keep`: a range of a table as it is after the last clock. */
+/* In `keep`: a range of a table as it is after the last clock. In `judge`: as it is now. */
 RBT_API rbt_err rbt_plan_read(const rbt_plan *plan, rbt_table table, uint64_t row, uint64_t col, uint64_t n, void *out,
                               rbt_error *error);
 
@@ -660,7 +661,8 @@ struct rbt_method {
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
     bool has_bias;             /* it heeds plan->bias; others refuse --no-bias */
     bool needs_sums;           /* its f32 tables only mean something when updates are added up: no --rule but sum */
-    const char *unfiltered;    /* why nothing of its updates may be left out or wait (--filter); NULL: it may */
+    bool reads_once; /* it seldom reads a row again before others have changed it: --eager is off unless asked for */
+    const char *unfiltered; /* why nothing of its updates may be left out or wait (--filter); NULL: it may */
 
     /* `own_rows`: a process looks at features of its own workers' rows only, so that each reads but its part of the data. What `plan` has
      * to know of all features is in plan->facts: `facts` bytes, zero at first, to which `survey` adds the rows of some data, of which the
@@ -672,6 +674,11 @@ struct rbt_method {
     rbt_err (*plan)(rbt_plan *plan, rbt_error *error);
     rbt_err (*work)(rbt_worker *worker, rbt_plan *plan, rbt_error *error);
     rbt_err (*keep)(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *error);
+
+    /* NULL: the objective is the mean of what workers tell. A method whose workers cannot know it, as their copies lack what others do,
+     * works it out where the job is watched: from that mean (`told`) and the tables as servers have them (rbt_plan_read). */
+    rbt_err (*judge)(const rbt_plan *plan, double told, double *objective, rbt_error *error);
+
     void (*end)(rbt_plan *plan); /* frees plan->state, also after a `plan` that failed; may be NULL */
 
     /* Shared memory (--sync hogwild or sequential): called by every worker's thread once per pass over the data, by all at the

@@ -54,11 +54,40 @@ static rbt_err read_told(rbt_worker *observer, rbt_method_run *r, uint64_t need,
     return err;
 }
 
+/* The objective by the tables as servers have them now, or after `need` rounds. */
+static rbt_err judge(rbt_method_run *r, rbt_worker *observer, uint64_t need, double *objective, rbt_error *error)
+{
+    rbt_table tables = r->planned.told;
+    rbt_planned view = r->planned;
+    rbt_plan plan = r->plan;
+    rbt_err err = RBT_OK;
+
+    view.layouts = observer->run->topology->layout;
+    view.contents = rbt_alloc(tables, sizeof *view.contents);
+    plan.job = &view;
+    for (rbt_table t = 0; err == RBT_OK && t < tables; t++) {
+        uint32_t blocks = view.layouts[t].blocks;
+        uint64_t slowest;
+
+        err = rbt_observe_wait(observer, t, need, &slowest, error);
+        view.contents[t] = rbt_alloc(blocks, sizeof *view.contents[t]);
+        for (uint32_t b = 0; err == RBT_OK && b < blocks; b++)
+            view.contents[t][b] = observer->client.cache[t].copies[b].base;
+    }
+    if (err == RBT_OK)
+        err = plan.method->judge(&plan, *objective, objective, error);
+    for (rbt_table t = 0; t < tables; t++)
+        rbt_free(view.contents[t]);
+    rbt_free(view.contents);
+    return err;
+}
+
 /* Tells how the job stands. */
 static rbt_err take(rbt_worker *observer, rbt_method_run *r, rbt_progress *progress, uint64_t slowest, rbt_error *error)
 {
     rbt_evaluation *e = &r->evaluation;
-    rbt_err err;
+    double objective = r->objective;
+    rbt_err err = RBT_OK;
 
     if (e->last.updates > 0 && progress->updates <= e->last.updates)
         return RBT_OK;
@@ -68,10 +97,13 @@ static rbt_err take(rbt_worker *observer, rbt_method_run *r, rbt_progress *progr
         e->on_progress(e->context, progress);
         return RBT_OK;
     }
-    if (isnan(r->objective))
+    if (isnan(objective))
         return RBT_OK;
-    err = rbt_evaluation_take(e, r->objective, NAN, progress, error);
-    rbt_observer_report(observer, slowest, e->watch.why != NULL ? -INFINITY : r->objective);
+    if (r->plan.method->judge != NULL)
+        err = judge(r, observer, slowest, &objective, error);
+    if (err == RBT_OK)
+        err = rbt_evaluation_take(e, objective, NAN, progress, error);
+    rbt_observer_report(observer, slowest, e->watch.why != NULL ? -INFINITY : objective);
     return err;
 }
 
@@ -80,7 +112,9 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
 {
     rbt_method_run *r = argument;
     const rbt_options *options = &r->job->options;
-    uint64_t slowest = 0, updates = 0, need = options->eval_every > 0 ? options->eval_every : RBT_UNBOUNDED;
+    uint64_t every = options->eval_every > 0 && r->plan.judge_every > options->eval_every ? r->plan.judge_every
+                                                                                          : options->eval_every;
+    uint64_t slowest = 0, updates = 0, need = every > 0 ? every : RBT_UNBOUNDED;
     rbt_err err = RBT_OK;
 
     while (err == RBT_OK && slowest != RBT_UNBOUNDED && r->evaluation.watch.why == NULL) {
@@ -91,8 +125,8 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
             break;
         progress = rbt_progress_of(observer, updates, slowest);
         err = take(observer, r, &progress, slowest, error);
-        if (options->eval_every > 0 && slowest != RBT_UNBOUNDED)
-            need = rbt_evaluation_next(observer, &progress, slowest, need, options->eval_every);
+        if (every > 0 && slowest != RBT_UNBOUNDED)
+            need = rbt_evaluation_next(observer, &progress, slowest, need, every);
     }
     return err == RBT_OK ? rbt_job_collect(observer, r->job, error) : err;
 }

@@ -427,6 +427,8 @@ static void settle_shared(rbt_options *o)
 
 static void settle(rbt_options *o)
 {
+    const rbt_method *method = rbt_trainee_method(o->model);
+
     o->sync = settled_sync(o);
     o->optimizer = settled_optimizer(o);
     if (o->workers == 0) {
@@ -443,8 +445,7 @@ static void settle(rbt_options *o)
     }
     if (o->servers == 0)
         o->servers = 1;
-    if (rbt_trainee_method(o->model) !=
-        NULL) { /* a clock is a pass, or a batch if one is asked for; increments add up */
+    if (method != NULL) { /* a clock is a pass, or a batch if one is asked for; increments add up */
         if (o->rule == RBT_RULE_AUTO)
             o->rule = RBT_RULE_SUM;
     } else if (o->batch == 0) { /* a step size found by trying rows is one for rows */
@@ -465,10 +466,10 @@ static void settle(rbt_options *o)
     if (o->partition_sync == RBT_AUTO) /* what was asked for by name wins over what is automatic */
         o->partition_sync = o->rule == RBT_RULE_DYN && o->servers > 1 && o->eager != RBT_ON ? RBT_ON : RBT_OFF;
     if (o->eager == RBT_AUTO)
-        o->eager =
-            o->sync == RBT_SYNC_SSP && o->staleness > 0 && o->staleness != RBT_UNBOUNDED && o->partition_sync != RBT_ON
-                ? RBT_ON
-                : RBT_OFF;
+        o->eager = o->sync == RBT_SYNC_SSP && o->staleness > 0 && o->staleness != RBT_UNBOUNDED &&
+                           o->partition_sync != RBT_ON && (method == NULL || !method->reads_once)
+                       ? RBT_ON
+                       : RBT_OFF;
     if (o->clocks == 0 && o->epochs == 0)
         o->epochs = EPOCHS_DEFAULT;
     rbt_options_settle_filter(o);

@@ -2,30 +2,38 @@
  *
  * A row of data is a document: columns are words, values how often they occur. The servers hold how many tokens of each word
  * have each topic (word_topic) and the topics' totals; a worker remembers the topics of its own documents' tokens. In the
- * opening clock all tokens get topics at random. Each later clock goes over the words of the batch: reads the word's row,
- * samples its tokens (lda_sampler.h), adds what has changed. Within a clock a worker sees its own changes and the others' as the
- * protocol brings them (Newman et al. 2009). In the closing clock workers tell how likely their documents' topics are.
+ * opening clock all tokens get topics at random. Each later clock goes over some words: reads the word's row, samples its tokens
+ * (lda_sampler.h), adds what has changed. Which words, says --cut:
+ *
+ *   words      a range of the words, in all of the worker's documents. Workers go round the ranges at equal distances, so
+ *              that a row is read once a sweep, and nobody else changes it meanwhile: draws are those of one sampler but for the totals,
+ *              which lack what others do in the same clock (model parallelism: Lee et al. 2014, Yu et al. 2015).
+ *   documents  all words of some documents. Rows are read in every clock, and several workers draw from copies that lack what
+ *              the others do in it (Newman et al. 2009).
+ *
+ * The objective is ln p(words, topics) per token. Workers tell the documents' part, which they alone know; the words' part is
+ * worked out by the servers' counts where the job is watched (lda_judge): copies of workers that others have moved away from look
+ * better than the model is.
  *
  * Always holds: word_topic adds up to the number of tokens after every clock, under every protocol. The table of totals has a last
  * column that balances the others, so that it adds up to 0 and the sum over all tables is the number of tokens. Proved by
- * tests/unit/test_lda.c and tests/cli/test_lda.sh; what servers do with such a table under faults, by the swarm.
+ * tests/unit/test_lda.c, test_lda_local.c and tests/cli/test_lda.sh; what servers do with such a table under faults, by the swarm.
  */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "math/functions.h"
-#include "method/lda_apply.h"
+#include "method/lda_fitted.h"
 #include "method/lda_sampler.h"
 #include "method/method.h"
 
-#define ALPHA_IN_ALL     50.0      /* over the topics, unless --alpha says otherwise (Griffiths and Steyvers 2004) */
-#define UNITS            1048576.0 /* 2^20: of a logarithm in an integer table */
-#define PARTS            10        /* workers that hear of each other once a sweep end with less likely topics */
-#define TOP_WORDS        10
-#define DESCRIBED_TOPICS 100
+#define ALPHA_IN_ALL 50.0      /* over the topics, unless --alpha says otherwise (Griffiths and Steyvers 2004) */
+#define UNITS        1048576.0 /* 2^20: of a logarithm in an integer table */
+#define PARTS        10        /* clocks of a sweep, or more: the totals of others are as old as a clock is long */
+#define APART_MOST   4         /* clocks between two workers at a range: copies may be older, ranges no smaller */
+
+enum { CUT_WORDS, CUT_DOCUMENTS }; /* the places of --cut's words */
 
 static const rbt_method_option lda_options[] = {
     {.name = "topics",
@@ -44,6 +52,12 @@ static const rbt_method_option lda_options[] = {
      .least = 1e-9,
      .most = 1e6,
      .about = "lda: how even the words of a topic are: what each has in advance."},
+    {.name = "cut",
+     .fallback = CUT_WORDS,
+     .words = "words|documents",
+     .about =
+         "lda: what a clock is for: a range of the words in all documents, another one for each worker; or some of the "
+         "documents."},
     {.name = "pieces",
      .fallback = 1,
      .least = 1,
@@ -54,6 +68,9 @@ static const rbt_method_option lda_options[] = {
 
 typedef struct lda_state {
     rbt_lda_shape shape;
+    int64_t tokens;
+    uint32_t *times;  /* per word: how many tokens it has in all documents */
+    size_t *range;    /* the words of each clock of a sweep, one more at the end; NULL: clocks are for documents */
     rbt_table counts; /* words x topics */
     rbt_table totals; /* per topic; then LIKELIHOOD and BALANCE */
 } lda_state;
@@ -103,6 +120,38 @@ static rbt_err check_facts(const lda_facts *f, rbt_error *error)
     return RBT_OK;
 }
 
+/* Cuts the words into a range for each clock of a sweep, with about as many tokens each: unless a sweep is a single clock, enough of
+ * them that no worker comes to a range before all that others have changed there is in the copy it reads. */
+static rbt_err cut_words(lda_state *s, rbt_plan *plan, rbt_error *error)
+{
+    const lda_facts *facts = plan->facts;
+    uint64_t apart = plan->staleness < APART_MOST ? plan->staleness + 1 : APART_MOST;
+    uint64_t clocks = rbt_plan_pass_clocks(plan), before = 0, at = 1;
+
+    if (clocks > 1 && clocks < plan->workers * apart)
+        rbt_plan_set_pass_clocks(plan, clocks = plan->workers * apart);
+    s->range = rbt_try_alloc((size_t)clocks + 1, sizeof *s->range);
+    if (s->range == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %llu clocks a sweep; use a larger --batch",
+                        (unsigned long long)clocks);
+    for (size_t w = 0; w < s->shape.words; w++) {
+        before += facts->times[w];
+        while (at < clocks && (double)before * (double)clocks >= (double)s->tokens * (double)at)
+            s->range[at++] = w + 1;
+    }
+    while (at <= clocks)
+        s->range[at++] = s->shape.words;
+    return RBT_OK;
+}
+
+/* Judging costs about a nanosecond per count, drawing a few hundred per token: so often that it costs a twentieth. */
+static uint64_t judge_every(const lda_state *s, uint64_t pass_clocks)
+{
+    double counts = (double)s->shape.words * s->shape.topics, tokens = (double)s->tokens / (double)pass_clocks;
+
+    return (uint64_t)ceil(counts / (10 * tokens));
+}
+
 static rbt_err lda_plan(rbt_plan *plan, rbt_error *error)
 {
     lda_state *s = rbt_alloc(1, sizeof *s);
@@ -116,6 +165,12 @@ static rbt_err lda_plan(rbt_plan *plan, rbt_error *error)
                                .beta = rbt_plan_option(plan, "beta"),
                                .seed = plan->seed};
     err = check_facts(plan->facts, error);
+    if (err == RBT_OK)
+        s->tokens = (int64_t)((const lda_facts *)plan->facts)->tokens;
+    if (err == RBT_OK && rbt_plan_option(plan, "cut") == CUT_WORDS)
+        err = cut_words(s, plan, error);
+    if (err == RBT_OK)
+        plan->judge_every = judge_every(s, rbt_plan_pass_clocks(plan));
     if (err == RBT_OK)
         err = rbt_plan_table(
             plan,
@@ -132,17 +187,30 @@ static rbt_err lda_plan(rbt_plan *plan, rbt_error *error)
 
 static void lda_end(rbt_plan *plan)
 {
-    rbt_free(plan->state);
+    lda_state *s = plan->state;
+
+    if (s != NULL) {
+        rbt_free(s->range);
+    }
+    rbt_free(s);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- work */
 
 typedef struct lda_worker {
     rbt_lda lda;
-    rbt_lda_batch *batch; /* one for each clock of a pass; made when first needed */
+    uint64_t tokens;
+    rbt_lda_batch *batch; /* one for each clock of a pass, or one of all documents; made when first needed */
     int32_t *before;      /* a row as it was read; then how it changes */
     int64_t *totals;      /* the same for the totals, and their other columns */
+    double ln_topics;     /* ln p(topics) of all documents, where clocks are for some */
 } lda_worker;
+
+/* The words of a batch that a clock is for. */
+typedef struct stretch {
+    rbt_lda_batch *batch;
+    size_t first, n;
+} stretch;
 
 /* Adds w->totals to the table, with what makes it add up to 0. */
 static rbt_err add_totals(rbt_worker *worker, const lda_state *s, lda_worker *w, rbt_error *error)
@@ -155,9 +223,17 @@ static rbt_err add_totals(rbt_worker *worker, const lda_state *s, lda_worker *w,
     return rbt_inc_row(worker, s->totals, 0, w->totals, error);
 }
 
-/* The opening clock: the topics that tokens start with. */
-static rbt_err add_start(rbt_worker *worker, const rbt_data *data, const lda_state *s, lda_worker *w, rbt_error *error)
+/* Tells ln p(topics) of the worker's documents, the part of the objective that it alone knows; lda_judge has the rest. */
+static rbt_err tell(rbt_worker *worker, const rbt_plan *plan, const lda_worker *w, rbt_error *error)
 {
+    return rbt_plan_tell(plan, worker, -w->ln_topics, w->tokens, error);
+}
+
+/* The opening clock: the topics that tokens start with. */
+static rbt_err add_start(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, rbt_error *error)
+{
+    const lda_state *s = plan->state;
+    const rbt_data *data = plan->data;
     uint32_t *topic = NULL;
     rbt_err err = RBT_OK;
 
@@ -174,10 +250,14 @@ static rbt_err add_start(rbt_worker *worker, const rbt_data *data, const lda_sta
                 w->totals[topic[at]]++;
             }
         }
+        w->tokens += n;
     }
     rbt_free(topic);
+    w->ln_topics = rbt_lda_ln_topics(&w->lda, 0, w->lda.documents);
     if (err == RBT_OK)
         err = add_totals(worker, s, w, error);
+    if (err == RBT_OK)
+        err = tell(worker, plan, w, error);
     return err == RBT_OK ? rbt_clock(worker, error) : err;
 }
 
@@ -209,28 +289,31 @@ static rbt_err read_totals(rbt_worker *worker, const lda_state *s, lda_worker *w
 {
     rbt_err err = rbt_get_range(worker, s->totals, 0, 0, s->shape.topics, RBT_STALENESS_OF_JOB, w->totals, error);
 
-    if (err == RBT_OK)
-        memcpy(w->lda.total, w->totals, s->shape.topics * sizeof *w->totals);
-    return err;
+    if (err != RBT_OK)
+        return err;
+    memcpy(w->lda.total, w->totals, s->shape.topics * sizeof *w->totals);
+    rbt_lda_begin(&w->lda);
+    return RBT_OK;
 }
 
-/* All words of a batch. In several pieces every worker begins at another word, so that what others have just changed of a
+/* All words of a stretch. In several pieces every worker begins at another word, so that what others have just changed of a
  * word comes before its turn, and the totals are exchanged in between. How much of the work has not been told is left in
  * `untold`. */
-static rbt_err sample_words(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, rbt_lda_batch *batch,
-                            size_t *untold, rbt_error *error)
+static rbt_err sample_words(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, stretch words, size_t *untold,
+                            rbt_error *error)
 {
     const lda_state *s = plan->state;
-    size_t pieces = (size_t)rbt_plan_option(plan, "pieces"), tokens = batch->start[batch->words];
-    size_t from = pieces > 1 ? batch->words * rbt_worker_id(worker) / rbt_worker_count(worker) : 0;
+    const size_t *start = words.batch->start;
+    size_t pieces = (size_t)rbt_plan_option(plan, "pieces"), tokens = start[words.first + words.n] - start[words.first];
+    size_t from = pieces > 1 ? words.n * rbt_worker_id(worker) / rbt_worker_count(worker) : 0;
     rbt_err err = RBT_OK;
 
     *untold = 0;
-    for (size_t i = 0; err == RBT_OK && i < batch->words; i++) {
-        size_t word = (from + i) % batch->words;
+    for (size_t i = 0; err == RBT_OK && i < words.n; i++) {
+        size_t word = words.first + (from + i) % words.n;
 
-        err = sample_word(worker, s, w, batch, word, error);
-        *untold += batch->start[word + 1] - batch->start[word];
+        err = sample_word(worker, s, w, words.batch, word, error);
+        *untold += start[word + 1] - start[word];
         if (err != RBT_OK || pieces <= 1 || *untold < tokens / pieces)
             continue;
         err = write_totals(worker, s, w, error);
@@ -238,58 +321,111 @@ static rbt_err sample_words(rbt_worker *worker, const rbt_plan *plan, lda_worker
         *untold = 0;
         if (err == RBT_OK)
             err = read_totals(worker, s, w, error);
-        rbt_lda_refresh(&w->lda);
     }
     return err;
+}
+
+/* Where the first word from this one on stands in a batch. */
+static size_t place_of(const rbt_lda_batch *batch, size_t word)
+{
+    size_t low = 0, high = batch->words;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (batch->word[middle] < word)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What this clock is for: all words of some documents, or a range of the words in all documents, at which no other worker
+ * is when there are enough ranges. Then nobody changes a row that another is drawing from, but for workers that are
+ * clocks apart. */
+static rbt_err find_stretch(const rbt_worker *worker, const rbt_plan *plan, lda_worker *w, size_t first, size_t n,
+                            stretch *words, rbt_error *error)
+{
+    const lda_state *s = plan->state;
+    uint64_t clocks = rbt_plan_pass_clocks(plan);
+    size_t place = (size_t)((rbt_worker_clock(worker) - plan->method->opening) % clocks), range;
+    rbt_err err = RBT_OK;
+
+    words->batch = &w->batch[s->range != NULL ? 0 : place];
+    if (words->batch->start == NULL)
+        err = s->range != NULL ? rbt_lda_batch_init(words->batch, &w->lda, 0, w->lda.documents, error)
+                               : rbt_lda_batch_init(words->batch, &w->lda, first, n, error);
+    if (err != RBT_OK)
+        return err;
+    words->first = 0;
+    words->n = words->batch->words;
+    if (s->range == NULL)
+        return RBT_OK;
+    range = (size_t)((place + clocks * rbt_worker_id(worker) / rbt_worker_count(worker)) % clocks);
+    words->first = place_of(words->batch, s->range[range]);
+    words->n = place_of(words->batch, s->range[range + 1]) - words->first;
+    return RBT_OK;
 }
 
 static rbt_err lda_clock(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, size_t first, size_t n,
                          rbt_error *error)
 {
     const lda_state *s = plan->state;
-    size_t tokens, untold = 0;
-    rbt_lda_batch *batch = &w->batch[(rbt_worker_clock(worker) - plan->method->opening) % rbt_plan_pass_clocks(plan)];
+    size_t untold = 0;
+    stretch words;
     rbt_err err = read_totals(worker, s, w, error);
 
-    if (err == RBT_OK && batch->start == NULL)
-        err = rbt_lda_batch_init(batch, &w->lda, first, n, error);
+    if (err == RBT_OK)
+        err = find_stretch(worker, plan, w, first, n, &words, error);
     if (err != RBT_OK)
         return err;
-    rbt_lda_begin(&w->lda);
-    err = sample_words(worker, plan, w, batch, &untold, error);
+    w->ln_topics = s->range != NULL ? 0 : w->ln_topics - rbt_lda_ln_topics(&w->lda, first, n);
+    err = sample_words(worker, plan, w, words, &untold, error);
+    w->ln_topics +=
+        s->range != NULL ? rbt_lda_ln_topics(&w->lda, 0, w->lda.documents) : rbt_lda_ln_topics(&w->lda, first, n);
     if (err == RBT_OK)
         err = write_totals(worker, s, w, error);
-    tokens = batch->start[batch->words];
     if (err == RBT_OK)
-        err = rbt_plan_tell(plan, worker, -rbt_lda_ln_predictive(&w->lda, batch), tokens, error);
+        err = tell(worker, plan, w, error);
     rbt_worker_did(worker, n, untold);
+    return err == RBT_OK ? rbt_clock(worker, error) : err;
+}
+
+/* The closing clock: what the documents have come to. */
+static rbt_err lda_close(rbt_worker *worker, const rbt_plan *plan, lda_worker *w, rbt_error *error)
+{
+    const lda_state *s = plan->state;
+    size_t k = s->shape.topics;
+    rbt_err err;
+
+    w->ln_topics = rbt_lda_ln_topics(&w->lda, 0, w->lda.documents);
+    memset(w->totals, 0, (k + MORE_COLUMNS) * sizeof *w->totals);
+    w->totals[k + LIKELIHOOD] = (int64_t)floor(w->ln_topics * UNITS);
+    err = add_totals(worker, s, w, error);
+    if (err == RBT_OK)
+        err = tell(worker, plan, w, error);
     return err == RBT_OK ? rbt_clock(worker, error) : err;
 }
 
 static rbt_err lda_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
 {
     const lda_state *s = plan->state;
-    size_t k = s->shape.topics, n, first;
-    uint64_t batches = rbt_plan_pass_clocks(plan);
+    size_t k = s->shape.topics, n, first, batches = s->range != NULL ? 1 : (size_t)rbt_plan_pass_clocks(plan);
     const uint32_t *rows = rbt_plan_rows(plan, worker, &n);
-    lda_worker w = {.batch = rbt_alloc((size_t)batches, sizeof *w.batch),
+    lda_worker w = {.batch = rbt_alloc(batches, sizeof *w.batch),
                     .before = rbt_alloc(k, sizeof *w.before),
                     .totals = rbt_alloc(k + MORE_COLUMNS, sizeof *w.totals)};
     rbt_err err = rbt_lda_init(&w.lda, &s->shape, plan->data, rows, n, rbt_worker_id(worker), error);
 
     if (err == RBT_OK)
-        err = add_start(worker, plan->data, s, &w, error);
+        err = add_start(worker, plan, &w, error);
     memset(w.totals, 0, (k + MORE_COLUMNS) * sizeof *w.totals);
     while (err == RBT_OK && rbt_plan_batch(plan, worker, &first, &n))
         err = lda_clock(worker, plan, &w, first, n, error);
-    if (err == RBT_OK) { /* the closing clock */
-        memset(w.totals, 0, (k + MORE_COLUMNS) * sizeof *w.totals);
-        w.totals[k + LIKELIHOOD] = (int64_t)floor(rbt_lda_ln_topics(&w.lda) * UNITS);
-        err = add_totals(worker, s, &w, error);
-    }
     if (err == RBT_OK)
-        err = rbt_clock(worker, error);
-    for (uint64_t i = 0; i < batches; i++)
+        err = lda_close(worker, plan, &w, error);
+    for (size_t i = 0; i < batches; i++)
         rbt_lda_batch_deinit(&w.batch[i]);
     rbt_lda_deinit(&w.lda);
     rbt_free(w.batch);
@@ -298,158 +434,80 @@ static rbt_err lda_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
     return err;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- fitted */
+/* ----------------------------------------------------------------------------------------------------------- outcome */
+
+/* ln p(words | topics) by the tables; their totals go to `totals`, and the counts to `counts` unless it is NULL. */
+static rbt_err find_ln_words(const rbt_plan *plan, int32_t *counts, int64_t *totals, double *ln_words, rbt_error *error)
+{
+    const lda_state *s = plan->state;
+    size_t k = s->shape.topics;
+    int32_t *room = rbt_alloc(k, sizeof *room);
+    rbt_rising beta, all_beta;
+    rbt_err err = RBT_OK;
+
+    rbt_rising_init(&beta, s->shape.beta);
+    rbt_rising_init(&all_beta, s->shape.beta * (double)s->shape.words);
+    *ln_words = 0;
+    for (size_t w = 0; err == RBT_OK && w < s->shape.words; w++) {
+        int32_t *row = counts != NULL ? counts + w * k : room;
+
+        err = rbt_plan_read(plan, s->counts, w, 0, k, row, error);
+        if (err == RBT_OK)
+            *ln_words += rbt_rising_ln_row(&beta, row, k);
+        for (size_t t = 0; err == RBT_OK && t < k; t++)
+            totals[t] += row[t];
+    }
+    for (size_t t = 0; t < k; t++)
+        *ln_words -= rbt_rising_ln(&all_beta, totals[t]);
+    rbt_free(room);
+    return err;
+}
+
+static rbt_err lda_judge(const rbt_plan *plan, double told, double *objective, rbt_error *error)
+{
+    const lda_state *s = plan->state;
+    int64_t *totals = rbt_alloc(s->shape.topics, sizeof *totals);
+    double ln_words;
+    rbt_err err = find_ln_words(plan, NULL, totals, &ln_words, error);
+
+    *objective = told - ln_words / (double)s->tokens;
+    rbt_free(totals);
+    return err;
+}
 
 static rbt_err lda_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *error)
 {
     const lda_state *s = plan->state;
     size_t k = s->shape.topics, words = s->shape.words;
     int32_t *counts = rbt_fitted_add(fitted, "word_topic", RBT_I32, words, k);
-    int64_t *totals = rbt_fitted_add(fitted, "totals", RBT_I64, 1, k), ln_topics = 0, tokens = 0;
+    int64_t *totals = rbt_fitted_add(fitted, "totals", RBT_I64, 1, k), ln_topics = 0;
+    double ln_words;
     rbt_err err;
 
     if (counts == NULL || totals == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu words in %zu topics", words, k);
     err = rbt_plan_read(plan, s->totals, 0, k + LIKELIHOOD, 1, &ln_topics, error);
-    for (size_t i = 0; err == RBT_OK && i < words; i++)
-        err = rbt_plan_read(plan, s->counts, i, 0, k, counts + i * k, error);
+    if (err == RBT_OK)
+        err = find_ln_words(plan, counts, totals, &ln_words, error);
     if (err != RBT_OK)
         return err;
-    for (size_t i = 0; i < words; i++)
-        for (size_t t = 0; t < k; t++)
-            totals[t] += counts[i * k + t];
-    for (size_t t = 0; t < k; t++)
-        tokens += totals[t];
     rbt_fitted_set(fitted, "alpha", s->shape.alpha);
     rbt_fitted_set(fitted, "beta", s->shape.beta);
-    rbt_fitted_set(fitted, "tokens", (double)tokens);
-    rbt_fitted_set(fitted, "log_likelihood",
-                   (rbt_lda_ln_words(&s->shape, counts, totals) + (double)ln_topics / UNITS) / (double)tokens);
+    rbt_fitted_set(fitted, "tokens", (double)s->tokens);
+    rbt_fitted_set(fitted, "log_likelihood", (ln_words + (double)ln_topics / UNITS) / (double)s->tokens);
     return RBT_OK;
-}
-
-static rbt_err lda_open(const rbt_fitted *fitted, rbt_error *error)
-{
-    const rbt_values *counts = rbt_fitted_values(fitted, "word_topic"), *totals = rbt_fitted_values(fitted, "totals");
-    bool sound = counts != NULL && totals != NULL && counts->type == RBT_I32 && totals->type == RBT_I64 &&
-                 counts->rows > 0 && counts->cols > 0 && totals->rows == 1 && totals->cols == counts->cols &&
-                 rbt_fitted_number(fitted, "alpha") > 0 && rbt_fitted_number(fitted, "beta") > 0;
-
-    for (uint64_t i = 0; sound && i < counts->rows * counts->cols; i++)
-        sound = ((const int32_t *)counts->at)[i] >= 0;
-    for (uint64_t i = 0; sound && i < totals->cols; i++)
-        sound = ((const int64_t *)totals->at)[i] >= 0;
-    return sound ? RBT_OK
-                 : rbt_fail(error, RBT_E_DATA, "the model file does not hold the topics of words; train it again");
-}
-
-static rbt_err lda_predict(const rbt_fitted *fitted, const rbt_data *data, size_t row, FILE *out, rbt_error *error)
-{
-    rbt_lda_model model;
-    float *theta;
-    rbt_err err;
-
-    rbt_lda_model_init(&model, fitted);
-    theta = rbt_alloc(model.topics, sizeof *theta);
-    err = rbt_lda_proportions(&model, data, row, theta, error);
-    for (size_t k = 0; err == RBT_OK && k < model.topics; k++)
-        fprintf(out, "%s%.6g", k > 0 ? " " : "", (double)theta[k]);
-    if (err == RBT_OK)
-        fputc('\n', out);
-    rbt_free(theta);
-    rbt_lda_model_deinit(&model);
-    return err;
-}
-
-static rbt_err lda_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt_figure *figures, size_t *n,
-                            rbt_error *error)
-{
-    rbt_lda_model model;
-    double ln_sum = 0, mean;
-    uint64_t tokens = 0;
-    rbt_err err = RBT_OK;
-
-    rbt_lda_model_init(&model, fitted);
-    for (size_t r = 0; err == RBT_OK && r < data->rows; r++)
-        err = rbt_lda_complete(&model, data, r, &ln_sum, &tokens, error);
-    rbt_lda_model_deinit(&model);
-    if (err != RBT_OK)
-        return err;
-    mean = tokens > 0 ? ln_sum / (double)tokens : NAN;
-    figures[0] = (rbt_figure){"loss", -mean};
-    figures[1] = (rbt_figure){"log_likelihood", mean};
-    figures[2] = (rbt_figure){"perplexity", rbt_exp(-mean)};
-    figures[3] = (rbt_figure){"tokens", (double)tokens};
-    *n = 4;
-    return RBT_OK;
-}
-
-typedef struct top_word {
-    int32_t count;
-    size_t word;
-} top_word;
-
-/* The most frequent words of each topic, the first of equals first. */
-static top_word *find_top_words(const int32_t *count, size_t words, size_t k)
-{
-    top_word *top = rbt_alloc(k, TOP_WORDS * sizeof *top);
-
-    for (size_t w = 0; w < words; w++) {
-        for (size_t t = 0; t < k; t++) {
-            int32_t here = count[w * k + t];
-            top_word *list = top + t * TOP_WORDS;
-            size_t place = TOP_WORDS;
-
-            while (place > 0 && here > list[place - 1].count)
-                place--;
-            if (place == TOP_WORDS)
-                continue;
-            memmove(list + place + 1, list + place, (TOP_WORDS - 1 - place) * sizeof *list);
-            list[place] = (top_word){here, w};
-        }
-    }
-    return top;
-}
-
-static void lda_describe(const rbt_fitted *fitted, FILE *out)
-{
-    const rbt_values *counts = rbt_fitted_values(fitted, "word_topic"), *totals = rbt_fitted_values(fitted, "totals");
-    const rbt_name_list *names = rbt_fitted_names(fitted, "vocabulary");
-    size_t k = (size_t)counts->cols;
-    double tokens = rbt_fitted_number(fitted, "tokens");
-    top_word *top = find_top_words(counts->at, (size_t)counts->rows, k);
-
-    fprintf(out, "topics      %zu, of %" PRIu64 " words\n", k, counts->rows);
-    fprintf(out, "tokens      %.0f\n", tokens);
-    fprintf(out, "alpha, beta %g, %g\n", rbt_fitted_number(fitted, "alpha"), rbt_fitted_number(fitted, "beta"));
-    fprintf(out, "likelihood  %.6g per token (logarithm, of the words and their topics together)\n",
-            rbt_fitted_number(fitted, "log_likelihood"));
-    for (size_t t = 0; t < k && t < DESCRIBED_TOPICS; t++) {
-        fprintf(out, "topic %-5zu %.2f %%:", t, 100 * (double)((const int64_t *)totals->at)[t] / tokens);
-        for (size_t i = 0; i < TOP_WORDS && top[t * TOP_WORDS + i].count > 0; i++) {
-            size_t word = top[t * TOP_WORDS + i].word;
-
-            if (names != NULL && word < names->n && names->at[word][0] != '\0')
-                fprintf(out, " %s", names->at[word]);
-            else
-                fprintf(out, " %zu", word + 1);
-        }
-        fputc('\n', out);
-    }
-    if (k > DESCRIBED_TOPICS)
-        fprintf(out, "            and %zu more; `rubato export` has them all\n", k - DESCRIBED_TOPICS);
-    rbt_free(top);
 }
 
 const rbt_method rbt_method_lda = {.name = "lda",
                                    .about = "topics of documents",
-                                   .objective = "minus the logarithm of a word's predicted probability",
+                                   .objective = "minus the log-likelihood of words and topics, per token",
                                    .content = RBT_CONTENT_DOCS,
                                    .options = lda_options,
                                    .opening = 1,
                                    .closing = 1,
                                    .parts = PARTS,
                                    .keeps_state = true,
+                                   .reads_once = true,
                                    .own_rows = true,
                                    .facts = lda_facts_bytes,
                                    .survey = lda_survey,
@@ -457,8 +515,9 @@ const rbt_method rbt_method_lda = {.name = "lda",
                                    .plan = lda_plan,
                                    .work = lda_work,
                                    .keep = lda_keep,
+                                   .judge = lda_judge,
                                    .end = lda_end,
-                                   .open = lda_open,
-                                   .predict = lda_predict,
-                                   .evaluate = lda_evaluate,
-                                   .describe = lda_describe};
+                                   .open = rbt_lda_open,
+                                   .predict = rbt_lda_predict,
+                                   .evaluate = rbt_lda_evaluate,
+                                   .describe = rbt_lda_describe};

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "math/functions.h"
 
 enum { LANES = RBT_LDA_LANES, BLOCK = 32, AHEAD = 6 };
 
@@ -119,6 +118,8 @@ rbt_err rbt_lda_init(rbt_lda *lda, const rbt_lda_shape *shape, const rbt_data *d
 
     *lda = (rbt_lda){.shape = *shape, .data = data, .rows = rows, .documents = n};
     lda->rng = rbt_rng_stream(shape->seed, RBT_STREAM_METHOD, stream);
+    rbt_rising_init(&lda->alpha, shape->alpha);
+    rbt_rising_init(&lda->all_alpha, shape->alpha * (double)k);
     lda->line_start = rbt_try_alloc(n + 1, sizeof *lda->line_start);
     lda->used = rbt_try_alloc(n + 1, sizeof *lda->used);
     lda->total = rbt_alloc(room, sizeof *lda->total);
@@ -184,7 +185,6 @@ static void place_tokens(rbt_lda_batch *batch, const rbt_lda *lda, size_t first,
                          uint32_t *topic)
 {
     const rbt_data *data = lda->data;
-    double all_alpha = lda->shape.alpha * lda->shape.topics;
 
     for (size_t d = first; d < first + n; d++) {
         size_t row = lda->rows[d], t = 0;
@@ -193,8 +193,6 @@ static void place_tokens(rbt_lda_batch *batch, const rbt_lda *lda, size_t first,
         for (size_t i = data->start[row]; i < data->start[row + 1]; i++)
             for (size_t copies = (size_t)data->value[i]; copies > 0; copies--)
                 batch->token[next[data->index[i]]++] = (rbt_lda_token){(uint32_t)d, topic[t++]};
-        if (t > 0)
-            batch->ln_lengths += (double)t * rbt_ln((double)(t - 1) + all_alpha);
     }
 }
 
@@ -251,17 +249,10 @@ static inline float inverse_of(const rbt_lda *lda, int64_t total)
     return 1.0f / ((float)(total > 0 ? total : 0) + (float)(lda->shape.beta * (double)lda->shape.words));
 }
 
-void rbt_lda_refresh(rbt_lda *lda)
+void rbt_lda_begin(rbt_lda *lda)
 {
     for (size_t k = 0; k < lda->shape.topics; k++)
         lda->inverse[k] = inverse_of(lda, lda->total[k]);
-}
-
-void rbt_lda_begin(rbt_lda *lda)
-{
-    rbt_lda_refresh(lda);
-    lda->ln_sum = 0;
-    lda->ln_point = 1;
 }
 
 /* q and its sums for the counts at hand. Four sums side by side, always in the same order. */
@@ -351,6 +342,23 @@ static inline uint32_t place_by_document(const rbt_lda *lda, uint32_t used, floa
     return place;
 }
 
+/* Draws a topic for a token that is counted nowhere. `place` is where the topic stands in the document's list, past the last
+ * when it does not. */
+static inline uint32_t draw(rbt_lda *lda, const rbt_lda_line *line, uint32_t used, uint32_t *place)
+{
+    double by_document = (double)weigh(lda, line, used);
+    double point = rbt_rng_f64(&lda->rng) * (by_document + lda->shape.alpha * lda->mass);
+    uint32_t topic;
+
+    if (point < by_document) {
+        *place = place_by_document(lda, used, (float)point);
+        return line[*place / LANES].topic[*place % LANES];
+    }
+    topic = topic_by_word(lda, (point - by_document) / lda->shape.alpha);
+    *place = find(line, used, topic);
+    return topic;
+}
+
 /* A new topic for one token. True when it is another. */
 static inline bool sample_token(rbt_lda *lda, rbt_lda_token *token)
 {
@@ -358,25 +366,10 @@ static inline bool sample_token(rbt_lda *lda, rbt_lda_token *token)
     uint32_t *used = &lda->used[token->document];
     uint32_t old = token->topic, from = find(line, *used, old), to, new;
     float q = lda->q[old], inverse = lda->inverse[old];
-    double by_document, all, point;
 
     *count_at(line, from) -= 1;
     change_count(lda, old, -1);
-    by_document = (double)weigh(lda, line, *used);
-    all = by_document + lda->shape.alpha * lda->mass;
-    lda->ln_point *= all;
-    if (lda->ln_point < 1e-200 || lda->ln_point > 1e200) {
-        lda->ln_sum += rbt_ln(lda->ln_point);
-        lda->ln_point = 1;
-    }
-    point = rbt_rng_f64(&lda->rng) * all;
-    if (point < by_document) {
-        to = place_by_document(lda, *used, (float)point);
-        new = line[to / LANES].topic[to % LANES];
-    } else {
-        new = topic_by_word(lda, (point - by_document) / lda->shape.alpha);
-        to = new == old ? from : find(line, *used, new);
-    }
+    new = draw(lda, line, *used, &to);
     if (new == old) {
         *count_at(line, from) += 1;
         lda->count[old]++;
@@ -417,38 +410,23 @@ bool rbt_lda_sample(rbt_lda *lda, rbt_lda_batch *batch, size_t word)
     return changed;
 }
 
-/* ------------------------------------------------------------------------------------------------------- likelihoods */
+/* ------------------------------------------------------------------------------------------------------- likelihood */
 
-double rbt_lda_ln_predictive(const rbt_lda *lda, const rbt_lda_batch *batch)
+double rbt_lda_ln_topics(const rbt_lda *lda, size_t first, size_t n)
 {
-    return lda->ln_sum + rbt_ln(lda->ln_point) - batch->ln_lengths;
-}
+    double sum = 0;
 
-double rbt_lda_ln_topics(const rbt_lda *lda)
-{
-    double alpha = lda->shape.alpha, all = alpha * lda->shape.topics, none = rbt_ln_gamma(alpha), sum = 0;
-
-    for (size_t d = 0; d < lda->documents; d++) {
+    for (size_t d = first; d < first + n; d++) {
         rbt_lda_line *line = lda->line + lda->line_start[d];
-        double tokens = 0;
+        int64_t tokens = 0;
 
         for (uint32_t i = 0; i < lda->used[d]; i++) {
-            sum += rbt_ln_gamma((double)*count_at(line, i) + alpha) - none;
-            tokens += (double)*count_at(line, i);
+            int64_t count = (int64_t)*count_at(line, i);
+
+            sum += rbt_rising_ln(&lda->alpha, count);
+            tokens += count;
         }
-        sum += rbt_ln_gamma(all) - rbt_ln_gamma(tokens + all);
+        sum -= rbt_rising_ln(&lda->all_alpha, tokens);
     }
-    return sum;
-}
-
-double rbt_lda_ln_words(const rbt_lda_shape *shape, const int32_t *counts, const int64_t *totals)
-{
-    double beta = shape->beta, all = beta * (double)shape->words, none = rbt_ln_gamma(beta), sum = 0;
-
-    for (size_t i = 0; i < shape->words * shape->topics; i++)
-        if (counts[i] > 0)
-            sum += rbt_ln_gamma((double)counts[i] + beta) - none;
-    for (size_t k = 0; k < shape->topics; k++)
-        sum += rbt_ln_gamma(all) - rbt_ln_gamma((double)totals[k] + all);
     return sum;
 }

@@ -20,6 +20,7 @@
 #define RBT_METHOD_LDA_SAMPLER_H
 
 #include "base/rng.h"
+#include "method/lda_likelihood.h"
 #include "rubato.h"
 
 #define RBT_LDA_TOPICS_MOST 100000
@@ -52,7 +53,6 @@ typedef struct rbt_lda_batch {
     uint32_t *word; /* which, ascending */
     size_t *start;  /* words + 1: the tokens of each, by document */
     rbt_lda_token *token;
-    double ln_lengths; /* the logarithms of what turns weights into probabilities, over all tokens */
 } rbt_lda_batch;
 
 typedef struct rbt_lda {
@@ -61,16 +61,15 @@ typedef struct rbt_lda {
     const uint32_t *rows; /* the documents */
     size_t documents;
     rbt_rng rng;
+    rbt_rising alpha, all_alpha;
 
     size_t *line_start; /* documents + 1: each has room for all topics it can have */
     uint32_t *used;     /* topics it has now */
     rbt_lda_line *line;
 
     /* of the clock under way */
-    int64_t *total;  /* n[k] */
-    float *inverse;  /* 1 / (n[k] + beta V) */
-    double ln_sum;   /* the logarithms of the weights' sums, over the tokens so far */
-    double ln_point; /* a product whose logarithm is yet to be taken */
+    int64_t *total; /* n[k] */
+    float *inverse; /* 1 / (n[k] + beta V) */
 
     /* of the word at hand */
     int32_t *count; /* n[w][k] */
@@ -97,22 +96,13 @@ void rbt_lda_start_topics(const rbt_lda *lda, size_t document, uint32_t *topic);
 rbt_err rbt_lda_batch_init(rbt_lda_batch *batch, const rbt_lda *lda, size_t first, size_t n, rbt_error *error);
 void rbt_lda_batch_deinit(rbt_lda_batch *batch);
 
-/* A clock: begins with the topics' totals (in lda->total); then every word of the batch, with its counts (in lda->count) as
+/* A clock: begins with the topics' totals (in lda->total), and again whenever these have changed; then every word of the batch, with its counts (in lda->count) as
  * all workers together have them; false when nothing changed. Afterwards lda->count and lda->total are as this worker's
  * changes make them. A count that is below 0 for a moment, because others' changes came in part, counts as 0. */
 void rbt_lda_begin(rbt_lda *lda);
 bool rbt_lda_sample(rbt_lda *lda, rbt_lda_batch *batch, size_t word);
 
-/* In the middle of a clock: lda->total has changed. */
-void rbt_lda_refresh(rbt_lda *lda);
-
-/* The sum over the tokens since rbt_lda_begin of ln p(word | its document, all other topics). */
-double rbt_lda_ln_predictive(const rbt_lda *lda, const rbt_lda_batch *batch);
-
-/* ln p(topics) of the worker's documents. */
-double rbt_lda_ln_topics(const rbt_lda *lda);
-
-/* ln p(words | topics) by counts (words x topics) and totals. */
-double rbt_lda_ln_words(const rbt_lda_shape *shape, const int32_t *counts, const int64_t *totals);
+/* ln p(topics) of documents first .. first + n - 1. */
+double rbt_lda_ln_topics(const rbt_lda *lda, size_t first, size_t n);
 
 #endif

@@ -19,6 +19,13 @@ expect 0 launch --local 3 -- train lda --data docs.svm --topics 4 --alpha 0.1 --
 cat sim.json cluster.json >>local.json
 check local.json 'len({l["param_hash"] for l in lines if l["event"] == "done"}) == 1'
 cmp local.rbt sim.rbt || fail 'the models of two runtimes differ'
+for options in '--sync bsp --cut documents' '--sync ssp --staleness 20 --eager off' '--sync asp --cut documents --batch 20%'; do
+    # shellcheck disable=SC2086 # several words
+    expect 0 train lda --data docs.svm --topics 4 --alpha 0.1 --workers 3 $options --epochs 5 --runtime sim --out told.rbt \
+        --json told.json --quiet
+    expect 0 info told.rbt # the loss is what the servers' counts say, whatever workers have seen of them
+    check told.json "abs(last['loss'] + $(awk '/log_likelihood:/ { print $2 }' "$out")) < 1e-6 and last['table_sum'] == $tokens"
+done
 
 # bags of words, which one process reads, and a cache, of which each reads its rows; a document that is refused is told by its number of all
 {
@@ -38,7 +45,7 @@ says 'document 121 has word 3 0.5 times'
 
 # other protocols, parts of a pass, more servers, more workers than a pass has documents for, a stop in between
 for options in '--workers 3 --sync ssp --staleness 3 --batch 10%' '--workers 3 --sync asp --batch 7' '--workers 3 --sync ssp --staleness 1 --servers 3' \
-    '--workers 3 --sync bsp --batch 1' '--workers 3 --sync asp --target-loss 2.9' '--workers 7 --runtime sim --sync ssp'; do
+    '--workers 3 --sync bsp --batch 1' '--workers 3 --sync ssp --cut documents --batch 7' '--workers 3 --sync asp --target-loss 3.9' '--workers 7 --runtime sim --sync ssp'; do
     # shellcheck disable=SC2086 # several words
     expect 0 train lda --data docs.svm --topics 33 --alpha 0.1 --epochs 6 $options --json p.json --quiet
     check p.json "last['table_sum'] == $tokens"
