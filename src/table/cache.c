@@ -266,19 +266,27 @@ static float take_half(float x, float threshold, float *rest)
     return half;
 }
 
+/* The same for an element of a sparse block. */
+static float take_half_scattered(rbt_copy *copy, uint32_t place, float x, float threshold)
+{
+    bool is_new;
+    uint64_t *bits = rbt_map_put(&copy->rests, place, &is_new);
+    float rest;
+
+    memcpy(&rest, bits, sizeof rest);
+    x = take_half(x, threshold, &rest);
+    memcpy(bits, &rest, sizeof rest);
+    return x;
+}
+
 /* Rounds scattered increments that are to be sent. */
 static void halve_scattered(rbt_copy *copy, rbt_snap *snap, float threshold)
 {
     uint32_t count = 0;
 
     for (uint32_t k = 0; k < snap->count; k++) {
-        bool is_new;
-        uint64_t *bits = rbt_map_put(&copy->rests, snap->index[k], &is_new);
-        float rest, half;
+        float half = take_half_scattered(copy, snap->index[k], snap->f32[k], threshold);
 
-        memcpy(&rest, bits, sizeof rest);
-        half = take_half(snap->f32[k], threshold, &rest);
-        memcpy(bits, &rest, sizeof rest);
         if (half == 0)
             continue;
         snap->index[count] = snap->index[k];
@@ -451,6 +459,12 @@ static uint32_t take_scattered(rbt_cache *cache, rbt_copy *copy, uint32_t place,
     *index = place;
     memcpy(values, bits, rbt_type_size(cache->layout->type));
     (void)rbt_map_remove(&copy->scattered, place);
+    if (cache->is_half) {
+        float *value = values;
+
+        *value = take_half_scattered(copy, place, *value, threshold);
+        return *value != 0;
+    }
     return 1;
 }
 
