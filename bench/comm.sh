@@ -37,7 +37,7 @@ likelihood() {
 lda_row() {
     label=$1
     shift
-    n=4 before=
+    n=4 before=''
     while :; do
         now=$(likelihood "$n" "$@")
         awk -v l="$now" -v t="$target" 'BEGIN { exit !(l < t) }' || break
@@ -104,7 +104,7 @@ run_mf() {
     echo "mf: 8 workers, 2 servers, rank 8, plain SGD, staleness 2, mean squared error <= $target, best step size"
     for budget in none ${BUDGETS:-5Mbit 10Mbit 20Mbit 50Mbit 200Mbit}; do
         for priority in $priorities; do
-            best= best_lr=
+            best='' best_lr=''
             for lr in 0.0015 0.002 0.003 0.004 0.006 0.008 0.012 0.016 0.024 0.032 0.048; do
                 if [ "$budget" = none ]; then
                     mf_run --lr "$lr"

@@ -74,7 +74,8 @@ static void look_at(rbt_client *client, rbt_span span, candidates *found, void *
             rbt_snap_read(copy->base, first, n, room);
             values = room;
         }
-        change = rbt_changes_magnitude(layout->type, changes_of(copy, &copy->strips, c.strip, size), values, n, &changed);
+        change =
+            rbt_changes_magnitude(layout->type, changes_of(copy, &copy->strips, c.strip, size), values, n, &changed);
         c.bytes = (uint32_t)(PART_BYTES + changed * (sizeof(uint32_t) + size));
         c.score = rbt_pick_score(priority, dirty->since, change, &client->early_rng);
         rbt_array_push(found, c);

@@ -22,9 +22,9 @@
 #include "node/worker.h"
 #include "wire/codec.h"
 
-#define RBT_EARLY_MAX        4096u /* early sends of one clock to one server */
+#define RBT_EARLY_MAX        4096u  /* early sends of one clock to one server */
 #define RBT_EARLY_LOOK       65536u /* strips that are looked at for one early send */
-#define RBT_EARLY_UNANSWERED 4u    /* bursts that may be unacknowledged: the network has enough */
+#define RBT_EARLY_UNANSWERED 4u     /* bursts that may be unacknowledged: the network has enough */
 
 /* Counts a message that goes out. */
 void rbt_early_count(const rbt_topology *topology, rbt_budget *budget, const rbt_message *message, uint64_t now_ns);

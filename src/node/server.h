@@ -79,11 +79,11 @@ typedef struct rbt_server {
     rbt_sliced *sliced;               /* per worker */
     rbt_outbox *early;                /* BSP, per worker: pushes waiting for the others', and how many are whole */
     uint32_t *early_count;
-    rbt_early *ahead;  /* per worker */
-    rbt_rows_told *told;    /* per worker */
-    rbt_budget budget; /* of what this server sends */
+    rbt_early *ahead;    /* per worker */
+    rbt_rows_told *told; /* per worker */
+    rbt_budget budget;   /* of what this server sends */
     rbt_rng early_rng;
-    uint32_t early_from; /* the cell looked at first for the next rows */
+    uint32_t early_from;           /* the cell looked at first for the next rows */
     uint64_t **registered;         /* per worker: bit set over `cells` of what it reads */
     RBT_ARRAY(rbt_held_pull) held; /* in order of sliced */
     uint64_t reported_slowest;     /* what the master was told last */

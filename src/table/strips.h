@@ -25,7 +25,7 @@ typedef struct rbt_strips {
     uint32_t width;  /* 0: not kept */
     uint32_t length; /* elements of the block */
     uint64_t count;
-    uint32_t *place;  /* per strip of a dense table: one past its place in the list; 0: clean */
+    uint32_t *place;   /* per strip of a dense table: one past its place in the list; 0: clean */
     rbt_map scattered; /* the same of a sparse one */
     bool is_sparse;
     RBT_ARRAY(rbt_strip) list; /* dirty ones */

@@ -64,9 +64,9 @@ typedef struct rbt_message {
     uint32_t view;
     uint32_t worker;
     uint32_t incarnation; /* of the worker; BLOCKS, ROWS: the life that `early` is about */
-    uint64_t clock;    /* PUSH, ACK: of the update; others: the worker's clock */
-    uint64_t need;     /* PULL, ASK: what the slowest must have finished */
-    uint64_t slowest;  /* BLOCKS, RESUMED, REPORT: what it has finished; PUSH: what the worker knew of it */
+    uint64_t clock;       /* PUSH, ACK: of the update; others: the worker's clock */
+    uint64_t need;        /* PULL, ASK: what the slowest must have finished */
+    uint64_t slowest;     /* BLOCKS, RESUMED, REPORT: what it has finished; PUSH: what the worker knew of it */
     uint64_t included; /* BLOCKS: this many of the receiver's own clocks are in the values; of all, for an observer */
     uint64_t reach;    /* BLOCKS: ... and one more in blocks before this place; see rbt_applied */
     uint64_t early;    /* BLOCKS, ROWS: ... and in the others so many of its early sends of that clock */
@@ -85,10 +85,8 @@ typedef struct rbt_message {
 /* What of its receiver's own is in the values of BLOCKS or ROWS. */
 static inline rbt_applied rbt_message_applied(const rbt_message *message)
 {
-    return (rbt_applied){.clocks = message->included,
-                         .reach = message->reach,
-                         .early = message->early,
-                         .life = message->incarnation};
+    return (rbt_applied){
+        .clocks = message->included, .reach = message->reach, .early = message->early, .life = message->incarnation};
 }
 
 rbt_message *rbt_message_create(rbt_message_type type, rbt_node from, rbt_node to);

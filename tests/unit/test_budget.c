@@ -179,11 +179,11 @@ static void all_are_picked_best_first(void **state)
 
             assert_int_equal(left, n - i - 1);
             if (i > 0)
-                assert_true(next.score < last.score ||
-                            (equal && (next.table > last.table ||
-                                       (next.table == last.table &&
-                                        (next.block > last.block ||
-                                         (next.block == last.block && next.strip > last.strip))))));
+                assert_true(
+                    next.score < last.score ||
+                    (equal && (next.table > last.table ||
+                               (next.table == last.table &&
+                                (next.block > last.block || (next.block == last.block && next.strip > last.strip))))));
             last = next;
         }
     }

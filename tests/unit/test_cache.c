@@ -387,7 +387,7 @@ static void early_sends_in_half_precision_leave_the_rest(void **state)
     rbt_cache_init(&cache, &layout);
     cache.is_half = cache.is_managed = true;
     rbt_cache_increment(&cache, 0, 5, 1, &x);
-    assert_int_equal(rbt_cache_take_strip(&cache, 0, cache.copies[0].strips.list.at[0], 0, index, values), 1);
+    assert_int_equal(rbt_cache_take_strip(&cache, 0, cache.copies[0].strips.list.at[0].strip, 0, index, values), 1);
     assert_true(index[0] == 5 && values[0] == 1);
     first = values[0];
     assert_true(first + read_one(&cache, 0, 5) == x);

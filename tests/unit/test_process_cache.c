@@ -110,7 +110,7 @@ static void a_copy_found_stays_as_it_is_when_a_newer_one_comes(void **state)
 static void a_push_that_is_still_arriving_counts_where_it_has_come_to(void **state)
 {
     fixture *f = *state;
-    rbt_applied applied[3] = {{4, rbt_place_of(0, 0) + 1, 0}, {4, 0, 0}, {4, rbt_place_of(0, 0), 0}};
+    rbt_applied applied[3] = {{4, rbt_place_of(0, 0) + 1, 0, 0}, {4, 0, 0, 0}, {4, rbt_place_of(0, 0), 0, 0}};
     rbt_snap *snap = rbt_snap_create(RBT_F32, 3);
 
     snap->f32[0] = 7;

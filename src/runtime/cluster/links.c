@@ -117,8 +117,7 @@ static bool is_in_character(const rbt_cluster *c, uint32_t rank, const rbt_messa
     case RBT_MSG_REPORT:
         return message->from != RBT_MASTER && message->from <= topology->servers;
     case RBT_MSG_GOT: /* both ways */
-        return is_from_worker(c, rank, message) ||
-               (message->from != RBT_MASTER && message->from <= topology->servers);
+        return is_from_worker(c, rank, message) || (message->from != RBT_MASTER && message->from <= topology->servers);
     case RBT_MSG_PUSH:
     case RBT_MSG_EARLY:
     case RBT_MSG_PULL:
