@@ -209,7 +209,7 @@ static rbt_message *any_message(rbt_rng *rng)
     for (uint64_t n = message->type == RBT_MSG_VIEW ? rbt_rng_below(rng, 5) : 0; n > 0; n--)
         rbt_array_push(&message->members, ((rbt_member){small(rng), (uint32_t)rbt_rng_below(rng, 3)}));
     for (uint64_t n = message->type == RBT_MSG_BLOCKS ? rbt_rng_below(rng, 3) : 0; n > 0; n--)
-        rbt_array_push(&message->applied, ((rbt_applied){odd(rng), odd(rng), odd(rng)}));
+        rbt_array_push(&message->applied, ((rbt_applied){odd(rng), odd(rng), odd(rng), odd(rng)}));
     return message;
 }
 
