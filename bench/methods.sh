@@ -164,7 +164,7 @@ for method in "$@"; do
     lasso)
         data=$work/lasso.svm
         "$RUBATO" gen regression --rows 500 --cols 20000 --nnz 200 --noise 0.1 --seed 1 --out "$data"
-        options='--l1 0.005 --cost nnz=30ns' target=8.84 first_step=9
+        options='--l1 0.005 --nonzeros all --cost nnz=30ns' target=8.84 first_step=9
         sweep "lasso, 500 x 20,000, objective <= $target"
         ;;
     *)

@@ -282,6 +282,8 @@ typedef struct rbt_table_spec {
     uint64_t cols;
     rbt_type type;
     bool sparse;               /* store only what is not zero */
+    bool row_blocks;           /* every row is a block of its own, of at most 65,536 columns: a reader is sent the rows
+                                  it asks for and no others, and a procedure sees whole rows */
     const rbt_procedure *rule; /* what servers do with updates; NULL: what --rule says. Integers are always added up */
     uint64_t block_rows;       /* rows that are sent together, at most; 0: as many as suit the table's size */
 } rbt_table_spec;
@@ -658,6 +660,7 @@ struct rbt_method {
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
     bool has_bias;             /* it heeds plan->bias; others refuse --no-bias */
     bool needs_sums;           /* its f32 tables only mean something when updates are added up: no --rule but sum */
+    const char *unfiltered;    /* why nothing of its updates may be left out or wait (--filter); NULL: it may */
 
     /* `own_rows`: a process looks at features of its own workers' rows only, so that each reads but its part of the data. What `plan` has
      * to know of all features is in plan->facts: `facts` bytes, zero at first, to which `survey` adds the rows of some data, of which the
@@ -720,7 +723,7 @@ typedef struct rbt_plugin {
     const rbt_method *method;
 } rbt_plugin;
 
-#define RBT_PLUGIN_VERSION 1u
+#define RBT_PLUGIN_VERSION 2u
 #define RBT_PLUGIN         "rbt_plugin_entry" /* const rbt_plugin *rbt_plugin_entry(void) */
 
 #ifdef __cplusplus

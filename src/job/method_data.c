@@ -125,6 +125,7 @@ static rbt_err deal(rbt_method_run *r, rbt_data_part *part, const rbt_hosting *h
 
     if (err != RBT_OK)
         return err; /* everywhere */
+    RBT_ASSERT(options->workers > 0);
     r->nonzeros = rbt_alloc(options->workers, sizeof *r->nonzeros);
     for (uint32_t m = 0; m < options->workers; m++)
         r->nonzeros[m] = shards.shard[m].nnz;

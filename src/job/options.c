@@ -215,22 +215,6 @@ static rbt_err set_decay(rbt_options *options, const char *value, rbt_error *err
     return err;
 }
 
-static rbt_err set_filter(rbt_options *options, const char *value, rbt_error *error)
-{
-    double threshold = 0;
-
-    if (strncmp(value, "threshold=", 10) != 0)
-        return rbt_fail(error, RBT_E_USAGE, "--filter '%s' is unknown; give threshold=X", value);
-    rbt_err err = rbt_text_to_real("--filter", value + 10, &threshold, error);
-    if (err != RBT_OK)
-        return err;
-    if (threshold < 0)
-        return rbt_fail(error, RBT_E_USAGE, "--filter %s is out of range; give a threshold of at least 0", value);
-    options->filter = threshold;
-    options->filter_given = true;
-    return RBT_OK;
-}
-
 static rbt_err set_target(rbt_options *options, const char *value, rbt_error *error)
 {
     rbt_err err = rbt_text_to_real("--target-loss", value, &options->target_loss, error);
@@ -281,7 +265,7 @@ static rbt_err option_set(rbt_options *options, const rbt_option *o, const char 
     case RBT_OPTION_DECAY:
         return set_decay(options, value, error);
     case RBT_OPTION_FILTER:
-        return set_filter(options, value, error);
+        return rbt_options_set_filter(options, value, error);
     case RBT_OPTION_TARGET:
         return set_target(options, value, error);
     }
@@ -297,8 +281,7 @@ static bool is_setting(const char *name)
     return false;
 }
 
-/* Puts NAME=VALUE into the list of settings, in place of what it had. */
-static rbt_err put_setting(rbt_options *options, const char *name, const char *value, rbt_error *error)
+rbt_err rbt_options_put_setting(rbt_options *options, const char *name, const char *value, rbt_error *error)
 {
     char text[RBT_OPTION_ROOM] = "";
     size_t used = 0, length = strlen(name);
@@ -327,7 +310,7 @@ rbt_err rbt_options_set(rbt_options *options, const char *name, const char *valu
     rbt_err err = option_find(name, &o, error);
 
     if (err != RBT_OK && is_setting(name))
-        return put_setting(options, name, value, error);
+        return rbt_options_put_setting(options, name, value, error);
     return err != RBT_OK ? err : option_set(options, o, value, error);
 }
 
@@ -402,7 +385,7 @@ static bool option_applies(const rbt_options *options, const rbt_option *o)
     if (rbt_options_peers(options) && (o->offset == OFFSET(servers) || o->offset == OFFSET(rule)))
         return false;
     if (o->kind == RBT_OPTION_FILTER)
-        return options->filter_given || options->filter > 0;
+        return options->filter_given || options->filter > 0 || options->significant_given;
     if (o->kind == RBT_OPTION_TARGET)
         return options->has_target;
     if (o->offset == OFFSET(global_rate))
@@ -517,7 +500,7 @@ static void option_print(const rbt_options *options, const rbt_option *o, char *
             print_real(DECAYS[options->decay], options->decay_factor, "", value, room);
         break;
     case RBT_OPTION_FILTER:
-        print_real("threshold=", options->filter, "", value, room);
+        rbt_options_print_filter(options, value, room);
         break;
     case RBT_OPTION_TARGET:
         print_real("", options->target_loss, "", value, room);

@@ -117,6 +117,9 @@ typedef struct rbt_options {
     uint32_t folds;    /* --folds K: cross-validation; 0 = none */
     double filter;     /* --filter threshold=X; default 1e-6 with dyn, else 0 */
     bool filter_given;
+    double significant; /* --filter significant=X; 0 = all is. A method with an option of that name takes it over */
+    bool significant_given;
+    bool kkt_given;        /* --filter kkt=X, which is an option of l1lr's own */
     char *budget;          /* --budget RATE[,burst=TIME] or NULL */
     rbt_priority priority; /* --priority round-robin|random|magnitude|relative */
     char *codec;           /* --codec none|delta,keys,zeros,lz4,fp16 or NULL */
@@ -197,6 +200,15 @@ void rbt_options_help(void (*write)(void *context, const char *line), void *cont
  * leaves out stays as it was (--rule, --graph, and --staleness under ssp and hop); what is senseless under that protocol is
  * dropped, so that one command line serves several protocols. To be called before rbt_options_check. */
 rbt_err rbt_options_set_protocol(rbt_options *options, const char *text, rbt_error *error);
+
+/* Sets an option of the model's own, in place of what it was. */
+rbt_err rbt_options_put_setting(rbt_options *options, const char *name, const char *value, rbt_error *error);
+
+/* --filter (options_filter.c): setting, printing, and parts of rbt_options_check. */
+rbt_err rbt_options_set_filter(rbt_options *options, const char *value, rbt_error *error);
+void rbt_options_print_filter(const rbt_options *options, char *value, size_t room);
+rbt_err rbt_options_check_filter(const rbt_options *options, rbt_rule_kind rule, rbt_error *error);
+void rbt_options_settle_filter(rbt_options *options);
 
 /* Parts of rbt_options_check (options_peers.c): `served` is an option given that is for servers, or NULL. */
 rbt_err rbt_options_check_peers(const rbt_options *options, rbt_sync sync, const char *served, rbt_error *error);

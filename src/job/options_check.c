@@ -23,7 +23,6 @@
 #define EPOCHS_SHARED     100 /* at most: the tolerance ends it before */
 #define TOLERANCE_DEFAULT 1e-3
 #define EPOCHS_LIMIT      1e9
-#define FILTER_OF_DYN     1e-6
 #define FILE_LINES_LIMIT  10000
 
 /* ------------------------------------------------------------------------------------------------ check */
@@ -125,15 +124,15 @@ static rbt_err check_budget(const rbt_options *o, rbt_sync sync, rbt_rule_kind r
 /* The option that is about servers and was given, or NULL. */
 static const char *server_option(const rbt_options *o)
 {
-    return o->servers > 0                ? "servers"
-           : o->rule != RBT_RULE_AUTO    ? "rule"
-           : o->global_rate > 0          ? "global-rate"
-           : o->partition_sync == RBT_ON ? "partition-sync"
-           : o->eager == RBT_ON          ? "eager"
-           : o->filter_given             ? "filter"
-           : o->budget != NULL           ? "budget"
-           : o->verify                   ? "verify"
-                                         : NULL;
+    return o->servers > 0                            ? "servers"
+           : o->rule != RBT_RULE_AUTO                ? "rule"
+           : o->global_rate > 0                      ? "global-rate"
+           : o->partition_sync == RBT_ON             ? "partition-sync"
+           : o->eager == RBT_ON                      ? "eager"
+           : o->filter_given || o->significant_given ? "filter"
+           : o->budget != NULL                       ? "budget"
+           : o->verify                               ? "verify"
+                                                     : NULL;
 }
 
 /* The option that makes no sense in shared memory and was given, or NULL. */
@@ -472,8 +471,7 @@ static void settle(rbt_options *o)
                 : RBT_OFF;
     if (o->clocks == 0 && o->epochs == 0)
         o->epochs = EPOCHS_DEFAULT;
-    if (!o->filter_given)
-        o->filter = o->rule == RBT_RULE_DYN ? FILTER_OF_DYN : 0;
+    rbt_options_settle_filter(o);
 }
 
 rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
@@ -487,6 +485,8 @@ rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
         rule = method != NULL ? RBT_RULE_SUM : sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
     if (err == RBT_OK)
         err = check_learning(options, error);
+    if (err == RBT_OK)
+        err = rbt_options_check_filter(options, rule, error);
     if (err == RBT_OK && sync >= RBT_SYNC_HOGWILD && options->sync != RBT_SYNC_AUTO)
         err = check_shared(options, error);
     if (err == RBT_OK && method != NULL)

@@ -35,8 +35,8 @@ static void drop_senseless(rbt_options *o)
         o->servers = 0;
         o->rule = RBT_RULE_AUTO;
         o->partition_sync = RBT_AUTO;
-        o->global_rate = o->filter = 0;
-        o->filter_given = false;
+        o->global_rate = o->filter = o->significant = 0;
+        o->filter_given = o->significant_given = false;
         rbt_options_drop_codec(o, false);
     }
     if (rule != RBT_RULE_CON && rule != RBT_RULE_MOMENTUM)
@@ -52,8 +52,8 @@ static void drop_senseless(rbt_options *o)
         o->rule = RBT_RULE_AUTO;
         o->batch = 0;
         o->batches_per_clock = 0;
-        o->filter_given = false;
-        o->filter = 0;
+        o->filter_given = o->significant_given = false;
+        o->filter = o->significant = 0;
         rbt_free(o->budget);
         o->budget = NULL;
         o->priority = RBT_PRIORITY_ROUND_ROBIN;

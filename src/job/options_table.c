@@ -141,10 +141,12 @@ static const rbt_option TABLE[] = {
      .help = "Cross-validation: trains K times, each time without one K-th of the rows, and measures on that.",
      .max = 1000},
     {"no-bias", "Learning", RBT_OPTION_FLAG, AT(no_bias), "false", NULL, .help = "Leaves out the constant feature."},
-    {"filter", "Learning", RBT_OPTION_FILTER, 0, NULL, "threshold=X",
-     .help = "Does not send entries smaller than X; 1e-6 under dyn, else 0."},
     {"target-loss", "Learning", RBT_OPTION_TARGET, 0, NULL, "X",
      .help = "Stops when the objective is X or less; exit code 3 if it never is."},
+    {"filter", "Communication", RBT_OPTION_FILTER, 0, NULL, "NAME=X,...",
+     .help = "What workers do not send. threshold=X: entries smaller than X, for good (1e-6 under dyn, else 0). "
+             "significant=X: changes below that share of a parameter, until they add up to more; the rest goes at the "
+             "end. kkt=X: l1lr's weights that stay zero."},
     {"budget", "Communication", RBT_OPTION_TEXT, AT(budget), NULL, "RATE[,burst=TIME]",
      .help = "Every worker and server sends before a clock ends, up to so much (200Mbit); bursts of 10ms of it.",
      .when = "--rule sum or con, not with bsp"},

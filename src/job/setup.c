@@ -97,6 +97,7 @@ rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rb
     topology->partition_sync = rule.partition_sync;
     topology->lost_is_gone = options->runtime == RBT_RUNTIME_CLUSTER && options->on_worker_loss != RBT_LOSS_WAIT;
     topology->filter = (float)options->filter;
+    topology->significant = (float)options->significant;
     topology->half = codec & RBT_CODEC_FP16;
     topology->slice_bytes = options->runtime == RBT_RUNTIME_LOCAL ? 0 : RBT_SLICE_BYTES; /* nothing arrives there */
     topology->priority = options->priority;

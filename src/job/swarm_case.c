@@ -5,7 +5,7 @@
  * can be checked without believing anything the nodes say: no update older than the bound is missing, its own are
  * there, under BSP nothing else is, and in the end every clock was counted once. Another table holds tokens that are moved
  * about (swarm_tokens.h): none is lost and none is there twice. Where values add up, they are in the end what the workers
- * added, but for what is still with them under --codec fp16. The servers' guarantees are checked by
+ * added, also what a filter has held back, but for what is still with them under --codec fp16. The servers' guarantees are checked by
  * the simulator's checker after every event. */
 #include "job/swarm_case.h"
 
@@ -204,7 +204,8 @@ static rbt_err observe_values(rbt_worker *observer, const swarm_case *c, rbt_err
     const rbt_rule_config *rule = &c->topology.rule[VALUES];
     float *values = rbt_alloc(c->cols, sizeof *values);
     double factor = rule->rule == &rbt_rule_con ? (double)rule->factor : 1;
-    double kept = c->topology.half ? 0x1p-12 * c->topology.workers : 0;
+    double last = c->topology.significant > 0 ? 0x1p-6 : 0x1p-12; /* or of one below 32, if much was held back */
+    double kept = c->topology.half ? last * c->topology.workers : 0;
     uint64_t slowest;
     rbt_err err = rbt_observe(observer, VALUES, RBT_UNBOUNDED, values, &slowest, error);
 
@@ -296,6 +297,15 @@ static void draw_budget(swarm_case *c)
     c->topology.priority = (rbt_priority)rbt_rng_below(&rng, 4);
 }
 
+/* Half of the jobs in which nobody is lost hold back what is not significant; likewise. */
+static void draw_filter(swarm_case *c)
+{
+    rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_SWARM, 7);
+
+    if (c->sim.faults.crashes == 0 && rbt_rng_below(&rng, 2) == 0)
+        c->topology.significant = (float)rbt_rng_f64(&rng);
+}
+
 /* Half of the jobs squeeze their messages; likewise. Not with LZ4: how small it makes them, and so when they arrive, depends on
  * its version. */
 unsigned rbt_swarm_draw_codec(uint64_t seed)
@@ -357,6 +367,7 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     c->straggler = rbt_swarm_draw_stragglers(&rng);
     draw_slices(c);
     draw_budget(c);
+    draw_filter(c);
     draw_codec(c, rule.rule);
     c->given = rbt_alloc(c->cols, sizeof *c->given);
     for (uint32_t t = 0; t < c->counters; t++)
@@ -376,16 +387,17 @@ static void summarise(const swarm_case *c, const rbt_run *run, char *summary, si
         snprintf(staleness, sizeof staleness, "%" PRIu64, t->staleness);
     snprintf(summary, room,
              "seed %" PRIu64 ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s%s, %u tokens%s, %u "
-             "counters in slices of %zu, budget %" PRIu64 ", codec %s, straggler %s, drop "
+             "counters in slices of %zu, budget %" PRIu64 ", codec %s, significant %.2f, straggler %s, drop "
              "%.3f dup %.3f delay %.3f, "
              "%u partitions, %u crashes%s: %" PRIu64 " events, %" PRIu64 " repeated pushes, %.3f s",
              c->seed, t->workers, t->process_workers, t->servers, staleness, t->rule[VALUES].rule->name,
              t->partition_sync ? " synchronised" : "", t->eager ? " eager" : "", c->prefetches ? " prefetch" : "",
              c->cols, c->reads_all ? "" : " in part", c->skips_reads ? " now and then" : "",
              t->workers * c->tokens.each, c->tokens.sparse ? " (sparse)" : "", c->counters, t->slice_bytes,
-             t->budget_bytes, codec, c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop,
-             c->sim.faults.duplicate, c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes,
-             t->lost_is_gone ? " for good" : "", run->events, run->repeated, (double)run->elapsed_ns / 1e9);
+             t->budget_bytes, codec, (double)t->significant, c->straggler != NULL ? c->straggler : "none",
+             c->sim.faults.drop, c->sim.faults.duplicate, c->sim.faults.delay, c->sim.faults.partitions,
+             c->sim.faults.crashes, t->lost_is_gone ? " for good" : "", run->events, run->repeated,
+             (double)run->elapsed_ns / 1e9);
 }
 
 rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *error)

@@ -6,12 +6,21 @@
  * have changed into its residual, and goes through its own features: once all, then a few times those that are not zero.
  * The intercept follows from w (residuals have the mean 0), so nobody has to share it.
  *
- * Workers that change correlated features at the same time overshoot together. So a worker counts its own change of the
- * residual `spread` times (Smith et al., ProxCoCoA+): with `spread` = workers no clock under BSP makes the objective worse,
- * since |sum of M changes|^2 <= M * sum of |change|^2. Most data need less: spread shrinks while the objective falls and doubles
- * when it has risen, which also bounds what staleness does. With one worker it is 1, and this is plain coordinate
- * descent. A path goes from the least l1 for which all weights are zero down to --l1 in even ratios, each solution starting from the
- * one before; clocks are dealt out evenly. Proved by tests/unit/test_lasso.c and tests/cli/test_lasso.sh.
+ * Workers that change correlated features at the same time overshoot together. Three things are done about it:
+ *   - Features that are not zero, which are few and coupled, are the affair of worker 0 alone (--nonzeros); the others only bring in their
+ *     zeros. So what many would undo for each other is solved by one, while the long pass over all features stays parallel.
+ *   - A worker counts its own change of the residual `spread` times (Smith et al., ProxCoCoA+): with `spread` = workers no clock
+ *     under BSP makes the objective worse, since |sum of M changes|^2 <= M * sum of |change|^2; for worker 0 against the
+ *     others 2 is enough. Most data need less: spread shrinks while the objective falls, and doubles when it has risen; it is then not
+ *     judged again until the effect has been seen, and comes down only slowly to where it was. With one worker it is 1,
+ *     and this is plain coordinate descent.
+ *   - With a residual that has no news of others a worker does nothing for 1 + s clocks (s: the staleness). And should
+ *     the objective ever be above that of no weights at all, workers take their features back to zero and go on with a spread
+ *     that bears all that can be under way, workers * (1 + 2 s). So nothing diverges, however stale residuals are.
+ *
+ * A path goes from the least l1 for which all weights are zero down to --l1 in even ratios, each solution starting from the
+ * one before; clocks are dealt out evenly, and in the last of each every worker sees to its own features, which it keeps.
+ * Proved by tests/unit/test_lasso.c and tests/cli/test_lasso.sh.
  */
 #include <math.h>
 #include <string.h>
@@ -27,6 +36,11 @@
 #define SPREAD_FALLS    0.9
 #define SPREAD_RISES    2.0
 #define SPREAD_MOST     64.0 /* times workers */
+#define FLOOR           1.2  /* times the spread at which the objective rose: not below that for a while */
+#define FLOOR_FALLS     0.98
+#define RETREAT         1.001 /* times the objective without weights */
+#define STALENESS_MOST  64u   /* nobody is believed to be further behind, and that without a bound */
+#define STALENESS_NONE  4u
 #define TINY_RISE       1e-9 /* rounding is no rise */
 #define STREAM_FEATURES 1
 
@@ -43,6 +57,10 @@ static const rbt_method_option lasso_options[] = {
      .most = 1000,
      .whole = true,
      .about = "lasso: passes over a worker's features that are not zero, per clock, after one over all."},
+    {.name = "nonzeros",
+     .fallback = 0,
+     .words = "one|all",
+     .about = "lasso: features that are not zero are worker 0's, or stay with those that own them."},
     {0}};
 
 typedef struct lasso_state {
@@ -53,8 +71,10 @@ typedef struct lasso_state {
     double mean;             /* of the labels, or 0 */
     double *center, *square; /* per column: its mean (0 without intercept) and mean square about it */
     uint32_t *order;         /* features at random: owner of order[k] is worker k % workers */
+    bool is_spread;          /* features stay with their owners even if they are not zero */
     size_t steps;            /* of the path */
     double most;             /* the least l1 for which all weights are zero */
+    double zero;             /* the objective then */
 } lasso_state;
 
 /* x_j . r, weighted, for a residual of mean 0. */
@@ -91,8 +111,10 @@ static void measure_columns(const rbt_plan *plan, lasso_state *s)
         s->omega[r] = rbt_data_weight(data, r) / total;
         s->mean += plan->bias ? s->omega[r] * (double)data->label[r] : 0;
     }
-    for (size_t r = 0; r < data->rows; r++)
+    for (size_t r = 0; r < data->rows; r++) {
         s->y[r] = (double)data->label[r] - s->mean;
+        s->zero += s->omega[r] * s->y[r] * s->y[r] / 2;
+    }
     for (size_t j = 0; j < c->cols; j++) {
         for (size_t i = c->start[j]; i < c->start[j + 1]; i++) {
             double x = (double)c->value[i], part = s->omega[c->row[i]] * x;
@@ -133,6 +155,7 @@ static rbt_err lasso_plan(rbt_plan *plan, rbt_error *error)
     for (size_t j = 0; j < data->cols; j++)
         s->order[j] = (uint32_t)j;
     rbt_rng_shuffle_u32(&rng, s->order, data->cols);
+    s->is_spread = rbt_plan_option(plan, "nonzeros") > 0;
     s->steps = (size_t)rbt_plan_option(plan, "path");
     if (s->steps > rbt_plan_clocks(plan) - plan->method->closing)
         return rbt_fail(error, RBT_E_USAGE, "--path %zu needs at least as many clocks; give more --epochs", s->steps);
@@ -187,10 +210,17 @@ typedef struct lasso_worker {
     double *r, *mine; /* the residual, and that of the worker's own problem */
     double shift;
     float *seen, *read; /* w that r is for; as it was read */
+    float *expected;    /* w if nobody else had changed it */
+    uint64_t acted;     /* one past the clock in which it last did something */
     double *v;          /* w with the worker's own changes */
-    uint64_t *keys;     /* of what has changed */
+    uint32_t *list;     /* the features that are this clock's */
+    size_t count;
+    uint64_t *keys; /* of what has changed */
     float *deltas;
-    double spread, before; /* objective of the clock before, at the same penalty */
+    double spread, floor;
+    double before;     /* objective when it was last judged, at the same penalty */
+    uint64_t judge_at; /* not before this clock */
+    bool has_risen, has_news;
     size_t step;
 } lasso_worker;
 
@@ -200,12 +230,16 @@ static rbt_err catch_up(rbt_worker *worker, const rbt_plan *plan, lasso_worker *
     const lasso_state *s = plan->state;
     rbt_err err = rbt_get_row(worker, s->weights, 0, RBT_STALENESS_OF_JOB, w->read, error);
 
-    RBT_ASSERT(w->read != NULL && w->seen != NULL); /* lasso_work has seen to it */
-    for (size_t j = 0; err == RBT_OK && j < s->columns.cols; j++)
+    RBT_ASSERT(w->read != NULL && w->seen != NULL && w->expected != NULL); /* lasso_work has seen to it */
+    w->has_news = false;
+    for (size_t j = 0; err == RBT_OK && j < s->columns.cols; j++) {
+        w->has_news = w->has_news || w->read[j] != w->expected[j];
+        w->expected[j] = w->read[j];
         if (w->read[j] != w->seen[j]) {
             column_take(s, j, (double)w->read[j] - (double)w->seen[j], w->r, &w->shift);
             w->seen[j] = w->read[j];
         }
+    }
     return err;
 }
 
@@ -220,23 +254,59 @@ static double objective(const lasso_state *s, const double *r, double shift, con
     return loss / 2 + l1 * norm;
 }
 
-/* One pass over the worker's features; its work in non-zeros. */
-static size_t descend(const rbt_plan *plan, const rbt_worker *worker, lasso_worker *w, double *shift, double l1,
-                      bool all)
+/* Clocks until the effect of a change has been seen by everybody. */
+static uint64_t delay_of(const rbt_plan *plan)
+{
+    uint64_t s = plan->staleness == RBT_UNBOUNDED ? STALENESS_NONE : plan->staleness;
+
+    return 1 + (s < STALENESS_MOST ? s : STALENESS_MOST);
+}
+
+/* Is this the last clock of a step of the path? */
+static bool is_last(const rbt_plan *plan, const lasso_worker *w, uint64_t clock)
+{
+    return clock + 2 == rbt_plan_clocks(plan) || step_of(plan, clock + 1) != w->step;
+}
+
+/* Lists the features of a clock: the worker's own; but those that are not zero, of all workers, are the affair of one of them at
+ * a time, for as long as it takes until the others have seen what it did. True: it is this one. With `own` only its own ones. */
+static bool list_features(const rbt_plan *plan, const rbt_worker *worker, lasso_worker *w, bool own)
+{
+    const lasso_state *s = plan->state;
+    uint32_t me = rbt_worker_id(worker);
+    uint64_t clock = rbt_worker_clock(worker);
+    bool alone = own || s->is_spread || plan->workers == 1 || is_last(plan, w, clock), holds = !alone && me == 0;
+
+    w->count = 0;
+    if (!alone && !holds && !w->has_news && clock + 1 < w->acted + delay_of(plan))
+        return false; /* the same residual again: it has done what there is to do */
+    w->acted = clock + 1;
+    for (size_t k = 0; k < s->columns.cols; k++) {
+        size_t j = s->order[k];
+        bool mine = k % plan->workers == me, zero = w->seen[j] == 0;
+
+        if (alone || zero ? mine : holds)
+            w->list[w->count++] = (uint32_t)j;
+    }
+    return holds;
+}
+
+/* One pass over the features listed; its work in non-zeros. */
+static size_t descend(const rbt_plan *plan, lasso_worker *w, double spread, double *shift, double l1, bool all)
 {
     const lasso_state *s = plan->state;
     size_t work = 0;
 
-    for (size_t k = rbt_worker_id(worker); k < s->columns.cols; k += plan->workers) {
-        size_t j = s->order[k];
-        double bend = w->spread * s->square[j], value;
+    for (size_t k = 0; k < w->count; k++) {
+        size_t j = w->list[k];
+        double bend = spread * s->square[j], value;
 
         if (bend <= 0 || (!all && w->v[j] == 0))
             continue;
         value = rbt_soft(w->v[j] + column_dot(s, j, w->mine, *shift) / bend, l1 / bend);
         work += s->columns.start[j + 1] - s->columns.start[j];
         if (value != w->v[j])
-            column_take(s, j, w->spread * (value - w->v[j]), w->mine, shift);
+            column_take(s, j, spread * (value - w->v[j]), w->mine, shift);
         w->v[j] = value;
     }
     return work;
@@ -247,16 +317,17 @@ static rbt_err send(rbt_worker *worker, const rbt_plan *plan, lasso_worker *w, r
 {
     const lasso_state *s = plan->state;
     uint64_t clock = rbt_worker_clock(worker);
-    bool ends = clock + 2 == rbt_plan_clocks(plan) || step_of(plan, clock + 1) != w->step;
+    bool ends = is_last(plan, w, clock);
     size_t n = 0, kept = 0;
     rbt_err err;
 
-    for (size_t k = rbt_worker_id(worker); k < s->columns.cols; k += plan->workers) {
-        float delta = (float)(w->v[s->order[k]] - (double)w->seen[s->order[k]]);
+    for (size_t k = 0; k < w->count; k++) {
+        float delta = (float)(w->v[w->list[k]] - (double)w->seen[w->list[k]]);
 
         if (delta != 0) {
-            w->keys[n] = s->order[k];
+            w->keys[n] = w->list[k];
             w->deltas[n++] = delta;
+            w->expected[w->list[k]] += delta;
         }
     }
     err = rbt_inc_keys(worker, s->weights, 0, w->keys, n, w->deltas, error);
@@ -270,6 +341,29 @@ static rbt_err send(rbt_worker *worker, const rbt_plan *plan, lasso_worker *w, r
     return err;
 }
 
+/* Chooses the spread by what the objective did. True: it is so bad that the worker begins again. */
+static bool judge(const rbt_plan *plan, lasso_worker *w, uint64_t clock, double now)
+{
+    const lasso_state *s = plan->state;
+    uint64_t delay = delay_of(plan);
+    double most = SPREAD_MOST * plan->workers, safe = plan->workers * (2 * (double)delay - 1);
+    bool risen = now > w->before * (1 + TINY_RISE), far = now > RETREAT * s->zero;
+
+    if (plan->workers == 1 || clock < w->judge_at)
+        return false;
+    w->before = now;
+    if (risen || far) {
+        w->floor = fmin(fmax(w->floor, w->spread * FLOOR), safe);
+        w->spread = fmin(fmax(w->spread * SPREAD_RISES, far ? safe : 0), most);
+        w->has_risen = true;
+    } else {
+        w->floor = fmax(w->floor * FLOOR_FALLS, 1);
+        w->spread = fmax(w->spread * SPREAD_FALLS, w->floor);
+    }
+    w->judge_at = w->has_risen ? clock + delay : clock;
+    return far;
+}
+
 static rbt_err lasso_clock(rbt_worker *worker, const rbt_plan *plan, lasso_worker *w, rbt_error *error)
 {
     const lasso_state *s = plan->state;
@@ -277,6 +371,7 @@ static rbt_err lasso_clock(rbt_worker *worker, const rbt_plan *plan, lasso_worke
     double l1 = penalty_at(plan, step), now, shift;
     unsigned inner = (unsigned)rbt_plan_option(plan, "inner");
     rbt_err err = catch_up(worker, plan, w, error);
+    bool again, holds;
 
     if (err != RBT_OK)
         return err;
@@ -284,16 +379,18 @@ static rbt_err lasso_clock(rbt_worker *worker, const rbt_plan *plan, lasso_worke
     if (step != w->step)
         w->before = INFINITY;
     w->step = step;
-    if (plan->workers > 1)
-        w->spread = now > w->before * (1 + TINY_RISE) ? fmin(w->spread * SPREAD_RISES, SPREAD_MOST * plan->workers)
-                                                      : fmax(w->spread * SPREAD_FALLS, 1);
-    w->before = now;
-    memcpy(w->mine, w->r, s->columns.rows * sizeof *w->mine);
-    shift = w->shift;
-    for (size_t k = rbt_worker_id(worker); k < s->columns.cols; k += plan->workers)
-        w->v[s->order[k]] = (double)w->seen[s->order[k]];
-    for (unsigned pass = 0; pass <= inner; pass++)
-        work += descend(plan, worker, w, &shift, l1, pass == 0);
+    again = judge(plan, w, rbt_worker_clock(worker), now);
+    holds = list_features(plan, worker, w, again);
+    for (size_t k = 0; k < w->count; k++)
+        w->v[w->list[k]] = again ? 0 : (double)w->seen[w->list[k]];
+    if (!again) {
+        double spread = holds ? fmax(1, 2 * w->spread / plan->workers) : w->spread;
+
+        memcpy(w->mine, w->r, s->columns.rows * sizeof *w->mine);
+        shift = w->shift;
+        for (unsigned pass = 0; pass <= inner; pass++)
+            work += descend(plan, w, spread, &shift, l1, pass == 0);
+    }
     rbt_worker_did(worker, s->columns.cols / plan->workers, work);
     err = send(worker, plan, w, error);
     if (err == RBT_OK)
@@ -310,14 +407,17 @@ static rbt_err lasso_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
                       .seen = rbt_try_alloc(cols, sizeof *w.seen),
                       .read = rbt_try_alloc(cols, sizeof *w.read),
                       .v = rbt_try_alloc(cols, sizeof *w.v),
+                      .expected = rbt_try_alloc(cols, sizeof *w.expected),
+                      .list = rbt_try_alloc(cols, sizeof *w.list),
                       .keys = rbt_try_alloc(cols, sizeof *w.keys),
                       .deltas = rbt_try_alloc(cols, sizeof *w.deltas),
                       .spread = plan->workers,
+                      .floor = 1,
                       .before = INFINITY};
     rbt_err err = RBT_OK;
 
     if (w.r == NULL || w.mine == NULL || w.seen == NULL || w.read == NULL || w.v == NULL || w.keys == NULL ||
-        w.deltas == NULL)
+        w.list == NULL || w.expected == NULL || w.deltas == NULL)
         err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for a worker's %zu rows and %zu features", rows, cols);
     if (err == RBT_OK && w.r != NULL)
         memcpy(w.r, s->y, rows * sizeof *w.r);
@@ -335,6 +435,8 @@ static rbt_err lasso_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
     rbt_free(w.read);
     rbt_free(w.v);
     rbt_free(w.keys);
+    rbt_free(w.list);
+    rbt_free(w.expected);
     rbt_free(w.deltas);
     return err;
 }

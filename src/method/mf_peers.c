@@ -125,7 +125,7 @@ rbt_err rbt_mf_update(rbt_plan *plan, uint32_t worker, uint64_t clock, const uin
     double sum = 0, scale = (double)rates.scale;
     rbt_err err = peer->side != NULL ? RBT_OK : begin(plan, worker, error);
 
-    if (err != RBT_OK)
+    if (err != RBT_OK || peer->side == NULL) /* always both or none */
         return err;
     rates.rate = (float)rbt_plan_rate_at(plan, clock, plan->lr);
     rbt_kernels_best()->add(s->start, w, rbt_mf_size(plan));

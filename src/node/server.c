@@ -158,6 +158,7 @@ static void add_block(rbt_server *server, rbt_message *answer, uint32_t ordinal,
 {
     rbt_server_cell *cell = &server->cells.at[ordinal];
     rbt_part part = {.table = cell->table, .block = cell->block};
+    rbt_snap *value;
 
     if (is_worker(server, answer->worker)) { /* whose updates can name this version from now on */
         size_t bytes = rbt_cell_version_bytes(&cell->cell);
@@ -165,7 +166,9 @@ static void add_block(rbt_server *server, rbt_message *answer, uint32_t ordinal,
         rbt_cell_lend(&cell->cell, rule_of(server, cell), answer->worker);
         count_versions(server, cell, bytes);
     }
-    part.snap = rbt_cell_read(&cell->cell, rule_of(server, cell), version, &part.version);
+    value = rbt_cell_read(&cell->cell, rule_of(server, cell), version, &part.version);
+    part.snap = server->topology->slice_bytes > 0 ? rbt_snap_thin(value) : rbt_snap_ref(value); /* where it travels */
+    rbt_snap_unref(value);
     rbt_array_push(&answer->parts, part);
 }
 
@@ -250,6 +253,7 @@ static void push_eagerly(rbt_server *server, rbt_env *env)
             const rbt_server_cell *cell = &server->cells.at[ordinal];
 
             if (!(server->registered[m][ordinal / 64] >> ordinal % 64 & 1) ||
+                server->topology->layout[cell->table].row_blocks || /* readers choose */
                 !rbt_cell_may_spread(&cell->cell, rule_of(server, cell)))
                 continue;
             if (blocks == NULL)

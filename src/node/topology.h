@@ -45,6 +45,7 @@ typedef struct rbt_topology {
     bool partition_sync;      /* dyn: pulls name the master's stable version */
     bool lost_is_gone;        /* a worker that dies does not come back */
     float filter;             /* updates smaller than this are not sent */
+    float significant;        /* nor, for a while, those below this share of what they change (rbt_cache) */
     bool half;                /* updates are rounded to half precision, and the rest is kept: see rbt_is_half */
     size_t slice_bytes;       /* pushes are cut into messages of about this; 0: never */
     uint64_t budget_bytes; /* a second, for every worker and server: what is sent before a clock ends; 0: nothing is */
@@ -62,6 +63,12 @@ static inline bool rbt_is_managed(const rbt_topology *topology, uint32_t table)
 {
     return topology->budget_bytes > 0 &&
            (topology->rule[table].rule == &rbt_rule_sum || topology->rule[table].rule == &rbt_rule_con);
+}
+
+/* May entries of a table's updates wait for later ones? Only numbers that are added up, or their means. */
+static inline bool rbt_may_hold(const rbt_topology *topology, uint32_t table)
+{
+    return topology->layout[table].type == RBT_F32 && topology->rule[table].rule->procedure == NULL;
 }
 
 /* Are updates of this table rounded to half precision? Only where what is left of one may go with the next: not gradients

@@ -58,6 +58,7 @@ void rbt_client_init(rbt_client *client, const rbt_topology *topology, uint32_t 
     for (uint32_t t = 0; t < topology->tables; t++) {
         client->cache[t].is_read_only = topology->rule[t].rule->takes_gradients;
         client->cache[t].has_tags = has_tags(client, t);
+        client->cache[t].significant = rbt_may_hold(topology, t) ? topology->significant : 0;
         client->cache[t].is_half = rbt_is_half(topology, t);
     }
     for (uint32_t t = 0; t < topology->tables; t++)
@@ -661,6 +662,24 @@ void rbt_client_clock(rbt_client *client, rbt_env *env)
     }
     rbt_free(push);
     client->clock++;
+}
+
+bool rbt_client_holds(const rbt_client *client)
+{
+#ifdef RBT_MUTANT_HELD /* what was held back is forgotten in the end: the swarm must notice */
+    return false;
+#endif
+    for (uint32_t t = 0; t < client->topology->tables; t++)
+        for (uint32_t b = 0; client->topology->significant > 0 && b < client->topology->layout[t].blocks; b++)
+            if (client->cache[t].copies[b].holds)
+                return true;
+    return false;
+}
+
+void rbt_client_release(rbt_client *client)
+{
+    for (uint32_t t = 0; t < client->topology->tables; t++)
+        client->cache[t].significant = 0;
 }
 
 bool rbt_client_is_flushed(const rbt_client *client)

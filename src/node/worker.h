@@ -93,6 +93,10 @@ bool rbt_client_must_hear(const rbt_client *client, uint32_t server, rbt_span *s
 bool rbt_client_may_clock(const rbt_client *client);
 void rbt_client_clock(rbt_client *client, rbt_env *env);
 
+/* Is something held back that was not significant? It goes out with the next clock, if rbt_client_release is called before. */
+bool rbt_client_holds(const rbt_client *client);
+void rbt_client_release(rbt_client *client);
+
 /* Has everything been acknowledged? Then the worker may leave. */
 bool rbt_client_is_flushed(const rbt_client *client);
 void rbt_client_retire(rbt_client *client, rbt_env *env);

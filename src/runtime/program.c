@@ -446,12 +446,20 @@ rbt_err rbt_clock(rbt_worker *worker, rbt_error *error)
 /* ------------------------------------------------------------------------------------- from start to end */
 
 /* Waits until everything is acknowledged, then leaves: nobody waits for this worker any more. */
-static rbt_err retire(rbt_worker *worker, rbt_error *error)
+static rbt_err retire(rbt_worker *worker, bool is_done, rbt_error *error)
 {
     rbt_env env;
 
     if (worker->peer != NULL)
         return rbt_hop_retire(worker);
+    if (is_done && rbt_client_holds(&worker->client)) { /* one more clock: nothing is lost */
+        rbt_err err;
+
+        rbt_client_release(&worker->client);
+        err = rbt_clock(worker, error);
+        if (err != RBT_OK)
+            return err;
+    }
     while (!rbt_client_is_flushed(&worker->client))
         if (!worker->ops->receive(worker, true))
             return rbt_call_gone(error, worker);
@@ -477,7 +485,7 @@ rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error
     rbt_call_enter(worker);
     if (worker->client.is_observer)
         return err;
-    retired = retire(worker, err == RBT_OK ? error : NULL);
+    retired = retire(worker, err == RBT_OK, err == RBT_OK ? error : NULL);
     rbt_call_leave(worker, 0);
     rbt_call_publish(worker);
     return err != RBT_OK ? err : retired;

@@ -250,6 +250,62 @@ static bool is_small(rbt_type type, uint64_t bits, float threshold)
     return type == RBT_F32 ? x == 0 || fabsf(x) < threshold : bits == 0;
 }
 
+/* Is this increment of an element too small to be sent now? A NaN, of either, is not; nor is any change of a zero. */
+static bool is_held(const rbt_cache *cache, float value, float increment)
+{
+    return fabsf(increment) < cache->significant * fabsf(value) && increment != 0;
+}
+
+/* Can any of a block's increments be held back? Not while nothing is known of its values. */
+static bool may_hold(const rbt_cache *cache, const rbt_copy *copy)
+{
+    return cache->significant > 0 && cache->layout->type == RBT_F32 && copy->base != NULL;
+}
+
+/* Takes out of a dense buffer what is not significant. NULL: nothing. */
+static rbt_snap *part_buffer(const rbt_cache *cache, rbt_copy *copy)
+{
+    rbt_snap *held = NULL, *value;
+    float *x = copy->buffer->f32;
+
+    merge_own(copy);
+    value = rbt_snap_ref(copy->base);
+    if (value->form == RBT_SPARSE)
+        rbt_snap_writable(&value); /* dense */
+    for (uint32_t i = 0; i < copy->buffer->length; i++) {
+        if (!is_held(cache, value->f32[i], x[i]))
+            continue;
+        if (held == NULL)
+            held = rbt_snap_create(RBT_F32, copy->buffer->length);
+        held->f32[i] = x[i];
+        x[i] = 0;
+    }
+    rbt_snap_unref(value);
+    return held;
+}
+
+/* Puts aside what of the scattered increments is not significant. */
+static rbt_map part_scattered(const rbt_cache *cache, rbt_copy *copy)
+{
+    rbt_map held = {0};
+    uint64_t place, bits;
+    size_t cursor = 0;
+
+    merge_own(copy);
+    while (rbt_map_next(&copy->scattered, &cursor, &place, &bits)) {
+        float value, increment;
+        bool is_new;
+
+        memcpy(&increment, &bits, sizeof increment);
+        rbt_snap_read(copy->base, (uint32_t)place, 1, &value);
+        if (is_held(cache, value, increment))
+            *rbt_map_put(&held, place, &is_new) = bits;
+    }
+    for (cursor = 0; rbt_map_next(&held, &cursor, &place, &bits);)
+        rbt_map_remove(&copy->scattered, place);
+    return held;
+}
+
 /* What is sent of an increment in half precision: nothing if it is small. What that leaves is the new rest; of what is not
  * finite, nothing. */
 static float take_half(float x, float threshold, float *rest)
@@ -349,18 +405,34 @@ rbt_snap *rbt_cache_flush(rbt_cache *cache, uint32_t block, float threshold, boo
     if (!copy->touched)
         return NULL;
     rbt_strips_clean_all(&copy->strips);
-    if (cache->is_half && !cache->layout->sparse)
-        halve_buffer(copy, threshold);
+    copy->holds = false;
     if (cache->layout->sparse) {
+        rbt_map held = may_hold(cache, copy) ? part_scattered(cache, copy) : (rbt_map){0};
+
         update = gather_scattered(copy, cache->layout, block, cache->is_half ? 0 : threshold);
         if (cache->is_half)
             halve_scattered(copy, update, threshold);
+        copy->scattered = held;
+        copy->holds = held.count > 0;
     } else {
+        rbt_snap *held = may_hold(cache, copy) ? part_buffer(cache, copy) : NULL;
+
+        if (cache->is_half)
+            halve_buffer(copy, threshold);
         update = rbt_snap_pack(cache->layout->type, copy->buffer->length, copy->buffer->value,
                                cache->is_half ? 0 : threshold);
         memset(copy->buffer->value, 0, copy->buffer->length * rbt_type_size(cache->layout->type));
+        copy->holds = held != NULL;
+        if (held != NULL) {
+            rbt_snap_unref(copy->buffer);
+            copy->buffer = held;
+        }
     }
-    copy->touched = false;
+    copy->touched = copy->holds;
+    if (copy->holds && update->count == 0) { /* all of it stays */
+        rbt_snap_unref(update);
+        return NULL;
+    }
     if (keep && copy->base != NULL)
         rbt_cache_keep(cache, block, update, 0);
     return update;
@@ -448,13 +520,25 @@ void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, u
     }
 }
 
+/* Is an element's increment one that is held back? */
+static bool stays(const rbt_cache *cache, const rbt_copy *copy, uint32_t i, uint64_t bits)
+{
+    float increment, value;
+
+    if (!may_hold(cache, copy))
+        return false;
+    memcpy(&increment, &bits, sizeof increment);
+    rbt_snap_read(copy->base, i, 1, &value);
+    return is_held(cache, value, increment);
+}
+
 /* The increment of one element of a sparse block. */
 static uint32_t take_scattered(rbt_cache *cache, rbt_copy *copy, uint32_t place, float threshold, uint32_t *index,
                                void *values)
 {
     const uint64_t *bits = rbt_map_get(&copy->scattered, place);
 
-    if (bits == NULL || is_small(cache->layout->type, *bits, threshold))
+    if (bits == NULL || is_small(cache->layout->type, *bits, threshold) || stays(cache, copy, place, *bits))
         return 0;
     *index = place;
     memcpy(values, bits, rbt_type_size(cache->layout->type));
@@ -483,7 +567,7 @@ uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, 
         uint64_t bits = 0;
 
         memcpy(&bits, at, size);
-        if (is_small(cache->layout->type, bits, threshold))
+        if (is_small(cache->layout->type, bits, threshold) || stays(cache, copy, i, bits))
             continue;
         index[count] = i;
         memcpy((char *)values + count * size, at, size);

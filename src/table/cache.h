@@ -48,6 +48,7 @@ typedef struct rbt_copy {
     rbt_map rests;          /* the same for blocks of sparse tables */
     rbt_strips strips;      /* managed communication: where increments have not been sent */
     bool touched;
+    bool holds;                      /* the buffer has what was not significant when a clock ended */
     RBT_ARRAY(rbt_part_aside) aside; /* of tables with tags: increments of this clock made before this copy came */
     uint64_t request;                /* the pull under way, 0 when none, and what it will satisfy */
     uint64_t request_need;
@@ -61,6 +62,9 @@ typedef struct rbt_cache {
     bool has_tags;     /* updates name the version they were computed from: those of different ones are kept apart */
     bool is_managed;   /* increments may be sent before the clock ends */
     bool is_half;      /* f32: updates are rounded to half precision; what that leaves is kept */
+    float
+        significant; /* f32: increments that change an element by less than this share of its value stay where they are,
+                          and add up to those of later clocks; 0: none do */
 } rbt_cache;
 
 void rbt_cache_init(rbt_cache *cache, const rbt_layout *layout);
@@ -99,7 +103,8 @@ void rbt_cache_increment(rbt_cache *cache, uint32_t block, uint32_t offset, uint
  * what single increments cost: a few instructions each, as long as they stay in a block. */
 void rbt_cache_increment_keys(rbt_cache *cache, uint64_t row, const uint64_t *cols, size_t n, const void *deltas);
 
-/* Ends the clock for one block: the increments as one update, without entries below `threshold`; NULL when there were
+/* Ends the clock for one block: the increments as one update, without entries below `threshold`, which are lost, and without
+ * those that are not significant, which stay, and are read by the worker as before; NULL when there were
  * none. With `keep` the update is also kept as one of the worker's own. The caller owns the reference returned. */
 rbt_snap *rbt_cache_flush(rbt_cache *cache, uint32_t block, float threshold, bool keep);
 

@@ -5,7 +5,7 @@
  * too; where rows and columns do not divide like that, blocks are made smaller until nobody holds more than 1.25 times
  * its share; a table may ask for blocks of fewer rows. Block -> server is range-hash: ranges of the index space (the blocks) are hashed to servers by highest
  * score, and a server that has its share passes the block on to the next best; so another number of servers moves few
- * blocks. Proved by tests/unit/test_layout.c.
+ * blocks. A table may ask for a block per row instead. Proved by tests/unit/test_layout.c.
  */
 #ifndef RBT_TABLE_LAYOUT_H
 #define RBT_TABLE_LAYOUT_H
@@ -24,6 +24,7 @@ typedef struct rbt_layout {
     uint64_t cols;
     rbt_type type;
     bool sparse;
+    bool row_blocks;     /* every row is a block; otherwise blocks are chosen */
     uint64_t block_rows; /* rows and columns of a full block */
     uint64_t block_cols;
     uint64_t across; /* blocks side by side in one band of rows */

@@ -151,6 +151,14 @@ rbt_snap *rbt_snap_pack(rbt_type type, uint32_t length, const void *values, floa
     return snap;
 }
 
+rbt_snap *rbt_snap_thin(rbt_snap *snap)
+{
+    bool is_thin = snap->form == RBT_DENSE &&
+                   count_kept(snap->type, snap->length, snap->value, 0) < snap->length - snap->length / 2;
+
+    return is_thin ? rbt_snap_pack(snap->type, snap->length, snap->value, 0) : rbt_snap_ref(snap);
+}
+
 void rbt_snap_writable(rbt_snap **snap)
 {
     rbt_snap *old = *snap, *copy;

@@ -49,6 +49,9 @@ bool rbt_snap_is_mine(const rbt_snap *snap);
  * less than half is left, else dense. */
 rbt_snap *rbt_snap_pack(rbt_type type, uint32_t length, const void *values, float threshold);
 
+/* A reference to the snapshot, or to a new sparse one with the same values when that is smaller. */
+rbt_snap *rbt_snap_thin(rbt_snap *snap);
+
 /* Makes *snap one that only the caller holds, dense. */
 void rbt_snap_writable(rbt_snap **snap);
 

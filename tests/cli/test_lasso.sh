@@ -59,6 +59,20 @@ check e.json 'last["events"] == 5000 and last["within_bound"] == 1'
 "$RUBATO" train sketch --data - --column 2 --width 2^10 --depth 3 --out pipe.rbt --json p.json --quiet <events.tsv
 check p.json 'last["table_sum"] == 15000'
 
+# Filters: the same on all runtimes; what was held back arrives in the end; what makes no sense is refused.
+everywhere "l1lr --data data.svm --l1 0.01 --epochs 20 --filter kkt=0.9,significant=1e-3"
+everywhere "lasso --data data.svm --l1 0.02 --epochs 20 --filter significant=0.1"
+for filter in threshold=0 significant=0.2; do
+    expect 0 train lr --data data.svm --workers 3 --sync bsp --rule sum --epochs 30 --lr 0.05 --runtime sim --filter $filter --json $filter.json --quiet
+done
+cat significant=0.2.json >>threshold=0.json
+check threshold=0.json '[l["loss"] for l in lines if l["event"] == "done"][1] < 1.02 * [l["loss"] for l in lines if l["event"] == "done"][0]'
+check threshold=0.json '[l["bytes_sent"] for l in lines if l["event"] == "done"][1] < [l["bytes_sent"] for l in lines if l["event"] == "done"][0]'
+expect 2 train lr --data data.svm --l1 0.1 --filter kkt=0.5
+says 'train l1lr'
+expect 2 train sketch --data events.tsv --filter significant=0.1
+says 'must add up to the events'
+
 expect 2 train lasso --data data.svm
 says 'give --l1 above 0'
 expect 2 train l1lr --data data.svm --l1 0.1 --rule dyn

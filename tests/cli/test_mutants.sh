@@ -7,7 +7,7 @@
 [ -n "${RUBATO_MUTANTS:-}" ] || exit 77
 
 sound=$RUBATO
-for name in staleness duplicate slice reach early own undo rest budget expire release token late jump gossip; do
+for name in staleness duplicate slice reach early own undo rest budget expire release token late jump gossip held; do
     RUBATO=$RUBATO_MUTANTS/rubato-mutant-$name
     [ -x "$RUBATO" ] || fail "$RUBATO was not built"
     expect 5 swarm --seeds 200

@@ -182,6 +182,50 @@ static void small_entries_are_not_sent_dense_or_sparse(void **state)
     }
 }
 
+/* What changes an element by less than a share of its value waits, is read by the worker all the while, and goes when it has
+ * added up or the share is no more; dense and sparse. */
+static void what_is_not_significant_waits_and_is_not_lost(void **state)
+{
+    (void)state;
+    for (int sparse = 0; sparse < 2; sparse++) {
+        rbt_layout layout = layout_of(RBT_F32, sparse == 1);
+        uint32_t block = rbt_layout_block(&layout, 0, 0), n = rbt_layout_length(&layout, block);
+        rbt_snap *base = rbt_snap_create(RBT_F32, n), *update;
+        rbt_cache cache;
+
+        base->f32[1] = base->f32[2] = base->f32[3] = 10;
+        rbt_cache_init(&cache, &layout);
+        cache.significant = 0.1f;
+        rbt_cache_increment(&cache, block, 1, 1, (float[]){0.5f});
+        update = rbt_cache_flush(&cache, block, 0, true); /* nothing is known of the value */
+        assert_true(update->count == 1 && !cache.copies[block].holds);
+        rbt_snap_unref(update);
+        rbt_cache_adopt(&cache, block, base, 1, 1, 0, 1);
+        rbt_cache_increment(&cache, block, 0, 4, (float[]){1e-3f, 0.75f, -2, NAN});
+        update = rbt_cache_flush(&cache, block, 0, true);
+        assert_int_equal(update->count, 3); /* of a zero, more than a tenth, no number */
+        assert_true(update->f32[0] == 1e-3f && update->f32[1] == -2 && isnan(update->f32[2]));
+        rbt_snap_unref(update);
+        assert_true(cache.copies[block].holds && read_one(&cache, block, 1) == 10.75f);
+        assert_null(rbt_cache_flush(&cache, block, 0, true)); /* all that is left waits */
+        rbt_cache_increment(&cache, block, 1, 1, (float[]){0.5f});
+        update = rbt_cache_flush(&cache, block, 0, true);
+        assert_true(update->count == 1 && update->index[0] == 1 && update->f32[0] == 1.25f);
+        rbt_snap_unref(update);
+        assert_true(!cache.copies[block].holds && read_one(&cache, block, 1) == 11.25f);
+        rbt_cache_increment(&cache, block, 2, 1, (float[]){0.5f});
+        assert_null(rbt_cache_flush(&cache, block, 0, true));
+        cache.significant = 0;
+        update = rbt_cache_flush(&cache, block, 0, true);
+        assert_true(update->count == 1 && update->f32[0] == 0.5f && !cache.copies[block].holds);
+        rbt_snap_unref(update);
+        assert_null(rbt_cache_flush(&cache, block, 0, true));
+        rbt_snap_unref(base);
+        rbt_cache_deinit(&cache);
+        rbt_layout_deinit(&layout);
+    }
+}
+
 /* Reads, increments, flushes and fresh copies at random, on a sparse or dense table of integers, against plain arrays:
  * what the server has, and what this worker should see. */
 static void play(rbt_type type, bool sparse, uint64_t seed)
@@ -416,6 +460,7 @@ int main(void)
         cmocka_unit_test(gradients_are_not_kept_as_own_updates),
         cmocka_unit_test(a_shared_copy_stays_untouched_and_an_unread_one_is_not_copied),
         cmocka_unit_test(small_entries_are_not_sent_dense_or_sparse),
+        cmocka_unit_test(what_is_not_significant_waits_and_is_not_lost),
         cmocka_unit_test(random_use_equals_plain_arrays),
         cmocka_unit_test(increments_by_keys_equal_single_ones),
         cmocka_unit_test(what_half_precision_leaves_is_kept_and_follows),

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/error.h"
 #include "data/data.h"
 #include "data/deal.h"
 #include "data/ids.h"
@@ -65,6 +66,12 @@ static void deal_out(rbt_crew *crew, void *context)
     if (t->err[r] == RBT_OK)
         t->err[r] = rbt_deal(&part, &(rbt_hosting){t->first_worker, t->workers_of}, t->workers, t->seed, t->round_bytes,
                              crew, &t->data[r], &t->shards[r], &t->error[r]);
+    /* everybody has the names of all users, in their order; a thread must not assert */
+    for (size_t u = 0; t->err[r] == RBT_OK && t->whole->row_names != NULL && u < t->whole->rows; u++)
+        if (rbt_ids_count(part.users) != t->whole->rows ||
+            strcmp(rbt_ids_name(part.users, u), rbt_ids_name(t->whole->row_names, u)) != 0)
+            t->err[r] = rbt_fail(&t->error[r], RBT_E_BROKEN, "the names of all users are not those of the whole");
+    rbt_ids_unref(part.users);
     rbt_data_deinit(&part.data);
     if (r == 0)
         t->most_bytes = crew_most_bytes(crew);

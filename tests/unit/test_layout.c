@@ -174,6 +174,24 @@ static void placement_is_a_function_of_the_salt(void **state)
     rbt_layout_deinit(&c);
 }
 
+static void rows_can_be_blocks(void **state)
+{
+    rbt_table_spec spec = {.name = "rows", .rows = 37, .cols = 100, .type = RBT_F32, .row_blocks = true};
+    rbt_error error = {0};
+    rbt_layout l;
+
+    (void)state;
+    assert_int_equal(rbt_layout_init(&l, &spec, 3, 1, &error), RBT_OK);
+    assert_int_equal(l.blocks, 37);
+    for (uint32_t row = 0; row < 37; row++)
+        assert_true(rbt_layout_block(&l, row, 0) == row && rbt_layout_block(&l, row, 99) == row &&
+                    rbt_layout_offset(&l, row, 99) == 99 && rbt_layout_length(&l, row) == 100);
+    rbt_layout_deinit(&l);
+    spec.cols = RBT_BLOCK_ELEMENTS + 1;
+    assert_int_equal(rbt_layout_init(&l, &spec, 3, 1, &error), RBT_E_LIMIT);
+    assert_non_null(strstr(error.text, "table 'rows' has 65537 columns"));
+}
+
 static void impossible_tables_are_refused_by_name(void **state)
 {
     static const struct {
@@ -224,6 +242,7 @@ int main(void)
         cmocka_unit_test(random_shapes_are_balanced_from_128_elements_per_server_on),
         cmocka_unit_test(few_blocks_move_when_a_server_is_added),
         cmocka_unit_test(placement_is_a_function_of_the_salt),
+        cmocka_unit_test(rows_can_be_blocks),
         cmocka_unit_test(impossible_tables_are_refused_by_name),
         cmocka_unit_test(blocks_have_no_more_rows_than_asked_for),
     };

@@ -127,6 +127,9 @@ static void values_out_of_range_are_refused(void **state)
     refuses_value("decay", "linear", "none, sqrt:ALPHA or mult:BETA");
     refuses_value("filter", "1e-6", "threshold=X");
     refuses_value("filter", "threshold=-1", "at least 0");
+    refuses_value("filter", "significant=2", "from 0 to 1");
+    refuses_value("filter", "threshold=1,magic=2", "significant=X or kkt=X");
+    refuses_value("filter", "kkt=", "not a number");
     refuses_value("sync", "bps", "bsp|ssp|asp");
     refuses_value("quiet", "maybe", "true or false");
     refuses_value("data", "", "needs a value");
@@ -200,6 +203,37 @@ static void senseless_combinations_are_refused_with_the_reason(void **state)
     refuses_combination((const char *[]){"codec", "delta,fp16", "rule", "adarev", NULL}, "--rule adarev, which makes");
     refuses_combination((const char *[]){"codec", "fp16", "rule", "adagrad", NULL}, "--rule adagrad, which makes");
     refuses_combination((const char *[]){"codec", "fp16", "model", "kmeans", NULL}, "exact sums");
+}
+
+static void filters_are_for_what_can_bear_them(void **state)
+{
+    rbt_options o;
+    rbt_error error;
+
+    (void)state;
+    refuses_combination((const char *[]){"model", "lr", "l1", "0.1", "filter", "kkt=0.5", NULL}, "train l1lr");
+    refuses_combination((const char *[]){"model", "lr", "rule", "adarev", "filter", "significant=0.1", NULL},
+                        "servers make the steps");
+    refuses_combination(
+        (const char *[]){"model", "lr", "runtime", "sim", "faults", "crash=1", "filter", "significant=0.1", NULL},
+        "is lost with it");
+    refuses_combination((const char *[]){"model", "lda", "filter", "significant=0.1", NULL}, "add up to the tokens");
+    refuses_combination((const char *[]){"model", "kmeans", "filter", "threshold=0.1", NULL}, "must agree");
+    refuses_combination((const char *[]){"model", "l1lr", "filter", "threshold=0.1", NULL}, "none may be lost");
+    rbt_options_init(&o);
+    set(&o, "model", "l1lr");
+    set(&o, "filter", "kkt=0.25,significant=0.125");
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_string_equal(o.settings, "kkt=0.25,significant=0.125");
+    assert_true(o.significant == 0);
+    rbt_options_deinit(&o);
+    rbt_options_init(&o);
+    set(&o, "model", "lr");
+    set(&o, "sync", "bsp");
+    set(&o, "filter", "significant=0.5,threshold=0.25");
+    assert_int_equal(rbt_options_check(&o, &error), RBT_OK);
+    assert_true(o.significant == 0.5 && o.filter == 0.25);
+    rbt_options_deinit(&o);
 }
 
 static void auto_values_follow_the_protocol(void **state)
@@ -503,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_struct_filled_by_hand_gets_the_same_checks),
         cmocka_unit_test(a_misspelt_option_is_answered_with_the_nearest),
         cmocka_unit_test(senseless_combinations_are_refused_with_the_reason),
+        cmocka_unit_test(filters_are_for_what_can_bear_them),
         cmocka_unit_test(auto_values_follow_the_protocol),
         cmocka_unit_test(partition_sync_off_is_listed_while_the_rule_is_auto),
         cmocka_unit_test(what_is_listed_describes_the_same_job),

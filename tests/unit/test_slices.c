@@ -72,7 +72,7 @@ static void assert_answer_says(world *w, uint32_t worker, uint64_t clock, const 
     assert_non_null(blocks);
     for (uint32_t i = 0; i < BLOCKS; i++) {
         const rbt_part *part = &blocks->parts.at[i];
-        rbt_applied own = {blocks->included, blocks->reach, 0};
+        rbt_applied own = {blocks->included, blocks->reach, 0, 0};
 
         assert_int_equal(rbt_applied_to(own, part->table, part->block), says[i]);
     }

@@ -240,6 +240,27 @@ static void pack_is_dense_from_half_on_and_drops_there_too(void **state)
     rbt_snap_unref(empty);
 }
 
+static void thin_is_the_same_values_in_fewer_bytes(void **state)
+{
+    rbt_snap *snap = rbt_snap_create(RBT_F32, 10), *thin;
+    float read[10];
+
+    (void)state;
+    snap->f32[3] = 1;
+    snap->f32[7] = NAN;
+    thin = rbt_snap_thin(snap);
+    assert_true(thin != snap && thin->form == RBT_SPARSE && thin->count == 2);
+    rbt_snap_read(thin, 0, 10, read);
+    assert_memory_equal(read, snap->f32, sizeof read);
+    rbt_snap_unref(thin);
+    for (int i = 0; i < 5; i++)
+        snap->f32[i] = 2;
+    thin = rbt_snap_thin(snap);
+    assert_ptr_equal(thin, snap); /* half of it: no smaller */
+    rbt_snap_unref(thin);
+    rbt_snap_unref(snap);
+}
+
 static void nan_is_kept_through_packing_and_adding(void **state)
 {
     float v[8] = {0, 0, NAN, 0, 0, INFINITY, 0, 0}, got[8];
@@ -264,6 +285,7 @@ int main(void)
         cmocka_unit_test(writable_copies_only_when_others_hold_it),
         cmocka_unit_test(pack_drops_what_is_below_the_threshold),
         cmocka_unit_test(pack_is_dense_from_half_on_and_drops_there_too),
+        cmocka_unit_test(thin_is_the_same_values_in_fewer_bytes),
         cmocka_unit_test(nan_is_kept_through_packing_and_adding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
