@@ -322,19 +322,27 @@ static float take_half(float x, float threshold, float *rest)
     return half;
 }
 
+/* The same for an element of a sparse block. */
+static float take_half_scattered(rbt_copy *copy, uint32_t place, float x, float threshold)
+{
+    bool is_new;
+    uint64_t *bits = rbt_map_put(&copy->rests, place, &is_new);
+    float rest;
+
+    memcpy(&rest, bits, sizeof rest);
+    x = take_half(x, threshold, &rest);
+    memcpy(bits, &rest, sizeof rest);
+    return x;
+}
+
 /* Rounds scattered increments that are to be sent. */
 static void halve_scattered(rbt_copy *copy, rbt_snap *snap, float threshold)
 {
     uint32_t count = 0;
 
     for (uint32_t k = 0; k < snap->count; k++) {
-        bool is_new;
-        uint64_t *bits = rbt_map_put(&copy->rests, snap->index[k], &is_new);
-        float rest, half;
+        float half = take_half_scattered(copy, snap->index[k], snap->f32[k], threshold);
 
-        memcpy(&rest, bits, sizeof rest);
-        half = take_half(snap->f32[k], threshold, &rest);
-        memcpy(bits, &rest, sizeof rest);
         if (half == 0)
             continue;
         snap->index[count] = snap->index[k];
@@ -529,9 +537,7 @@ static uint32_t take_scattered(rbt_cache *cache, rbt_copy *copy, uint32_t place,
                                void *values)
 {
     const uint64_t *bits = rbt_map_get(&copy->scattered, place);
-    uint64_t *rest_bits;
-    float *value = values, rest;
-    bool is_new;
+    float *value = values;
 
     if (bits == NULL || is_small(cache->layout->type, *bits, threshold) || stays(cache, copy, place, *bits))
         return 0;
@@ -540,10 +546,7 @@ static uint32_t take_scattered(rbt_cache *cache, rbt_copy *copy, uint32_t place,
     (void)rbt_map_remove(&copy->scattered, place);
     if (!cache->is_half)
         return 1;
-    rest_bits = rbt_map_put(&copy->rests, place, &is_new);
-    memcpy(&rest, rest_bits, sizeof rest);
-    *value = take_half(*value, threshold, &rest);
-    memcpy(rest_bits, &rest, sizeof rest);
+    *value = take_half_scattered(copy, place, *value, threshold);
     return *value != 0;
 }
 

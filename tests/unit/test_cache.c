@@ -419,15 +419,14 @@ static void half_precision_hides_no_number_that_is_none(void **state)
 }
 
 /* An early send takes what half precision has of a strip; what that leaves goes with the next increment. */
-static void early_sends_in_half_precision_leave_the_rest(void **state)
+static void send_half_early(bool sparse)
 {
-    rbt_layout layout = layout_of(RBT_F32, false);
+    rbt_layout layout = layout_of(RBT_F32, sparse);
     uint32_t index[N];
     float values[N], x = 1.0f + 0x1p-12f + 0x1p-20f, first;
     rbt_cache cache;
     rbt_snap *update;
 
-    (void)state;
     rbt_cache_init(&cache, &layout);
     cache.is_half = cache.is_managed = true;
     rbt_cache_increment(&cache, 0, 5, 1, &x);
@@ -443,6 +442,13 @@ static void early_sends_in_half_precision_leave_the_rest(void **state)
     rbt_snap_unref(update);
     rbt_cache_deinit(&cache);
     rbt_layout_deinit(&layout);
+}
+
+static void early_sends_in_half_precision_leave_the_rest(void **state)
+{
+    (void)state;
+    send_half_early(false);
+    send_half_early(true);
 }
 
 int main(void)
