@@ -13,10 +13,10 @@ frames=10000
 [ "$RUBATO_SANITIZED" -eq 0 ] || frames=${RBT_HOSTILE_FRAMES:-3000} # by hand: all of them
 lead_at=unix:@rubato-seated-$$
 
-job_local 4 --sync bsp --clocks 3000
+job_local 4 --sync bsp --clocks 6000
 # shellcheck disable=SC2086 # options
 job_start timeout -k 1 600 "$RUBATO" train $learning --runtime cluster --workers 4 --servers 1 --colocate off --listen "$lead_at" \
-    --key job.key --sync bsp --clocks 3000 --eval-every 100 --on-worker-loss wait --json job.json
+    --key job.key --sync bsp --clocks 6000 --eval-every 100 --on-worker-loss wait --json job.json
 
 node()
 {
@@ -27,11 +27,11 @@ for rank in 1 2 3 4 5; do
     node "$rank"
 done
 job_clock 2
+# shellcheck disable=SC2154 # set by node
+kill -9 "$node_2" "$node_3" "$node_4"
 lead=$(pgrep -P "$job")
 # shellcheck disable=SC2154 # set by node
 worker_at=$(address_of "$node_1") server_at=$(address_of "$node_5")
-# shellcheck disable=SC2154 # set by node
-kill -9 "$node_2" "$node_3" "$node_4"
 before="$(memory_of "$lead") $(memory_of "$node_1") $(memory_of "$node_5")"
 
 "$RUBATO_HOSTILE" seated job.key "$lead_at" 2 lead "$frames" 1 >at-lead 2>&1 &
