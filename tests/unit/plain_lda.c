@@ -1,7 +1,14 @@
 /* Documents and the plain sampler. Contract in plain_lda.h. */
 #include "unit/plain_lda.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -156,4 +163,33 @@ plain_outcome plain_run(const rbt_data *data, const rbt_lda_shape *shape, int sw
     outcome.deviation = sqrt(outcome.deviation);
     rbt_free(joint);
     return outcome;
+}
+
+void plain_docs_write(const rbt_data *data, const char *path)
+{
+    FILE *out = fopen(path, "w");
+
+    assert_non_null(out);
+    for (size_t d = 0; d < data->rows; d++) {
+        fputs("0", out);
+        for (size_t i = data->start[d]; i < data->start[d + 1]; i++)
+            fprintf(out, " %u:%g", data->index[i] + 1, (double)data->value[i]);
+        fputc('\n', out);
+    }
+    assert_int_equal(fclose(out), 0);
+}
+
+rbt_job *plain_job_run(const char *options)
+{
+    rbt_job *job = rbt_job_create("lda");
+    char text[512], *rest = text, *name;
+    rbt_error error = {0};
+
+    snprintf(text, sizeof text, "%s", options);
+    while ((name = strtok_r(rest, " ", &rest)) != NULL)
+        if (rbt_job_set(job, name, strtok_r(rest, " ", &rest), &error) != RBT_OK)
+            fail_msg("%s: %s", name, error.text);
+    if (rbt_job_run(job, NULL, NULL, &error) != RBT_OK)
+        fail_msg("%s: %s", options, error.text);
+    return job;
 }

@@ -37,4 +37,8 @@ typedef struct plain_outcome {
 
 plain_outcome plain_run(const rbt_data *data, const rbt_lda_shape *shape, int sweeps, int runs);
 
+/* Writes documents to a file; and runs a job with options given as "name value name value ...". */
+void plain_docs_write(const rbt_data *data, const char *path);
+rbt_job *plain_job_run(const char *options);
+
 #endif
