@@ -25,7 +25,6 @@ typedef struct rbt_kernels {
                         float *y);                                             /* y[index[i]] += a*value[i], in order */
     void (*scale)(float a, float *x, size_t n);                                /* x *= a */
     void (*add)(const float *restrict x, float *restrict y, size_t n);         /* y += x */
-    void (*stream)(const float *restrict x, float *restrict y, size_t n);      /* y = x, past the caches: for large y */
     void (*add_i32)(const int32_t *restrict x, int32_t *restrict y, size_t n); /* wraps */
     void (*add_i64)(const int64_t *restrict x, int64_t *restrict y, size_t n); /* wraps */
     void (*gather)(const float *x, const uint32_t *index, size_t n, float *out);    /* out[i] = x[index[i]] */

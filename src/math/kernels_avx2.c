@@ -287,18 +287,6 @@ AVX2 static void sgd_step(float rate, float l2, float *restrict g, float *restri
     }
 }
 
-AVX2 static void stream(const float *restrict x, float *restrict y, size_t n)
-{
-    size_t i = 0;
-    for (; i < n && ((uintptr_t)(y + i) & 31) != 0; i++) /* such stores want to be aligned */
-        y[i] = x[i];
-    for (; i + 8 <= n; i += 8)
-        _mm256_stream_ps(y + i, _mm256_loadu_ps(x + i));
-    for (; i < n; i++)
-        y[i] = x[i];
-    _mm_sfence(); /* others see them before what is written next */
-}
-
 const rbt_kernels rbt_kernels_avx2 = {
     .name = "avx2",
     .dot = dot,
@@ -315,7 +303,6 @@ const rbt_kernels rbt_kernels_avx2 = {
     .norm2_squared = norm2_squared,
     .norm_max = norm_max,
     .sgd_step = sgd_step,
-    .stream = stream,
 };
 
 #else

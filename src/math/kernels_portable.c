@@ -173,12 +173,6 @@ static float norm_max(const float *x, size_t n)
     return result;
 }
 
-static void stream(const float *restrict x, float *restrict y, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = x[i];
-}
-
 static void sgd_step(float rate, float l2, float *restrict g, float *restrict w, float *restrict u, size_t n)
 {
     size_t i = 0;
@@ -214,5 +208,4 @@ const rbt_kernels rbt_kernels_portable = {
     .norm2_squared = norm2_squared,
     .norm_max = norm_max,
     .sgd_step = sgd_step,
-    .stream = stream,
 };

@@ -7,8 +7,7 @@
 #include "base/mem.h"
 #include "math/kernels.h"
 
-#define CHUNK 2048          /* floats that are averaged at a time: the sums stay in the nearest cache */
-#define LARGE (512u * 1024) /* floats: what would not stay in a cache until it is read again is written past them */
+#define CHUNK 2048 /* floats that are averaged at a time: the sums stay in the nearest cache */
 
 void rbt_mix_make_room(rbt_mix *mix, size_t room)
 {
@@ -53,15 +52,9 @@ rbt_snap *rbt_mix_average(rbt_mix *mix, const float *add, float factor)
 {
     rbt_snap *mean = mix->out;
     size_t length = mean->length;
-    float chunk[CHUNK];
 
-    for (size_t at = 0; at < length; at += CHUNK) {
-        size_t n = length - at < CHUNK ? length - at : CHUNK;
-
-        sum_chunk(mix, add, factor, at, n, length < LARGE ? mean->f32 + at : chunk);
-        if (length >= LARGE)
-            rbt_kernels_best()->stream(chunk, mean->f32 + at, n);
-    }
+    for (size_t at = 0; at < length; at += CHUNK)
+        sum_chunk(mix, add, factor, at, length - at < CHUNK ? length - at : CHUNK, mean->f32 + at);
     let_go(mix);
     mix->out = NULL;
     return mean;

@@ -240,7 +240,6 @@ static void compare_writes(const rbt_kernels *k, const rbt_kernels *reference, r
         both[side]->sgd_step(a, 0.01f, mine[0], mine[1], mine[2], n);
         both[side]->scale(a, mine[1], n);
         both[side]->gather(x, index, n, mine[0]);
-        both[side]->stream(x, mine[2], n);
     }
     for (size_t s = 0; s < 3; s++)
         assert_same_vector(v[s] - BEFORE, v[s + 3] - BEFORE, n + BEFORE);
