@@ -413,8 +413,11 @@ void rbt_session_on_message(void *context, rbt_remote *peer, rbt_message *messag
     if (s->hooks.on_message != NULL && peer->rank < s->size) {
         s->hooks.on_message(s->hooks.context, peer->rank, message);
     } else {
+        /* In a job that goes on, somebody may not know yet that this rank's former life, which it means, is gone. */
+        bool is_back = !s->leads && s->seats[s->rank].incarnation > 0 && peer->rank < s->size;
+
         rbt_message_destroy(message);
-        if (!rbt_session_is_over(s))
+        if (!is_back && !rbt_session_is_over(s))
             rbt_session_cut_peer(peer, "it sends messages before the job has begun");
     }
     pthread_mutex_unlock(&s->calling);
