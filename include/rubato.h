@@ -282,10 +282,10 @@ typedef struct rbt_table_spec {
     uint64_t cols;
     rbt_type type;
     bool sparse;               /* store only what is not zero */
-    bool row_blocks;           /* every row is a block of its own, of at most 65,536 columns: a reader is sent the rows
-                                  it asks for and no others, and a procedure sees whole rows */
     const rbt_procedure *rule; /* what servers do with updates; NULL: what --rule says. Integers are always added up */
-    uint64_t block_rows;       /* rows that are sent together, at most; 0: as many as suit the table's size */
+    uint64_t block_rows; /* rows that are sent together, at most; 0: as many as suit the table's size; 1: a reader is
+                                  sent the rows it asks for and no others, and a procedure sees whole rows, which have at
+                                  most 65,536 columns then */
 } rbt_table_spec;
 
 typedef uint32_t rbt_table; /* a table's number: 0, 1, ... in order of creation */
@@ -550,9 +550,10 @@ typedef struct rbt_plan {
     double l1, l2;      /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
     bool shared;        /* in shared memory: `pass` is called, and there are no tables */
     bool peers;         /* without servers: `update` is called, and there are no tables */
-    double reach; /* with peers: how far a worker's update may take a parameter, in units of its distance from the */
-    double
-        own_reach; /* optimum, so that averages stay stable: one that all change, one that it alone changes once a pass */
+    /* With peers: how far a worker's update may take a parameter, in units of its distance from the optimum, so that averages
+     * stay stable: one that all change, and one that it alone changes once a pass. */
+    double reach;
+    double own_reach;
     const float *result;  /* with peers, in `keep`: the parameters, which are the mean of the peers' */
     bool takes_gradients; /* the job's rule makes steps of gradients: that is what increments of f32 tables must be */
     uint64_t judge_every; /* 0; `plan` may set it: clocks between two calls of `judge`, when these are many */

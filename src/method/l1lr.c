@@ -141,13 +141,13 @@ static rbt_err create_tables(rbt_plan *plan, l1lr_state *s, rbt_error *error)
                               .rows = s->ranges,
                               .cols = rbt_prox_cols(&s->range, plan->workers),
                               .type = RBT_F32,
-                              .row_blocks = true,
+                              .block_rows = 1,
                               .rule = &s->range.procedure};
     rbt_table_spec intercept = {.name = "intercept",
                                 .rows = 1,
                                 .cols = rbt_prox_cols(&s->alone, plan->workers),
                                 .type = RBT_F32,
-                                .row_blocks = true,
+                                .block_rows = 1,
                                 .rule = &s->alone.procedure};
     rbt_err err = rbt_plan_table(plan, &weights, &s->weights, error);
 

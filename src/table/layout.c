@@ -91,7 +91,7 @@ rbt_err rbt_layout_init(rbt_layout *layout, const rbt_table_spec *spec, uint32_t
                         "table '%s' of %llu x %llu elements: both must be at least 1 and the product below 2^63",
                         spec->name, (unsigned long long)spec->rows, (unsigned long long)spec->cols);
     total = spec->rows * spec->cols;
-    if (spec->row_blocks && spec->cols > RBT_BLOCK_ELEMENTS)
+    if (spec->block_rows == 1 && spec->cols > RBT_BLOCK_ELEMENTS)
         return rbt_fail(error, RBT_E_LIMIT,
                         "table '%s' has %llu columns; a row that is a block has at most %u: make rows shorter",
                         spec->name, (unsigned long long)spec->cols, RBT_BLOCK_ELEMENTS);
@@ -99,9 +99,9 @@ rbt_err rbt_layout_init(rbt_layout *layout, const rbt_table_spec *spec, uint32_t
                            .cols = spec->cols,
                            .type = spec->type,
                            .sparse = spec->sparse,
-                           .row_blocks = spec->row_blocks,
+                           .row_blocks = spec->block_rows == 1,
                            .servers = servers};
-    if (spec->row_blocks)
+    if (layout->row_blocks)
         cut(layout, spec->rows);
     else
         choose_blocks(layout, total);

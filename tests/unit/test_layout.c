@@ -176,7 +176,7 @@ static void placement_is_a_function_of_the_salt(void **state)
 
 static void rows_can_be_blocks(void **state)
 {
-    rbt_table_spec spec = {.name = "rows", .rows = 37, .cols = 100, .type = RBT_F32, .row_blocks = true};
+    rbt_table_spec spec = {.name = "rows", .rows = 37, .cols = 100, .type = RBT_F32, .block_rows = 1};
     rbt_error error = {0};
     rbt_layout l;
 
