@@ -536,7 +536,7 @@ typedef struct rbt_method_option {
 typedef struct rbt_method rbt_method;
 
 /* What a method's functions are told. Rows are all rows of the data, in every process; but of a method with `own_rows`, in a job of
- * several processes, those of workers elsewhere have their labels and weights, and no features. */
+ * several processes, those of workers elsewhere have their labels and weights, and no features unless they are `common`. */
 typedef struct rbt_plan {
     const rbt_method *method;
     const rbt_data *data;
@@ -672,6 +672,10 @@ struct rbt_method {
     size_t (*facts)(const rbt_data *data);
     void (*survey)(const rbt_data *rows, size_t first, void *facts);
 
+    /* With `own_rows`: rows whose features `plan` looks at in every process, whosever they are. Says how many, and writes their numbers, of
+     * `rows` in all, to `list` unless that is NULL; in any order, and some perhaps again. The plan has its options and no data yet. May be NULL. */
+    size_t (*common)(const rbt_plan *plan, size_t rows, uint32_t *list);
+
     rbt_err (*plan)(rbt_plan *plan, rbt_error *error);
     rbt_err (*work)(rbt_worker *worker, rbt_plan *plan, rbt_error *error);
     rbt_err (*keep)(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *error);
@@ -731,7 +735,7 @@ typedef struct rbt_plugin {
     const rbt_method *method;
 } rbt_plugin;
 
-#define RBT_PLUGIN_VERSION 2u
+#define RBT_PLUGIN_VERSION 3u
 #define RBT_PLUGIN         "rbt_plugin_entry" /* const rbt_plugin *rbt_plugin_entry(void) */
 
 #ifdef __cplusplus

@@ -277,19 +277,36 @@ static rbt_err make_shards(rbt_shards *s, const rbt_data *data, uint32_t first, 
 
 /* -------------------------------------------------------------------------------------------------------- dealing */
 
-static rbt_err prepare(dealing *d, const rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers,
-                       uint64_t seed, rbt_error *error)
+/* Room for what is known of the others, and where their rows begin. */
+static void meet_others(dealing *d, const rbt_data_part *part)
 {
-    uint32_t size = d->crew->size, next = 0;
+    uint32_t size = d->crew->size;
     d->first_row = rbt_alloc(size + (size_t)1, sizeof *d->first_row);
     d->first_place = rbt_alloc(size + (size_t)1, sizeof *d->first_place);
     d->sent = rbt_alloc(size, sizeof *d->sent);
     d->got = rbt_alloc(size, sizeof *d->got);
+    for (uint32_t q = 0; q < size; q++)
+        d->first_row[q + 1] = d->first_row[q] + part->rows_of[q];
+}
+
+static void dealing_deinit(dealing *d)
+{
+    rbt_free(d->order);
+    rbt_free(d->first_row);
+    rbt_free(d->first_place);
+    rbt_free(d->sent);
+    rbt_free(d->got);
+}
+
+static rbt_err prepare(dealing *d, const rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers,
+                       uint64_t seed, rbt_error *error)
+{
+    uint32_t next = 0;
+    meet_others(d, part);
     rbt_err err = rbt_shards_order(part->rows, workers, seed, &d->order, error);
-    for (uint32_t q = 0; q < size; q++) {
+    for (uint32_t q = 0; q < d->crew->size; q++) {
         RBT_ASSERT(hosting->first_worker[q] == next);
         next += hosting->workers_of[q];
-        d->first_row[q + 1] = d->first_row[q] + part->rows_of[q];
         d->first_place[q + 1] = workers > 0 ? rbt_shards_begin(part->rows, workers, next) : 0;
     }
     RBT_ASSERT(next == workers);
@@ -374,26 +391,36 @@ free_all:
     return err;
 }
 
+/* The rows, first their lengths; `err`: how it went so far. */
+static rbt_err move_rows(dealing *d, rbt_err err, rbt_error *error)
+{
+    err = exchange(d, &lengths, err, error);
+    if (err == RBT_OK)
+        err = allocate_rows(d, error);
+    err = rbt_crew_agree(d->crew, err, error);
+    return err == RBT_OK ? exchange(d, &rows, RBT_OK, error) : err;
+}
+
+/* Nobody trains on what another process might have made up. */
+static rbt_err check_features(const dealing *d, rbt_err err, rbt_error *error)
+{
+    for (size_t i = 0; err == RBT_OK && i < d->to.nnz; i++)
+        if (d->to.index[i] >= d->from->cols)
+            err = rbt_fail(error, RBT_E_BROKEN, "a row that arrived has a feature %u, there are %zu", d->to.index[i],
+                           d->from->cols);
+    return err;
+}
+
 static rbt_err deal(dealing *d, const rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed,
                     rbt_error *error)
 {
     rbt_err err = prepare(d, part, hosting, workers, seed, error);
     if (err != RBT_OK)
         return err; /* everywhere: it depends on what all know */
-    err = exchange(d, &lengths, allocate_lengths(d, error), error);
-    if (err == RBT_OK)
-        err = allocate_rows(d, error);
-    err = rbt_crew_agree(d->crew, err, error);
-    if (err != RBT_OK)
-        return err;
     total before = total_of(d->from, d->weighted);
-    err = exchange(d, &rows, RBT_OK, error);
+    err = move_rows(d, allocate_lengths(d, error), error);
     err = check_totals(d, err, before, error);
-    for (size_t i = 0; err == RBT_OK && i < d->to.nnz; i++)
-        if (d->to.index[i] >= d->from->cols) /* nobody trains on what another process might have made up */
-            err = rbt_fail(error, RBT_E_BROKEN, "a row that arrived has a feature %u, there are %zu", d->to.index[i],
-                           d->from->cols);
-    return deal_names(d, part, err, error);
+    return deal_names(d, part, check_features(d, err, error), error);
 }
 
 static size_t limit_of(size_t round_bytes, uint32_t size)
@@ -431,11 +458,36 @@ rbt_err rbt_deal(rbt_data_part *part, const rbt_hosting *hosting, uint32_t worke
         rbt_shards_destroy(&s);
     }
     rbt_free(sizes);
-    rbt_free(d.order);
-    rbt_free(d.first_row);
-    rbt_free(d.first_place);
-    rbt_free(d.sent);
-    rbt_free(d.got);
+    dealing_deinit(&d);
+    return err;
+}
+
+rbt_err rbt_deal_copies(const rbt_data_part *part, const uint32_t *list, size_t n, size_t round_bytes, rbt_crew *crew,
+                        rbt_data *data, rbt_error *error)
+{
+    dealing d = {.crew = crew,
+                 .from = &part->data,
+                 .weighted = part->data.weight != NULL,
+                 .limit = limit_of(round_bytes, crew->size)};
+    meet_others(&d, part);
+    d.order = rbt_try_alloc(n * crew->size + 1, sizeof *d.order); /* everybody has a place for each */
+    for (uint32_t q = 0; q < crew->size; q++) {
+        d.first_place[q + 1] = (q + (size_t)1) * n;
+        if (d.order != NULL && n > 0)
+            memcpy(d.order + q * n, list, n * sizeof *list);
+    }
+    rbt_err err = d.order != NULL
+                      ? allocate_lengths(&d, error)
+                      : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the numbers of %zu rows that all get", n);
+    err = check_features(&d, move_rows(&d, err, error), error);
+    err = rbt_crew_agree(crew, err, error);
+    if (err == RBT_OK) {
+        d.to.cols = part->data.cols;
+        *data = d.to;
+    } else {
+        rbt_data_deinit(&d.to);
+    }
+    dealing_deinit(&d);
     return err;
 }
 

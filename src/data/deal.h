@@ -23,7 +23,12 @@
 rbt_err rbt_deal(rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed, size_t round_bytes,
                  rbt_crew *crew, rbt_data *data, rbt_shards *shards, rbt_error *error);
 
-/* The same for a part that was read with {rank}. `dealt`: the rows of a shard ascend, as after rbt_shards_deal. */
+/* Copies of some rows for every process, before they are dealt out: `list` has n row numbers, ascending, each once. `data` has them
+ * in that order; the part stays as it is. */
+rbt_err rbt_deal_copies(const rbt_data_part *part, const uint32_t *list, size_t n, size_t round_bytes, rbt_crew *crew,
+                        rbt_data *data, rbt_error *error);
+
+/* The same as rbt_deal for a part that was read with {rank}. `dealt`: the rows of a shard ascend, as after rbt_shards_deal. */
 rbt_err rbt_deal_ranked(rbt_data_part *part, const rbt_hosting *hosting, uint32_t workers, uint64_t seed, bool dealt,
                         rbt_crew *crew, rbt_data *data, rbt_shards *shards, rbt_error *error);
 

@@ -9,19 +9,72 @@
 #include "data/chunks.h"
 #include "data/feed.h"
 #include "data/paths.h"
+#include "data/slicing.h"
+
+/* A file, or some bytes of it. */
+typedef struct source {
+    char *path;
+    uint64_t from, to; /* lines that begin there; all of it: 0 and UINT64_MAX */
+    bool dealt;        /* every part goes through it, and takes its lines */
+} source;
 
 struct rbt_events {
     rbt_events_options options;
-    rbt_paths paths;
-    size_t next;    /* file to open */
+    RBT_ARRAY(source) sources;
+    uint64_t total; /* bytes of all files, when they are cut into parts */
+    size_t next;    /* source to open */
+    const source *now;
     rbt_feed *feed; /* NULL: none is open */
     char *buffer;   /* RBT_EVENTS_BYTES */
+    uint64_t place; /* of its first byte in the file */
+    uint64_t dealt; /* lines of sources that are dealt so far */
     size_t at, used;
     size_t scanned; /* from `at` on up to here no line ends */
     bool ended;     /* nothing of the file is missing in the buffer */
-    size_t line;    /* of what begins at `at` */
+    bool is_rest;   /* what begins at `at` is the end of another part's line */
+    size_t line;    /* of what begins at `at`, counted from where the source begins */
     rbt_read_report report;
 };
+
+/* --------------------------------------------------------------------------------------------------------- parts */
+
+static rbt_err list_whole(rbt_events *e, const char *path, rbt_error *error)
+{
+    rbt_paths paths;
+    rbt_err err = rbt_paths_list(path, &paths, error);
+    if (err != RBT_OK)
+        return err;
+    for (size_t i = 0; i < paths.count; i++)
+        rbt_array_push(&e->sources, ((source){.path = rbt_strdup(paths.at[i]), .to = UINT64_MAX}));
+    rbt_paths_free(&paths);
+    return RBT_OK;
+}
+
+/* A part's ranges of plain files; then all others. */
+static rbt_err list_part(rbt_events *e, const char *path, rbt_error *error)
+{
+    const rbt_reading text = {.format = "libsvm"}; /* no caches */
+    rbt_slicing plan = {0};
+    size_t count = 0;
+    rbt_err err = rbt_slicing_make(&plan, path, &text, error);
+    for (size_t i = 0; err == RBT_OK && i < plan.count; i++) {
+        e->total += plan.at[i].bytes;
+        plan.at[i].units = plan.at[i].form == RBT_FORM_TEXT ? plan.at[i].units : 0;
+    }
+    rbt_slice *slices = err == RBT_OK ? rbt_slicing_cut(&plan, e->options.part, e->options.parts, &count) : NULL;
+    for (size_t i = 0; i < count; i++)
+        if (plan.at[slices[i].file].form == RBT_FORM_TEXT)
+            rbt_array_push(&e->sources, ((source){.path = rbt_strdup(plan.at[slices[i].file].path),
+                                                  .from = slices[i].from,
+                                                  .to = slices[i].to}));
+    for (size_t i = 0; err == RBT_OK && i < plan.count; i++)
+        if (plan.at[i].form != RBT_FORM_TEXT)
+            rbt_array_push(&e->sources,
+                           ((source){.path = rbt_strdup(plan.at[i].path), .to = UINT64_MAX, .dealt = true}));
+    rbt_free(slices);
+    rbt_slicing_free(&plan);
+    return err;
+}
 
 rbt_err rbt_events_open(const char *path, const rbt_events_options *options, rbt_events **out, rbt_error *error)
 {
@@ -30,8 +83,9 @@ rbt_err rbt_events_open(const char *path, const rbt_events_options *options, rbt
     if (e->options.separator == '\0')
         e->options.separator = '\t';
     e->buffer = rbt_try_alloc_raw(RBT_EVENTS_BYTES, 1);
-    rbt_err err = e->buffer != NULL ? rbt_paths_list(path, &e->paths, error)
-                                    : rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory to read it", path);
+    rbt_err err = e->buffer == NULL    ? rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory to read it", path)
+                  : options->parts > 1 ? list_part(e, path, error)
+                                       : list_whole(e, path, error);
     if (err == RBT_OK)
         *out = e;
     else
@@ -44,9 +98,16 @@ void rbt_events_close(rbt_events *events)
     if (events == NULL)
         return;
     rbt_feed_close(events->feed);
-    rbt_paths_free(&events->paths);
+    for (size_t i = 0; i < events->sources.count; i++)
+        rbt_free(events->sources.at[i].path);
+    rbt_array_free(&events->sources);
     rbt_free(events->buffer);
     rbt_free(events);
+}
+
+uint64_t rbt_events_total(const rbt_events *events)
+{
+    return events->total;
 }
 
 void rbt_events_report(const rbt_events *events, rbt_read_report *report)
@@ -55,6 +116,48 @@ void rbt_events_report(const rbt_events *events, rbt_read_report *report)
 }
 
 /* --------------------------------------------------------------------------------------------------------- lines */
+
+/* Opens the next source: at its first byte, or, as a line may begin with that, at the one before. */
+static rbt_err open_next(rbt_events *e, rbt_error *error)
+{
+    const source *s = &e->sources.at[e->next++];
+    e->now = s;
+    e->is_rest = s->from > 0;
+    e->place = s->from > 0 ? s->from - 1 : 0;
+    e->at = e->used = e->scanned = 0;
+    e->line = 1;
+    e->ended = false;
+    return s->to == UINT64_MAX ? rbt_feed_open(s->path, &e->feed, error)
+                               : rbt_feed_open_at(s->path, e->place, &e->feed, error);
+}
+
+/* How much to read: nothing behind the part but the end of its last line. */
+static size_t room_of(const rbt_events *e)
+{
+    uint64_t at = e->place + e->used, left = at < e->now->to ? e->now->to - at : RBT_EVENTS_REST;
+    size_t room = RBT_EVENTS_BYTES - e->used;
+    return left < room ? (size_t)left : room;
+}
+
+/* The line's number in the file. A part does not know how many come before it, and goes to look. */
+static size_t line_of(const rbt_events *e)
+{
+    size_t line = e->line, got = 1;
+    uint64_t left = e->now->from > 0 ? e->now->from - 1 : 0;
+    rbt_feed *feed = NULL;
+    char *piece = rbt_alloc(RBT_EVENTS_REST, 1);
+    if (left > 0 && rbt_feed_open_at(e->now->path, 0, &feed, NULL) == RBT_OK)
+        for (; left > 0 && got > 0; left -= got) {
+            size_t room = left < RBT_EVENTS_REST ? (size_t)left : RBT_EVENTS_REST;
+            if (rbt_feed_read(feed, piece, room, &got, NULL) != RBT_OK)
+                got = 0;
+            for (size_t i = 0; i < got; i++)
+                line += piece[i] == '\n';
+        }
+    rbt_feed_close(feed);
+    rbt_free(piece);
+    return line;
+}
 
 /* Reads more of the file, or opens the next one; false when there is none. */
 static rbt_err fill(rbt_events *e, bool *more, rbt_error *error)
@@ -67,22 +170,20 @@ static rbt_err fill(rbt_events *e, bool *more, rbt_error *error)
         e->feed = NULL;
     }
     if (e->feed == NULL) {
-        *more = e->next < e->paths.count;
-        e->at = e->used = e->scanned = 0;
-        e->line = 1;
-        e->ended = false;
-        return *more ? rbt_feed_open(e->paths.at[e->next++], &e->feed, error) : RBT_OK;
+        *more = e->next < e->sources.count;
+        return *more ? open_next(e, error) : RBT_OK;
     }
     if (e->at > 0) {
         memmove(e->buffer, e->buffer + e->at, e->used - e->at);
+        e->place += e->at;
         e->used -= e->at;
         e->scanned -= e->at;
         e->at = 0;
     }
     if (e->used == RBT_EVENTS_BYTES)
         return rbt_fail(error, RBT_E_LIMIT, "%s:%zu: the line has %zu bytes or more, which is the limit",
-                        rbt_feed_name(e->feed), e->line, RBT_EVENTS_BYTES);
-    err = rbt_feed_read(e->feed, e->buffer + e->used, RBT_EVENTS_BYTES - e->used, &got, error);
+                        rbt_feed_name(e->feed), line_of(e), RBT_EVENTS_BYTES);
+    err = rbt_feed_read(e->feed, e->buffer + e->used, room_of(e), &got, error);
     if (err == RBT_OK) {
         e->used += got;
         e->ended = got == 0;
@@ -93,6 +194,11 @@ static rbt_err fill(rbt_events *e, bool *more, rbt_error *error)
 /* The next line in the buffer, without its end; false: there is no whole one. */
 static bool next_line(rbt_events *e, const char **line, const char **end)
 {
+    if (e->now != NULL && e->place + e->at >= e->now->to) { /* it begins in another part */
+        e->used = e->scanned = e->at;
+        e->ended = true;
+        return false;
+    }
     const char *from = e->buffer + e->scanned, *stop = e->buffer + e->used;
     const char *newline = from < stop ? memchr(from, '\n', (size_t)(stop - from)) : NULL;
     e->scanned = e->used;
@@ -104,6 +210,12 @@ static bool next_line(rbt_events *e, const char **line, const char **end)
     if (*end > *line && (*end)[-1] == '\r')
         (*end)--;
     return true;
+}
+
+/* Is this line, which is not empty, for this part? */
+static bool is_mine(const rbt_events *e)
+{
+    return !e->is_rest && (!e->now->dealt || e->dealt / RBT_EVENTS_PIECE % e->options.parts == e->options.part);
 }
 
 /* The line's key; false: it has none. */
@@ -125,9 +237,10 @@ static bool find_key(const rbt_events_options *o, const char *line, const char *
 static rbt_err refuse(rbt_events *e, const char *line, const char *end, rbt_error *error)
 {
     char shown[RBT_TOKEN_ROOM];
-    rbt_error why;
-    (void)rbt_fail(&why, RBT_E_DATA, "%s:%zu: '%s': expected a key in column %zu", rbt_feed_name(e->feed), e->line,
-                   rbt_text_shown(line, end, shown), e->options.column);
+    rbt_error why = {RBT_OK, ""};
+    if (e->report.skipped == 0 || e->report.skipped == e->options.skip_bad)
+        (void)rbt_fail(&why, RBT_E_DATA, "%s:%zu: '%s': expected a key in column %zu", rbt_feed_name(e->feed),
+                       line_of(e), rbt_text_shown(line, end, shown), e->options.column);
     if (e->report.skipped == 0)
         e->report.first = why;
     if (e->report.skipped == e->options.skip_bad)
@@ -153,7 +266,8 @@ rbt_err rbt_events_next(rbt_events *events, rbt_event_key *keys, size_t room, si
                 return err;
             continue;
         }
-        if (end > line && !find_key(&e->options, line, end, &keys[*count])) {
+        bool mine = end > line && is_mine(e);
+        if (mine && !find_key(&e->options, line, end, &keys[*count])) {
             if (*count > 0 && e->report.skipped == e->options.skip_bad) {
                 e->at = at; /* it is refused by the next call */
                 e->scanned = scanned;
@@ -162,10 +276,12 @@ rbt_err rbt_events_next(rbt_events *events, rbt_event_key *keys, size_t room, si
             err = refuse(e, line, end, error);
             if (err != RBT_OK)
                 return err;
-        } else if (end > line) {
+        } else if (mine) {
             ++*count;
         }
         e->line++;
+        e->is_rest = false;
+        e->dealt += e->now->dealt && end > line;
         if (*count == room)
             return RBT_OK;
     }

@@ -2,8 +2,12 @@
  *
  * Called by what counts keys (sketch). A path is what it is for rbt_data_read: a file, a pattern, or "-", plain or
  * compressed. A key is the whole line or one of its columns; its hash is rbt_hash with seed 0 over its bytes. Of a pipe a
- * batch is what is there. Always holds: memory is RBT_EVENTS_BYTES, and what unpacking takes; keys come in the order of
- * files and lines, whatever the size of the batches. Proved by tests/unit/test_events.c.
+ * batch is what is there. Several readers can share the lines: of plain files each reads a range of bytes, one file after the other, and has
+ * the lines that begin in it; what is compressed each unpacks, and takes a piece of RBT_EVENTS_PIECE lines in turn.
+ *
+ * Always holds: memory is RBT_EVENTS_BYTES, and what unpacking takes; keys come in the order of files and lines (of a part those of plain
+ * files first), whatever the size of the batches; every line is in one part, and a bad one has its number in the file. Proved by
+ * tests/unit/test_events.c.
  */
 #ifndef RBT_DATA_EVENTS_H
 #define RBT_DATA_EVENTS_H
@@ -11,6 +15,8 @@
 #include "rubato.h"
 
 #define RBT_EVENTS_BYTES (size_t)(1024 * 1024) /* a line must be shorter */
+#define RBT_EVENTS_PIECE 4096u                 /* lines of a compressed file that one part takes */
+#define RBT_EVENTS_REST  (size_t)(16 * 1024) /* bytes behind a part that are read at once, to find its last line's end */
 
 typedef struct rbt_event_key {
     const char *text; /* n bytes, not ended by a zero; valid until the next batch */
@@ -22,6 +28,8 @@ typedef struct rbt_events_options {
     size_t column;     /* from 1; 0: the whole line */
     char separator;    /* of columns; 0: a tab */
     uint64_t skip_bad; /* lines without the column, or with nothing in it, that may be left out */
+    uint32_t part;     /* only the lines of this one ... */
+    uint32_t parts;    /* ... of so many; 0 and 1: all */
 } rbt_events_options;
 
 typedef struct rbt_events rbt_events;
@@ -35,5 +43,8 @@ rbt_err rbt_events_next(rbt_events *events, rbt_event_key *keys, size_t room, si
 
 /* What was left out so far. */
 void rbt_events_report(const rbt_events *events, rbt_read_report *report);
+
+/* Of a part: the bytes of all files. Parts that see others are parts of something else. */
+uint64_t rbt_events_total(const rbt_events *events);
 
 #endif

@@ -72,6 +72,21 @@ rbt_err rbt_feed_open(const char *path, rbt_feed **out, rbt_error *error)
     return err;
 }
 
+rbt_err rbt_feed_open_at(const char *path, uint64_t at, rbt_feed **out, rbt_error *error)
+{
+    rbt_feed *s = rbt_alloc(1, sizeof *s);
+    s->name = path;
+    s->ours = s->regular = true;
+    s->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (s->fd >= 0 && at <= INT64_MAX && lseek(s->fd, (off_t)at, SEEK_SET) >= 0) {
+        *out = s;
+        return RBT_OK;
+    }
+    rbt_err err = rbt_fail(error, RBT_E_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    rbt_feed_close(s);
+    return err;
+}
+
 void rbt_feed_close(rbt_feed *feed)
 {
     if (feed == NULL)

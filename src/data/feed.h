@@ -1,6 +1,6 @@
 /* A file's text from its beginning to its end, piece by piece: plain, gzip or Zstandard, a file or a pipe.
  *
- * Called by stream.c. Always holds: memory does not grow with the file; what is refused is what unpack.c refuses of the
+ * Called by stream.c and events.c. Always holds: memory does not grow with the file; what is refused is what unpack.c refuses of the
  * whole file. Proved by tests/unit/test_stream.c.
  */
 #ifndef RBT_DATA_FEED_H
@@ -13,6 +13,9 @@ typedef struct rbt_feed rbt_feed;
 /* "-" is the standard input. The path must outlive the feed. */
 rbt_err rbt_feed_open(const char *path, rbt_feed **out, rbt_error *error);
 void rbt_feed_close(rbt_feed *feed);
+
+/* A plain file from that byte on: nothing before it is read. */
+rbt_err rbt_feed_open_at(const char *path, uint64_t at, rbt_feed **out, rbt_error *error);
 
 /* For messages: the path, or "standard input". */
 const char *rbt_feed_name(const rbt_feed *feed);

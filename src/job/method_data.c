@@ -2,9 +2,10 @@
  *
  * One process reads all rows. Of several each reads its part, if the method can do with its own (`own_rows`), and rows go to the
  * processes of their workers (data/deal.h). They keep the numbers they have in the files: rows of workers elsewhere are there, with
- * labels and weights, and without features. So a method sees the same rows under the same numbers everywhere, whatever the number of processes; and
- * its facts, which go from process to process in the order of rows, are the same bits. Proved by tests/cli/test_mf.sh, test_lda.sh and
- * test_lasso.sh. */
+ * labels and weights, and without features unless the method wants them everywhere (`common`). So a method sees the same rows under the same numbers everywhere, whatever the number of processes; and
+ * its facts, which go from process to process in the order of rows, are the same bits. Proved by tests/cli/test_mf.sh, test_lda.sh,
+ * test_lasso.sh, test_methods.sh and tests/cluster/test_processes_parts.sh. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -78,30 +79,87 @@ free_bytes:
     return rbt_crew_agree(crew, err, error);
 }
 
-/* Puts rows where they are among all, which has their labels: row i is number[i]. The others have no features. */
-static rbt_err spread_rows(rbt_data *own, const uint32_t *number, rbt_data *all, rbt_error *error)
+/* Rows that every process has, whosever they are. */
+typedef struct common {
+    uint32_t *number; /* ascending */
+    rbt_data data;
+} common;
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Which they are, each once. */
+static rbt_err list_common(const rbt_plan *plan, size_t rows, uint32_t **list, size_t *n, rbt_error *error)
+{
+    size_t listed = plan->method->common(plan, rows, NULL), kept = 0;
+    uint32_t *at = *list = rbt_try_alloc(listed + 1, sizeof *at);
+
+    if (at == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the numbers of %zu rows", listed);
+    (void)plan->method->common(plan, rows, at);
+    qsort(at, listed, sizeof *at, compare_numbers);
+    if (listed > 0 && at[listed - 1] >= rows)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "%s wants to see row %u everywhere, and there are %zu; its `common` is wrong",
+                        plan->method->name, at[listed - 1], rows);
+    for (size_t i = 0; i < listed; i++)
+        if (kept == 0 || at[kept - 1] != at[i])
+            at[kept++] = at[i];
+    *n = kept;
+    return RBT_OK;
+}
+
+static rbt_err share_common(const rbt_plan *plan, const rbt_data_part *part, rbt_crew *crew, common *c,
+                            rbt_error *error)
+{
+    size_t n = 0;
+    rbt_err err = list_common(plan, part->rows, &c->number, &n, error);
+
+    err = rbt_crew_agree(crew, err, error);
+    return err == RBT_OK ? rbt_deal_copies(part, c->number, n, RBT_DEAL_ROUND_BYTES, crew, &c->data, error) : err;
+}
+
+static void count_features(const rbt_data *from, const uint32_t *number, rbt_data *all)
+{
+    for (size_t i = 0; i < from->rows; i++)
+        all->start[number[i] + 1] = from->start[i + 1] - from->start[i];
+}
+
+static void copy_features(const rbt_data *from, const uint32_t *number, rbt_data *all)
+{
+    for (size_t i = 0; i < from->rows; i++) {
+        size_t at = from->start[i], n = from->start[i + 1] - at, to = all->start[number[i]];
+
+        memcpy(all->index + to, from->index + at, n * sizeof *all->index);
+        memcpy(all->value + to, from->value + at, n * sizeof *all->value);
+    }
+}
+
+/* Puts rows where they are among all, which has their labels: row i is number[i]. So for those in common, of which some are here
+ * already. The others have no features. */
+static rbt_err spread_rows(rbt_data *own, const uint32_t *number, const common *c, rbt_data *all, rbt_error *error)
 {
     rbt_data d = {0};
-    rbt_err err = rbt_data_alloc(all->rows, own->nnz, &d, error);
+    rbt_err err = rbt_data_alloc(all->rows, own->nnz + c->data.nnz, &d, error);
 
     if (err != RBT_OK)
         return err;
     memset(d.start, 0, (all->rows + 1) * sizeof *d.start);
-    for (size_t i = 0; i < own->rows; i++)
-        d.start[number[i] + 1] = own->start[i + 1] - own->start[i];
+    count_features(own, number, &d);
+    count_features(&c->data, c->number, &d);
     for (size_t g = 0; g < all->rows; g++)
         d.start[g + 1] += d.start[g];
-    for (size_t i = 0; i < own->rows; i++) {
-        size_t from = own->start[i], n = own->start[i + 1] - from, to = d.start[number[i]];
-
-        memcpy(d.index + to, own->index + from, n * sizeof *d.index);
-        memcpy(d.value + to, own->value + from, n * sizeof *d.value);
-    }
+    copy_features(own, number, &d);
+    copy_features(&c->data, c->number, &d);
     rbt_free(d.label);
     all->start = d.start;
     all->index = d.index;
     all->value = d.value;
-    all->nnz = own->nnz;
+    all->nnz = d.start[all->rows];
     all->cols = own->cols;
     all->content = own->content;
     all->col_names = rbt_ids_ref(own->col_names);
@@ -113,7 +171,7 @@ static rbt_err spread_rows(rbt_data *own, const uint32_t *number, rbt_data *all,
 }
 
 /* Deals the part out; what comes here is spread. */
-static rbt_err deal(rbt_method_run *r, rbt_data_part *part, const rbt_hosting *hosting, rbt_crew *crew,
+static rbt_err deal(rbt_method_run *r, rbt_data_part *part, const common *c, const rbt_hosting *hosting, rbt_crew *crew,
                     rbt_error *error)
 {
     const rbt_options *options = &r->job->options;
@@ -133,7 +191,7 @@ static rbt_err deal(rbt_method_run *r, rbt_data_part *part, const rbt_hosting *h
     if (err == RBT_OK)
         err =
             spread_rows(&own, order + rbt_shards_begin(part->rows, options->workers, hosting->first_worker[crew->rank]),
-                        &r->data, error);
+                        c, &r->data, error);
     if (err == RBT_OK)
         r->data.row_names = rbt_ids_ref(part->users);
     rbt_free(order);
@@ -150,6 +208,7 @@ static rbt_err read_together(rbt_method_run *r, rbt_error *error)
     rbt_crew crew = rbt_session_crew(r->session);
     rbt_data_part part = {.rows = 0};
     surveying s = {r->plan.method, &part};
+    common c = {0};
     size_t bytes = 0;
     rbt_err err;
 
@@ -167,8 +226,12 @@ static rbt_err read_together(rbt_method_run *r, rbt_error *error)
         err = gather(&part, &crew, part.data.label, &r->data.label, error);
     if (err == RBT_OK)
         err = gather(&part, &crew, part.data.weight, &r->data.weight, error);
+    if (err == RBT_OK && s.method->common != NULL)
+        err = share_common(&r->plan, &part, &crew, &c, error);
     if (err == RBT_OK)
-        err = deal(r, &part, &hosting, &crew, error);
+        err = deal(r, &part, &c, &hosting, &crew, error);
+    rbt_free(c.number);
+    rbt_data_deinit(&c.data);
     rbt_data_part_deinit(&part);
     rbt_free(first);
     rbt_free(count);

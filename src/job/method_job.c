@@ -169,13 +169,15 @@ static rbt_err set_up(rbt_method_run *r, rbt_error *error)
     rbt_err err;
 
     r->plan.data = &r->data;
-    err = rbt_method_read(r, error);
+    err = rbt_planned_init(&r->planned, &r->plan, options, error);
+    if (err == RBT_OK)
+        err = rbt_method_read(r, error);
     if (err == RBT_OK && options->workers_auto && r->data.rows > 0 && options->workers > r->data.rows)
         options->workers = (uint32_t)r->data.rows;
     if (err != RBT_OK)
         return err;
     r->is_planned = true;
-    err = rbt_planned_init(&r->planned, &r->plan, options, error);
+    err = rbt_planned_deal(&r->planned, &r->plan, error);
     if (err == RBT_OK && r->plan.method->options != NULL) { /* from now on the options say what is in effect */
         rbt_free(options->settings);
         options->settings = rbt_planned_settings(&r->planned, &r->plan);

@@ -307,8 +307,10 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
     if (err == RBT_OK && gradient != NULL)
         err = rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s; leave it out", gradient, method->name);
     if (err == RBT_OK && o->data != NULL && rbt_path_is_ranked(o->data))
-        err = rbt_fail(error, RBT_E_USAGE, "{rank} in --data makes no sense for %s, whose processes read all of it",
-                       method->name);
+        err = rbt_fail(
+            error, RBT_E_USAGE,
+            "{rank} in --data makes no sense for %s, which deals out what all files have; give them as a pattern",
+            method->name);
     if (err == RBT_OK && method->needs_sums && o->rule != RBT_RULE_AUTO && o->rule != RBT_RULE_SUM)
         err = rbt_fail(error, RBT_E_USAGE, "--rule %s makes no sense for %s, whose updates must add up; leave it out",
                        rule_name(o->rule), method->name);

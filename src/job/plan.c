@@ -168,7 +168,6 @@ static void cut_into_clocks(rbt_planned *p, const rbt_method *method, size_t row
 rbt_err rbt_planned_init(rbt_planned *planned, rbt_plan *plan, const rbt_options *options, rbt_error *error)
 {
     const rbt_method *method = plan->method;
-    rbt_err err;
 
     *planned = (rbt_planned){.options = options, .values = rbt_alloc(option_count(method) + 1, sizeof(double))};
     plan->job = planned;
@@ -184,11 +183,19 @@ rbt_err rbt_planned_init(rbt_planned *planned, rbt_plan *plan, const rbt_options
     plan->shared = rbt_options_shared(options);
     plan->peers = rbt_options_peers(options);
     plan->takes_gradients = rbt_options_adaptive(options);
-    err = rbt_method_settings(method, options->settings, planned->values, error);
-    if (err == RBT_OK && plan->data->rows > 0)
+    return rbt_method_settings(method, options->settings, planned->values, error);
+}
+
+rbt_err rbt_planned_deal(rbt_planned *planned, rbt_plan *plan, rbt_error *error)
+{
+    const rbt_options *options = planned->options;
+    rbt_err err = RBT_OK;
+
+    plan->workers = options->workers;
+    if (plan->data->rows > 0)
         err = rbt_shards_create(plan->data, options->workers, options->seed, &planned->shards, error);
     if (err == RBT_OK)
-        cut_into_clocks(planned, method, plan->data->rows, options);
+        cut_into_clocks(planned, plan->method, plan->data->rows, options);
     return err;
 }
 

@@ -31,8 +31,11 @@ typedef struct rbt_planned {
     rbt_snap ***contents;
 } rbt_planned;
 
-/* Settles the method's options and deals the rows out; `plan` is zero but for method and data. */
+/* Settles the method's options; `plan` is zero but for method and data. */
 rbt_err rbt_planned_init(rbt_planned *planned, rbt_plan *plan, const rbt_options *options, rbt_error *error);
+
+/* When the data has been read, and the number of workers is final: deals the rows out. */
+rbt_err rbt_planned_deal(rbt_planned *planned, rbt_plan *plan, rbt_error *error);
 
 /* All options of the method's own with their values, as "name=value,...", in new memory. */
 char *rbt_planned_settings(const rbt_planned *planned, const rbt_plan *plan);

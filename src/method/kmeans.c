@@ -3,8 +3,9 @@
  * The servers hold, per cluster, the sum and the number of its rows. A worker remembers where each of its rows belongs; when
  * a row changes, it is taken out of one sum and put into another. So with clocks of whole passes under BSP this is Lloyd's
  * algorithm, with --batch it moves the means after every batch, and under any protocol the numbers add up to the rows that
- * have been visited. Every process finds the same start from the same rows. Distances go over transposed means, so that
- * a row costs its non-zeros, and all clusters are looked at side by side. Proved by tests/unit/test_kmeans.c.
+ * have been visited. Every process finds the same start from the same sample of rows, which all have. Distances go over transposed
+ * means, so that a row costs its non-zeros, and all clusters are looked at side by side. Proved by tests/unit/test_plan.c and
+ * tests/cli/test_methods.sh.
  */
 #include <math.h>
 #include <string.h>
@@ -96,20 +97,36 @@ static void set_to_row(means *m, size_t cluster, const rbt_data *data, size_t ro
     means_set(m, cluster, dense);
 }
 
+/* The rows that first means are chosen from: all, or some at random. */
+static size_t draw_sample(const rbt_plan *plan, size_t rows, rbt_rng *rng, uint32_t *list)
+{
+    size_t most = (size_t)rbt_plan_option(plan, "clusters") * SAMPLE_PER_CLUSTER, n = most < rows ? most : rows;
+
+    for (size_t i = 0; list != NULL && i < n; i++)
+        list[i] = (uint32_t)(n == rows ? i : rbt_rng_below(rng, rows));
+    return n;
+}
+
+static size_t kmeans_common(const rbt_plan *plan, size_t rows, uint32_t *list)
+{
+    rbt_rng rng = rbt_rng_stream(plan->seed, RBT_STREAM_METHOD, 0);
+
+    return draw_sample(plan, rows, &rng, list);
+}
+
 /* k-means++ over a sample: each next mean is a row drawn with its squared distance from those there are as weight. */
 static void choose(const rbt_plan *plan, means *m, bool far)
 {
     const rbt_data *data = plan->data;
     rbt_rng rng = rbt_rng_stream(plan->seed, RBT_STREAM_METHOD, 0);
-    size_t sample = m->k * SAMPLE_PER_CLUSTER < data->rows ? m->k * SAMPLE_PER_CLUSTER : data->rows;
-    size_t *rows = rbt_alloc(sample, sizeof *rows);
+    size_t sample = draw_sample(plan, data->rows, &rng, NULL);
+    uint32_t *rows = rbt_alloc(sample, sizeof *rows);
     double *distance = rbt_alloc(sample, sizeof *distance);
     float *dense = rbt_alloc(m->cols, sizeof *dense), *score = rbt_alloc(m->k, sizeof *score);
 
-    for (size_t i = 0; i < sample; i++) {
-        rows[i] = sample == data->rows ? i : (size_t)rbt_rng_below(&rng, data->rows);
+    (void)draw_sample(plan, data->rows, &rng, rows);
+    for (size_t i = 0; i < sample; i++)
         distance[i] = INFINITY;
-    }
     for (size_t c = 0; c < m->k; c++) {
         double total = 0, point;
         size_t pick = (size_t)rbt_rng_below(&rng, sample);
@@ -389,6 +406,8 @@ const rbt_method rbt_method_kmeans = {.name = "kmeans",
                                       .about = "clusters around their means",
                                       .objective = "squared distance from the nearest mean",
                                       .options = kmeans_options,
+                                      .own_rows = true,
+                                      .common = kmeans_common,
                                       .keeps_state = true,
                                       .needs_sums = true,
                                       .unfiltered = "sums and numbers of rows must agree in every clock",

@@ -2,12 +2,13 @@
  * Muthukrishnan 2005), and which keys occur most.
  *
  * The servers hold depth x width counts. Every event adds one to one count of each row; a key's estimate is the least of its
- * counts: never too low, and more than e * events / width too high with a probability of at most e^-depth. Events are dealt
- * out by their number in chunks, each worker reading past the others' (a pipe has one reader: worker 0 counts all of it), so
- * the counts are the same under every protocol and add up to depth x events. Candidates for the most frequent keys are kept
+ * counts: never too low, and more than e * events / width too high with a probability of at most e^-depth. Each worker reads and counts
+ * its own part of the files (data/events.h; a pipe has one reader: worker 0 counts all of it), so the counts are the same under every protocol and
+ * add up to depth x events. Candidates for the most frequent keys are kept
  * by each worker (Misra and Gries 1982, emptied in bulk): a key that makes up more than 1 / (64 * top) of all events
  * makes up as much of some worker's, and is kept there. At the end they go through a table of floats, since sums of integer tables
- * are sums of counts. Proved by tests/unit/test_sketch.c and tests/cli/test_lasso.sh.
+ * are sums of counts; so does what a worker has left out, and how long the files are for it. Proved by tests/unit/test_sketch.c and
+ * tests/cli/test_lasso.sh.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,11 +22,17 @@
 #include "data/events.h"
 #include "method/method.h"
 
-#define CHUNK        4096 /* events that are dealt out together */
+#define CHUNK        4096 /* events that are counted together */
 #define TEXT_MOST    120  /* bytes of a candidate's key that are kept */
 #define KEPT_PER_TOP 64   /* candidates kept for one that is listed */
 
-enum { SLOT_HASH = 0, SLOT_LENGTH = 4, SLOT_TEXT = 5, SLOT = SLOT_TEXT + TEXT_MOST / 2 }; /* floats of a candidate */
+enum { NUMBER = 4 }; /* floats of a large number: 16 bits each */
+enum { SLOT_HASH = 0, SLOT_LENGTH = NUMBER, SLOT_TEXT, SLOT = SLOT_TEXT + TEXT_MOST / 2 }; /* of a candidate */
+enum {
+    LEFT_OUT = 0,
+    BYTES = LEFT_OUT + NUMBER,
+    REPORT = BYTES + NUMBER
+}; /* of what a worker says behind its candidates */
 
 static const rbt_method_option sketch_options[] = {
     {.name = "width",
@@ -64,6 +71,27 @@ typedef struct sketch_state {
     rbt_events_options events;
     bool is_pipe;
 } sketch_state;
+
+static void put_number(uint64_t number, float *to)
+{
+    for (size_t i = 0; i < NUMBER; i++)
+        to[i] = (float)(number >> 16 * i & 0xffff);
+}
+
+static uint64_t get_number(const float *from)
+{
+    uint64_t number = 0;
+
+    for (size_t i = 0; i < NUMBER; i++)
+        number |= (uint64_t)from[i] << 16 * i;
+    return number;
+}
+
+/* Where a worker's candidates end. */
+static uint64_t candidates_end(size_t top)
+{
+    return 2 * KEPT_PER_TOP * (uint64_t)top * SLOT;
+}
 
 /* Where a key's count is in a row: the hash mixed with the row's number, scaled to the width. */
 static uint64_t place(uint64_t hash, uint64_t row, uint64_t width)
@@ -164,7 +192,6 @@ static void candidates_add(candidates *c, const rbt_event_key *key)
 static rbt_err sketch_plan(rbt_plan *plan, rbt_error *error)
 {
     sketch_state *s = plan->state = rbt_alloc(1, sizeof *s);
-    uint64_t candidates_most;
     struct stat status;
     rbt_err err;
 
@@ -177,14 +204,13 @@ static rbt_err sketch_plan(rbt_plan *plan, rbt_error *error)
     if (plan->path == NULL)
         return rbt_fail(error, RBT_E_USAGE, "sketch counts the keys of a file or pipe; give --data PATH");
     s->is_pipe = strcmp(plan->path, "-") == 0 || (stat(plan->path, &status) == 0 && !S_ISREG(status.st_mode));
-    candidates_most = 2 * KEPT_PER_TOP * (uint64_t)s->top;
     err = rbt_plan_table(plan, &(rbt_table_spec){.name = "counts", .rows = s->depth, .cols = s->width, .type = RBT_I64},
                          &s->counts, error);
     if (err == RBT_OK)
         err = rbt_plan_table(plan,
                              &(rbt_table_spec){.name = "heavy",
                                                .rows = plan->workers,
-                                               .cols = candidates_most * SLOT,
+                                               .cols = candidates_end(s->top) + REPORT,
                                                .type = RBT_F32,
                                                .sparse = true},
                              &s->heavy, error);
@@ -199,14 +225,13 @@ static void sketch_end(rbt_plan *plan)
 /* What a worker has at hand. */
 typedef struct counter {
     rbt_events *events;
-    uint64_t number; /* of the next event */
     rbt_event_key keys[CHUNK];
     uint64_t cols[CHUNK];
     int64_t ones[CHUNK];
     candidates best;
 } counter;
 
-/* Counts the keys of one chunk that are mine. */
+/* Counts the keys of one chunk. */
 static rbt_err count_keys(rbt_worker *worker, const sketch_state *s, counter *c, const rbt_event_key *keys, size_t n,
                           rbt_error *error)
 {
@@ -222,27 +247,23 @@ static rbt_err count_keys(rbt_worker *worker, const sketch_state *s, counter *c,
     return err;
 }
 
-/* Goes on reading until so many events were mine, or until there are no more. */
+/* Goes on reading until there are so many events, or no more. */
 static rbt_err count_events(rbt_worker *worker, const sketch_state *s, counter *c, uint64_t wanted, bool *more,
                             rbt_error *error)
 {
-    uint64_t workers = s->is_pipe ? 1 : rbt_worker_count(worker), mine = 0;
+    uint64_t counted = 0;
     rbt_err err = RBT_OK;
 
-    while (err == RBT_OK && *more && mine < wanted) {
-        uint64_t left = CHUNK - c->number % CHUNK;
-        bool is_mine = c->number / CHUNK % workers == rbt_worker_id(worker);
-        size_t room = (size_t)(is_mine && wanted - mine < left ? wanted - mine : left), n;
+    while (err == RBT_OK && *more && counted < wanted) {
+        size_t room = (size_t)(wanted - counted < CHUNK ? wanted - counted : CHUNK), n;
 
         err = rbt_events_next(c->events, c->keys, room, &n, error);
         *more = err == RBT_OK && n > 0;
-        if (*more && is_mine) {
+        if (*more)
             err = count_keys(worker, s, c, c->keys, n, error);
-            mine += n;
-        }
-        c->number += *more ? n : 0;
+        counted += *more ? n : 0;
     }
-    rbt_worker_did(worker, mine, mine * s->depth);
+    rbt_worker_did(worker, counted, counted * s->depth);
     return err;
 }
 
@@ -259,8 +280,7 @@ static rbt_err send_candidates(rbt_worker *worker, const sketch_state *s, const 
 
         for (size_t i = 0; i < n; i++)
             cols[i] = k * SLOT + i;
-        for (size_t i = 0; i < 4; i++)
-            values[SLOT_HASH + i] = (float)(c->hash >> 16 * i & 0xffff);
+        put_number(c->hash, values + SLOT_HASH);
         values[SLOT_LENGTH] = (float)c->n;
         for (size_t i = 0; i < (c->n + 1) / 2; i++) /* the byte after an odd one is 0, or not the key's */
             values[SLOT_TEXT + i] = (float)(text[2 * i] + 256 * text[2 * i + 1]);
@@ -269,14 +289,32 @@ static rbt_err send_candidates(rbt_worker *worker, const sketch_state *s, const 
     return err;
 }
 
+static rbt_err send_report(rbt_worker *worker, const sketch_state *s, const rbt_events *events, rbt_error *error)
+{
+    rbt_read_report report;
+    uint64_t cols[REPORT];
+    float values[REPORT];
+
+    rbt_events_report(events, &report);
+    put_number(report.skipped, values + LEFT_OUT);
+    put_number(rbt_events_total(events), values + BYTES);
+    for (size_t i = 0; i < REPORT; i++)
+        cols[i] = candidates_end(s->top) + i;
+    return rbt_inc_keys(worker, s->heavy, rbt_worker_id(worker), cols, REPORT, values, error);
+}
+
 static rbt_err sketch_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
 {
     const sketch_state *s = plan->state;
     uint64_t wanted = (uint64_t)rbt_plan_option(plan, "events-per-clock");
     counter *c = rbt_alloc(1, sizeof *c);
     bool more = !s->is_pipe || rbt_worker_id(worker) == 0;
-    rbt_err err = rbt_events_open(plan->path, &s->events, &c->events, error);
+    rbt_events_options options = s->events;
+    rbt_err err;
 
+    options.part = rbt_worker_id(worker);
+    options.parts = s->is_pipe ? 1 : rbt_worker_count(worker);
+    err = rbt_events_open(plan->path, &options, &c->events, error);
     c->best.kept = KEPT_PER_TOP * s->top;
     c->best.at = rbt_alloc(2 * c->best.kept, sizeof *c->best.at);
     c->best.scratch = rbt_alloc(2 * c->best.kept, sizeof *c->best.scratch);
@@ -289,6 +327,8 @@ static rbt_err sketch_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
     }
     if (err == RBT_OK)
         err = send_candidates(worker, s, &c->best, error);
+    if (err == RBT_OK)
+        err = send_report(worker, s, c->events, error);
     if (err == RBT_OK)
         err = rbt_clock(worker, error);
     rbt_events_close(c->events);
@@ -330,9 +370,7 @@ static rbt_err read_candidates(const rbt_plan *plan, const rbt_values *counts, c
             err = rbt_plan_read(plan, s->heavy, m, k * SLOT, SLOT, values, error);
             if (err != RBT_OK || values[SLOT_LENGTH] == 0)
                 break;
-            *c = (candidate){.n = (uint32_t)values[SLOT_LENGTH]};
-            for (size_t i = 0; i < 4; i++)
-                c->hash |= (uint64_t)values[SLOT_HASH + i] << 16 * i;
+            *c = (candidate){.n = (uint32_t)values[SLOT_LENGTH], .hash = get_number(values + SLOT_HASH)};
             for (size_t i = 0; i < TEXT_MOST; i++)
                 c->text[i] = (char)((uint32_t)values[SLOT_TEXT + i / 2] >> 8 * (i % 2) & 0xff);
             c->count = (uint64_t)estimate(counts, c->hash);
@@ -386,21 +424,56 @@ static rbt_err keep_heavy(const rbt_plan *plan, const rbt_values *counts, rbt_fi
     return err;
 }
 
+/* What workers have left out in all: not more than was allowed. And they have had parts of the same files. */
+static rbt_err check_reports(const rbt_plan *plan, uint64_t *left_out, rbt_error *error)
+{
+    const sketch_state *s = plan->state;
+    uint64_t bytes = 0;
+
+    *left_out = 0;
+    for (uint32_t m = 0; m < plan->workers; m++) {
+        float values[REPORT];
+        uint64_t seen;
+        rbt_err err = rbt_plan_read(plan, s->heavy, m, candidates_end(s->top), REPORT, values, error);
+
+        if (err != RBT_OK)
+            return err;
+        *left_out += get_number(values + LEFT_OUT);
+        seen = get_number(values + BYTES);
+        if (seen > 0 && bytes > 0 && seen != bytes) /* 0: it was lost, and said nothing */
+            return rbt_fail(error, RBT_E_DATA,
+                            "%s: has %llu bytes for worker %u and %llu for another one, so they have counted parts of "
+                            "different files; give all hosts the same",
+                            plan->path, (unsigned long long)seen, m, (unsigned long long)bytes);
+        bytes = seen > 0 ? seen : bytes;
+    }
+    if (*left_out > plan->skip_bad)
+        return rbt_fail(error, RBT_E_DATA, "%s: %llu lines have no key in column %zu, and --skip-bad allows %llu",
+                        plan->path, (unsigned long long)*left_out, s->events.column,
+                        (unsigned long long)plan->skip_bad);
+    return RBT_OK;
+}
+
 static rbt_err sketch_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *error)
 {
     const sketch_state *s = plan->state;
     int64_t *counts = rbt_fitted_add(fitted, "counts", RBT_I64, s->depth, s->width), events = 0;
+    uint64_t left_out = 0;
     rbt_err err = counts != NULL
                       ? RBT_OK
                       : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu x %zu counts", s->depth, s->width);
 
     for (size_t row = 0; err == RBT_OK && row < s->depth; row++)
         err = rbt_plan_read(plan, s->counts, row, 0, s->width, counts + row * s->width, error);
+    if (err == RBT_OK)
+        err = check_reports(plan, &left_out, error);
     if (err != RBT_OK || counts == NULL)
         return err;
     for (size_t i = 0; i < s->width; i++)
         events += counts[i];
     rbt_fitted_set(fitted, "events", (double)events);
+    if (left_out > 0)
+        rbt_fitted_set(fitted, "left_out", (double)left_out);
     rbt_fitted_set(fitted, "column", (double)s->events.column);
     rbt_fitted_set(fitted, "separator", s->events.separator);
     return keep_heavy(plan, rbt_fitted_values(fitted, "counts"), fitted, error);

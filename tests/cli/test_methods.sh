@@ -20,6 +20,21 @@ cat sim.json >>local.json
 check local.json 'len({l["param_hash"] for l in lines if l["event"] == "done"}) == 1'
 cmp local.rbt sim.rbt || fail 'the models of two runtimes differ'
 
+# processes that have their own rows and a sample of all: 200 per cluster, of more; from text, a cache, and compressed
+"$RUBATO" gen lr --out many.svm --rows 1500 --cols 60 --nnz 9 --seed 4
+expect 0 convert --data many.svm --out many.cache
+gzip -kn many.svm
+for start in plusplus random; do
+    expect 0 train kmeans --data many.svm --clusters 4 --workers 3 --sync bsp --start $start --epochs 4 --json many.json --quiet
+    for data in many.svm many.cache many.svm.gz; do
+        expect 0 launch --local 3 -- train kmeans --data $data --clusters 4 --workers 3 --sync bsp --start $start --epochs 4 \
+            --json cluster.json --quiet
+        cat cluster.json >>many.json
+    done
+    check many.json 'len({l["param_hash"] for l in lines if l["event"] == "done"}) == 1'
+    check many.json 'len({str([(w["rows"], w["nonzeros"]) for w in l["workers"]]) for l in lines if l["event"] == "done"}) == 1'
+done
+
 # each true cluster is one found cluster
 expect 0 predict --model local.rbt --data four.svm --out found
 cut -d' ' -f1 four.svm | paste - found | sort -u >pairs

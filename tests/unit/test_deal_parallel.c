@@ -1,5 +1,5 @@
 /* Proves src/data/deal.h: a worker has the same rows in the same order whoever has read them and wherever it lives, and
- * what is lost or changed on the way is noticed. */
+ * what is lost or changed on the way is noticed; copies of some rows are the same everywhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -181,6 +181,48 @@ static void every_worker_gets_its_rows_in_their_order(void **state)
     }
 }
 
+/* Every third row, copied for all before rows are dealt out. */
+static void copy_some(rbt_crew *crew, void *context)
+{
+    trial *t = context;
+    uint32_t r = crew->rank, list[100];
+    size_t rows_of[MOST], n = 0;
+    rbt_data_part part = {.rows_of = rows_of, .rows = t->whole->rows, .first = t->first[r]};
+    for (uint32_t q = 0; q < crew->size; q++)
+        rows_of[q] = t->first[q + 1] - t->first[q];
+    for (uint32_t row = 1; row < t->whole->rows; row += 3)
+        list[n++] = row;
+    t->err[r] = rbt_data_slice(t->whole, t->first[r], rows_of[r], &part.data, &t->error[r]);
+    if (t->err[r] == RBT_OK)
+        t->err[r] = rbt_deal_copies(&part, list, n, t->round_bytes, crew, &t->data[r], &t->error[r]);
+    rbt_data_deinit(&part.data);
+}
+
+static void copies_of_rows_are_the_same_everywhere(void **state)
+{
+    rbt_rng rng = rbt_rng_stream(9, RBT_STREAM_TEST, 0);
+    rbt_data whole = {0};
+    (void)state;
+    make_data(&whole, 100, true, &rng);
+    for (size_t i = 0; i < SIZES; i++) {
+        for (size_t bytes = 200; bytes <= RBT_DEAL_ROUND_BYTES; bytes *= 1000) { /* in many rounds, and in one */
+            trial t = {.whole = &whole, .workers = sizes[i], .round_bytes = bytes};
+            lay_out(&t, sizes[i], &rng);
+            run_crew(sizes[i], copy_some, &t);
+            for (uint32_t r = 0; r < sizes[i]; r++) {
+                if (t.err[r] != RBT_OK)
+                    fail_msg("process %u of %u: %s", r, sizes[i], t.error[r].text);
+                assert_int_equal(t.data[r].rows, 33);
+                assert_int_equal(t.data[r].cols, whole.cols);
+                for (size_t row = 0; row < 33; row++)
+                    same_rows(&whole, 1 + 3 * row, &t.data[r], row);
+                rbt_data_deinit(&t.data[r]);
+            }
+        }
+    }
+    rbt_data_deinit(&whole);
+}
+
 static void users_go_with_their_ratings(void **state)
 {
     rbt_rng rng = rbt_rng_stream(4, RBT_STREAM_TEST, 0);
@@ -263,6 +305,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_worker_gets_its_rows_in_their_order),
+        cmocka_unit_test(copies_of_rows_are_the_same_everywhere),
         cmocka_unit_test(users_go_with_their_ratings),
         cmocka_unit_test(a_round_stays_within_its_bytes),
         cmocka_unit_test(what_is_damaged_on_the_way_is_noticed_by_all),

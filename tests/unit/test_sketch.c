@@ -190,6 +190,32 @@ static void a_line_without_the_column_is_refused_or_left_out(void **state)
     rbt_job_destroy(job);
 }
 
+/* Whoever has them. */
+static void bad_lines_of_all_workers_are_counted_together(void **state)
+{
+    static const char *const workers[] = {"1", "2", "5"};
+    rbt_error error;
+
+    (void)state;
+    put_file("few", "a\tx\nb\nc\tx\nd\tx\ne\nf\tx\ng\tx\nh\ni\tx\n");
+    for (size_t w = 0; w < 3; w++)
+        for (int allowed = 2; allowed < 4; allowed++) {
+            rbt_job *job = rbt_job_create("sketch");
+
+            set(job, "data", "few");
+            set(job, "column", "2");
+            set(job, "workers", workers[w]);
+            set(job, "runtime", "sim");
+            set(job, "skip-bad", allowed == 2 ? "2" : "3");
+            assert_int_equal(rbt_job_run(job, NULL, NULL, &error), allowed == 2 ? RBT_E_DATA : RBT_OK);
+            if (allowed == 3) {
+                assert_int_equal(ask(rbt_job_fitted(job), "x"), 6);
+                assert_true(rbt_fitted_number(rbt_job_fitted(job), "left_out") == 3);
+            }
+            rbt_job_destroy(job);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +223,7 @@ int main(void)
         cmocka_unit_test(estimates_keep_their_bound_against_exact_counts),
         cmocka_unit_test(the_most_frequent_keys_are_listed_first_to_last),
         cmocka_unit_test(a_line_without_the_column_is_refused_or_left_out),
+        cmocka_unit_test(bad_lines_of_all_workers_are_counted_together),
     };
     return cmocka_run_group_tests(tests, make_events, leave_folder);
 }
