@@ -159,6 +159,7 @@ static rbt_err exchange(dealing *d, const way *w, rbt_err err, rbt_error *error)
     uint32_t size = d->crew->size;
     rbt_bytes *out = rbt_alloc(size, sizeof *out), *in = rbt_alloc(size, sizeof *in);
     bool more = true;
+    RBT_ASSERT(err != RBT_OK || d->order != NULL);
     for (uint32_t q = 0; q < size; q++) {
         d->sent[q] = d->first_place[q];
         d->got[q] = d->first_place[d->crew->rank];
@@ -173,6 +174,7 @@ static rbt_err exchange(dealing *d, const way *w, rbt_err err, rbt_error *error)
         rbt_crew_free(d->crew, out);
         if (err != RBT_OK)
             break;
+        RBT_ASSERT(d->order != NULL); /* what fails before is everybody's failure */
         more = false;
         for (uint32_t q = 0; q < size; q++)
             more |= in[q].n > 0 && in[q].at[in[q].n - 1] != 0;
@@ -326,6 +328,7 @@ static rbt_err allocate_lengths(dealing *d, rbt_error *error)
 static rbt_err allocate_rows(dealing *d, rbt_error *error)
 {
     rbt_data data = {0};
+    RBT_ASSERT(d->to.start != NULL);
     for (size_t r = 0; r < d->to.rows; r++)
         d->to.start[r + 1] += d->to.start[r];
     size_t n = d->to.rows, nnz = d->to.start[n];
