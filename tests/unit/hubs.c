@@ -68,7 +68,7 @@ void *hub_send_all(void *argument)
     rbt_rng rng = rbt_rng_stream(s->seed, RBT_STREAM_TEST, 0);
 
     for (uint64_t i = 0; i < s->frames; i++) {
-        hub_send_numbered(s->to, &rng, i, s->large, s->seed == 2 ? 31 : 0); /* one hub_side with all codecs */
+        hub_send_numbered(s->to, &rng, i, s->large, s->seed == 2 ? 31 : 0); /* one side with all codecs */
         rbt_hub_wait_room(s->to);
     }
     return NULL;

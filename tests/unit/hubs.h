@@ -36,7 +36,7 @@ typedef struct hub_side {
     rbt_remote *to;
 } hub_side;
 
-/* Waits until a number of the hub_side has got so far. */
+/* Waits until a number of the side has got so far. */
 #define wait_for(s, condition)                                                                                         \
     do {                                                                                                               \
         struct timespec until;                                                                                         \
