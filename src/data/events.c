@@ -20,6 +20,7 @@ typedef struct source {
 
 struct rbt_events {
     rbt_events_options options;
+    char *path;
     RBT_ARRAY(source) sources;
     uint64_t total; /* bytes of all files, when they are cut into parts */
     size_t next;    /* source to open */
@@ -80,6 +81,7 @@ rbt_err rbt_events_open(const char *path, const rbt_events_options *options, rbt
 {
     rbt_events *e = rbt_alloc(1, sizeof *e);
     e->options = *options;
+    e->path = rbt_strdup(path);
     if (e->options.separator == '\0')
         e->options.separator = '\t';
     e->buffer = rbt_try_alloc_raw(RBT_EVENTS_BYTES, 1);
@@ -101,6 +103,7 @@ void rbt_events_close(rbt_events *events)
     for (size_t i = 0; i < events->sources.count; i++)
         rbt_free(events->sources.at[i].path);
     rbt_array_free(&events->sources);
+    rbt_free(events->path);
     rbt_free(events->buffer);
     rbt_free(events);
 }
@@ -234,6 +237,22 @@ static bool find_key(const rbt_events_options *o, const char *line, const char *
     return key->n > 0;
 }
 
+/* A part refuses with the words of who reads all: whichever part is first to fail, the same line is named. There are too many bad
+ * lines in the part, so there are in the whole, and not later. */
+static rbt_err refuse_whole(const rbt_events *e, const rbt_error *why, rbt_error *error)
+{
+    rbt_events_options options = e->options;
+    rbt_events *whole = NULL;
+    rbt_event_key key;
+    size_t n = 1;
+    options.part = options.parts = 0;
+    rbt_err err = rbt_events_open(e->path, &options, &whole, error);
+    while (err == RBT_OK && n > 0)
+        err = rbt_events_next(whole, &key, 1, &n, error);
+    rbt_events_close(whole);
+    return err == RBT_E_DATA ? err : rbt_fail(error, RBT_E_DATA, "%s", why->text);
+}
+
 static rbt_err refuse(rbt_events *e, const char *line, const char *end, rbt_error *error)
 {
     char shown[RBT_TOKEN_ROOM];
@@ -244,7 +263,7 @@ static rbt_err refuse(rbt_events *e, const char *line, const char *end, rbt_erro
     if (e->report.skipped == 0)
         e->report.first = why;
     if (e->report.skipped == e->options.skip_bad)
-        return rbt_fail(error, RBT_E_DATA, "%s", why.text);
+        return e->options.parts > 1 ? refuse_whole(e, &why, error) : rbt_fail(error, RBT_E_DATA, "%s", why.text);
     e->report.skipped++;
     return RBT_OK;
 }

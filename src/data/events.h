@@ -6,7 +6,7 @@
  * the lines that begin in it; what is compressed each unpacks, and takes a piece of RBT_EVENTS_PIECE lines in turn.
  *
  * Always holds: memory is RBT_EVENTS_BYTES, and what unpacking takes; keys come in the order of files and lines (of a part those of plain
- * files first), whatever the size of the batches; every line is in one part, and a bad one has its number in the file. Proved by
+ * files first), whatever the size of the batches; every line is in one part, and too many bad ones are refused as by who reads all. Proved by
  * tests/unit/test_events.c.
  */
 #ifndef RBT_DATA_EVENTS_H

@@ -1,5 +1,5 @@
 /* Proves src/data/events: keys of lines and of columns, in order whatever the batches; bad lines; long ones; many bytes; parts, which have
- * every line once, read their own bytes alone (by the system's count), and call bad lines by their number in the file. */
+ * every line once, read their own bytes alone (by the system's count), and refuse bad lines as one reader does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -185,6 +185,9 @@ static void every_line_is_in_one_part_wherever_files_are_cut(void **state)
               "x|x|x|x|[e1:5: '5555555': expected a key in column 2]");
     parts_are("e1", (rbt_events_options){.column = 2, .separator = ' '}, 3,
               "x|x|x|x|[e1:5: '5555555': expected a key in column 2]");
+    put_file("e1", "1\n2\n3\n4\n"); /* whichever part fails first */
+    parts_are("e1", (rbt_events_options){.column = 2, .skip_bad = 1}, 2,
+              "[e1:2: '2': expected a key in column 2][e1:2: '2': expected a key in column 2]");
 }
 
 /* The bytes that this thread has read so far, as the system counts them; false: it does not. */
