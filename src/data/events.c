@@ -218,7 +218,10 @@ static bool next_line(rbt_events *e, const char **line, const char **end)
 /* Is this line, which is not empty, for this part? */
 static bool is_mine(const rbt_events *e)
 {
-    return !e->is_rest && (!e->now->dealt || e->dealt / RBT_EVENTS_PIECE % e->options.parts == e->options.part);
+    if (e->is_rest || !e->now->dealt)
+        return !e->is_rest;
+    RBT_ASSERT(e->options.parts > 0); /* else nothing is dealt */
+    return e->dealt / RBT_EVENTS_PIECE % e->options.parts == e->options.part;
 }
 
 /* The line's key; false: it has none. */
