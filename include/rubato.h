@@ -550,8 +550,9 @@ typedef struct rbt_plan {
     double l1, l2;      /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
     bool shared;        /* in shared memory: `pass` is called, and there are no tables */
     bool peers;         /* without servers: `update` is called, and there are no tables */
-    /* With peers: how far a worker's update may take a parameter, in units of its distance from the optimum, so that averages
-     * stay stable: one that all change, and one that it alone changes once a pass. */
+    /* With peers: how far a worker's update may take a parameter that all change, in units of its distance from the optimum, so that
+     * averages stay stable; and how much of what averages have lost of one that it alone changes it may make up for in a pass, in
+     * units of what is missing there (0: averages keep sums, nothing is lost). */
     double reach;
     double own_reach;
     const float *result;  /* with peers, in `keep`: the parameters, which are the mean of the peers' */
