@@ -218,6 +218,7 @@ void rbt_job_fill(rbt_job *job, const rbt_evaluation *evaluation, double load_se
 {
     const rbt_progress *last = &evaluation->last;
     rbt_result *result = &job->result;
+    uint64_t samples = 0;
 
     result->loss = evaluation->loss;
     result->load_seconds = load_seconds;
@@ -230,7 +231,10 @@ void rbt_job_fill(rbt_job *job, const rbt_evaluation *evaluation, double load_se
         result->clocks = last->clock_min;
         result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
     }
-    result->samples_per_second = result->seconds > 0 ? (double)last->samples / result->seconds : 0;
+    for (size_t m = 0; m < result->workers && evaluation->watch.why == NULL; m++)
+        samples += result->worker[m].samples; /* also what came after the last evaluation */
+    samples = samples > last->samples ? samples : last->samples;
+    result->samples_per_second = result->seconds > 0 ? (double)samples / result->seconds : 0;
     rbt_evaluation_spread(evaluation, &result->minobj, &result->varobj);
 }
 

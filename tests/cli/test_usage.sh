@@ -33,6 +33,8 @@ expect 2 train lr --data data.svm --seed 1 --seed 2
 says "--seed is given twice"
 expect 2 train lr extra --data data.svm
 says "unexpected 'extra'"
+expect 2 eval --model m --data data.svm --metric x extra
+says "unexpected 'extra'"
 expect 2 train lr --data data.svm -w 3
 says "unknown option '-w'"
 expect 2 train
