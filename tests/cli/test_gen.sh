@@ -97,7 +97,7 @@ says 'File too large'
 # Ctrl-C: the file that is being written goes away
 "$RUBATO" gen lr --rows 4000000 --cols 100 --nnz 50 --out x >"$out" 2>"$err" &
 pid=$!
-while [ ! -s "x.tmp-$pid" ]; do
+while [ ! -s "x.tmp-$pid" ] && ! ls -l /proc/$pid/fd 2>"$err" | grep -q '(deleted)'; do # a file without a name
     kill -0 $pid || fail 'the generator ended too soon'
 done
 kill -INT $pid
@@ -105,6 +105,17 @@ code=0
 wait $pid || code=$?
 [ "$code" -eq 130 ] || fail "interrupted: exit code $code, expected 130"
 says 'x: interrupted; nothing was written'
+"$RUBATO" gen lr --rows 4000000 --cols 100 --nnz 50 --out x >"$out" 2>"$err" &
+pid=$!
+while [ ! -s "x.tmp-$pid" ] && ! ls -l /proc/$pid/fd 2>"$err" | grep -q '(deleted)'; do
+    kill -0 $pid || fail 'the generator ended too soon'
+done
+nameless=no
+[ -e "x.tmp-$pid" ] || nameless=yes
+kill -KILL $pid
+wait $pid || code=$?
+[ "$nameless" = no ] || [ ! -e "x.tmp-$pid" ] || fail 'a killed process leaves a part of a file behind'
+rm -f "x.tmp-$pid"
 for left in x*; do
     [ ! -e "$left" ] || fail "$left was left behind"
 done
