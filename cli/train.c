@@ -24,7 +24,7 @@ static void protocol_name(const rbt_options *options, char *name, size_t room)
         else if (strcmp(option, "rule") == 0)
             snprintf(rule, sizeof rule, "%.15s", value);
     }
-    snprintf(name, room, "%s%s/%s", sync, staleness, rule);
+    snprintf(name, room, "%s%s%s%s", sync, staleness, rule[0] != '\0' ? "/" : "", rule);
     rbt_options_deinit(&settled);
 }
 

@@ -65,3 +65,5 @@ expect 0 train lr --data data.svm --sync ssp --rule sum --budget 1Mbit --priorit
 prints 'sending    budget 1Mbit, priority random, codec lz4'
 expect 0 train lr --data data.svm --sync hop --workers 4 --epochs 1 --quiet --json hop.json
 check hop.json 'first["graph"] == "ring-based" and "priority" not in first'
+expect 0 train lr --data data.svm --epochs 1 --quiet --report page.html
+grep -q 'hogwild &middot; [0-9]* worker[s]*, no servers' page.html || fail 'the page of a job without servers has a wrong heading'
