@@ -147,6 +147,10 @@ static void print_label_range(const rbt_data *data)
     float least = data->label[0], most = data->label[0];
     double sum = 0;
 
+    if (data->label_names != NULL) {
+        printf("labels      %zu different words\n", data->label_count);
+        return;
+    }
     for (size_t r = 0; r < data->rows; r++) {
         least = data->label[r] < least ? data->label[r] : least;
         most = data->label[r] > most ? data->label[r] : most;

@@ -58,7 +58,8 @@ rbt_err cli_flush(rbt_error *error)
 {
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout))
-        return rbt_fail(error, RBT_E_IO, "cannot write to the standard output: %s", strerror(errno != 0 ? errno : EIO));
+        return rbt_fail(error, RBT_E_IO, "cannot write to the standard output: %s",
+                        errno != 0 ? strerror(errno) : "a part of it was refused: a full disk, or nobody reads it");
     return RBT_OK;
 }
 
@@ -108,11 +109,9 @@ int main(int argc, char **argv)
         return rbt_err_exit_code(RBT_E_USAGE);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
-        return help();
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("rubato %s\n", rbt_version());
-        return 0;
-    }
+        return finish(&(cli_command){.name = "--help"}, help());
+    if (strcmp(argv[1], "--version") == 0)
+        return finish(&(cli_command){.name = "--version"}, printf("rubato %s\n", rbt_version()) > 0 ? 0 : 1);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(COMMANDS[i].name, argv[1]) == 0)
             return finish(&COMMANDS[i], COMMANDS[i].run(&COMMANDS[i], argc - 2, argv + 2));

@@ -49,6 +49,9 @@ prints 'model       linear'
 expect 0 gen regression --rows 100 --cols 10 --nnz 3 --out many.svm
 expect 0 info many.svm
 prints 'labels      numbers, '
+seq -f 'w%g,1' 1500 >words.csv
+expect 0 info words.csv
+prints 'labels      1500 different words'
 expect 1 info /dev/null
 [ ! -s "$out" ] || fail 'info of nothing prints something'
 expect 1 info softmax.rbt --vocab missing
