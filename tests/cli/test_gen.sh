@@ -94,10 +94,18 @@ fi
 )
 says 'File too large'
 
+writing() # PID: it has begun with x, which has no name yet, or that of a temporary file
+{
+    for open in "/proc/$1/fd"/*; do
+        case $(readlink "$open") in *' (deleted)') return 0 ;; esac
+    done
+    [ -s "x.tmp-$1" ]
+}
+
 # Ctrl-C: the file that is being written goes away
 "$RUBATO" gen lr --rows 4000000 --cols 100 --nnz 50 --out x >"$out" 2>"$err" &
 pid=$!
-while [ ! -s "x.tmp-$pid" ] && ! ls -l /proc/$pid/fd 2>"$err" | grep -q '(deleted)'; do # a file without a name
+until writing "$pid"; do
     kill -0 $pid || fail 'the generator ended too soon'
 done
 kill -INT $pid
@@ -107,7 +115,7 @@ wait $pid || code=$?
 says 'x: interrupted; nothing was written'
 "$RUBATO" gen lr --rows 4000000 --cols 100 --nnz 50 --out x >"$out" 2>"$err" &
 pid=$!
-while [ ! -s "x.tmp-$pid" ] && ! ls -l /proc/$pid/fd 2>"$err" | grep -q '(deleted)'; do
+until writing "$pid"; do
     kill -0 $pid || fail 'the generator ended too soon'
 done
 nameless=no

@@ -15,12 +15,13 @@ done <commands >listed
 # what the doctor says to itself
 sort -u listed | grep -vx -e probe -e number >helped
 tr ' ' '\n' <"$manual" | sed -n 's/^-\([a-z][a-z0-9-]*\)$/\1/p' | sort -u >described
-for option in $(cat helped); do
+while read -r option; do
     grep -qx -e "$option" described || fail "--$option is not in the manual"
-done
-for option in $(grep -vx -e help -e version -e images-idx3-ubyte -e labels-idx1-ubyte -e tag -e width -e compact -e offset -e literal described); do
+done <helped
+grep -vx -e help -e version -e images-idx3-ubyte -e labels-idx1-ubyte -e tag -e width -e compact -e offset -e literal described >others
+while read -r option; do
     grep -qx -e "$option" helped || fail "the manual has --$option, which no command lists"
-done
+done <others
 for code in 0 1 2 3 4 5 6 7 130; do
     grep -qx ".It $code" "$manual" || fail "the manual does not have exit code $code"
 done
