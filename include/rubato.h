@@ -117,6 +117,7 @@ typedef struct rbt_read_report {
     rbt_error first;     /* what is wrong with the first bad row, with file:line */
     uint64_t repeated;   /* ratings: of a user and an item that have a later one, which counts */
     uint64_t unknown;    /* ratings left out: of a user or an item that the reading's rows or cols do not have */
+    bool zero_based;     /* LIBSVM text that counts from 0 */
     uint64_t layout;     /* csv, images: the columns that the file's own columns or pixels make; 0: the rows tell */
 } rbt_read_report;
 

@@ -81,6 +81,16 @@ CONF
 expect 0 train --config job.conf --workers 3 --json conf.json
 check conf.json 'first["workers"] == 3 and first["sync"] == "bsp" and last["clocks"] == 3'
 
+# features counted from 0 in one file and from 1 in the other
+printf '1 0:1 2:3\n-1 1:1\n' >from0.svm
+printf '1 1:1\n-1 2:1\n' >from1.svm
+expect 0 train lr --data from0.svm --valid from1.svm
+prints 'note: --data counts features from 0, --valid from 1'
+expect 0 train lr --data from1.svm --valid from0.svm
+prints 'note: --valid counts features from 0, --data from 1'
+expect 0 train lr --data from0.svm --valid from0.svm
+! grep -q 'counts features' "$out" || fail 'data that counts alike is complained about'
+
 # Ctrl-C while data is read, here from a pipe that says nothing: the end, at once
 mkfifo silent
 "$RUBATO" train lr --data silent --out never.rbt >"$out" 2>"$err" &
