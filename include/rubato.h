@@ -117,6 +117,8 @@ typedef struct rbt_read_report {
     rbt_error first;     /* what is wrong with the first bad row, with file:line */
     uint64_t repeated;   /* ratings: of a user and an item that have a later one, which counts */
     uint64_t unknown;    /* ratings left out: of a user or an item that the reading's rows or cols do not have */
+    bool zero_based;     /* LIBSVM text that counts from 0 */
+    uint64_t layout;     /* csv, images: the columns that the file's own columns or pixels make; 0: the rows tell */
 } rbt_read_report;
 
 /* How to read a file. All zero: find out what it is, and take what is usual. */
@@ -665,6 +667,9 @@ struct rbt_method {
     bool needs_sums;           /* its f32 tables only mean something when updates are added up: no --rule but sum */
     bool reads_once; /* it seldom reads a row again before others have changed it: --eager is off unless asked for */
     const char *unfiltered; /* why nothing of its updates may be left out or wait (--filter); NULL: it may */
+    const char
+        *unheeded; /* job options that mean nothing to it, of lr, decay, l1, l2, batch, epochs and valid, with blanks
+                             between: these are refused; NULL: it may heed all */
 
     /* `own_rows`: a process looks at features of its own workers' rows only, so that each reads but its part of the data. What `plan` has
      * to know of all features is in plan->facts: `facts` bytes, zero at first, to which `survey` adds the rows of some data, of which the
