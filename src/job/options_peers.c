@@ -1,7 +1,6 @@
 /* What options mean for peers without servers: what makes no sense is refused with the reason, what was left open is settled. The contract
  * stands in options.h. Proved by tests/unit/test_options.c. */
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -29,10 +28,6 @@ static rbt_err check_hop(const rbt_options *o, rbt_error *error)
     if (o->skip == 1)
         return rbt_fail(error, RBT_E_USAGE,
                         "--skip 1 is a step as any other; a peer that is far behind advances by more: give 2 or more");
-    if (o->graph != NULL && strcmp(o->graph, "clique") == 0 && o->machines == NULL)
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--graph clique needs --machines: how many peers are on each, as in --machines 4,4, or a "
-                        "number of machines; with one machine it would be --graph complete");
     if (o->notify_ack && (o->max_gap > 0 || o->backup > 0 || (o->staleness_given && o->staleness > 0) || o->skip > 0))
         return rbt_fail(
             error, RBT_E_USAGE,

@@ -20,7 +20,6 @@ refused '--delta makes no sense for lr' lr --data data.svm --delta 2
 refused 'give --skip too' lr --data data.svm --sync hop --max-gap 4 --skip-trigger 3
 refused '--join-timeout is for several processes' lr --data data.svm --join-timeout 5
 refused '--machines makes no sense without --graph clique' lr --data data.svm --sync hop --workers 4 --machines 2
-refused '--graph clique needs --machines' lr --data data.svm --sync hop --workers 4 --graph clique
 for option in '--l1 1' '--l2 1' '--lr 1' '--decay sqrt:1'; do
     # shellcheck disable=SC2086
     refused "makes no sense for kmeans" kmeans --data data.svm --clusters 3 $option
