@@ -58,10 +58,12 @@ def run(command, allowed=(0,)):
 
 
 class Bench:
-    def __init__(self, folder, rounds, quick):
-        self.folder = folder
+    def __init__(self, options, rounds):
+        self.folder = options.folder
         self.rounds = rounds
-        self.quick = quick
+        self.quick = options.quick
+        self.models = options.models.split(",") if options.models else []
+        self.solvers = options.solvers.split(",") if options.solvers else []
         self.rubato_path = os.environ.get("RUBATO") or os.path.join(ROOT, "build", "release", "rubato")
         self.liblinear = shutil.which("liblinear-train")
         self.vw = shutil.which("vw")
@@ -72,6 +74,8 @@ class Bench:
             self.note("LIBLINEAR is left out: liblinear-train is not there; apt-get install liblinear-tools")
         if not self.vw:
             self.note("Vowpal Wabbit is left out: there is no command vw on this machine")
+        if self.solvers:
+            self.note(f"of the peers' solvers only those called {', '.join(self.solvers)} were run")
 
     def note(self, text):
         if text not in self.notes:
@@ -126,7 +130,7 @@ class Measured:
         self.samples = {}
         self.cache = os.path.join(bench.folder, name + ".cache")
         self.model_file = os.path.join(bench.folder, name + ".model")
-        self.models = ["softmax"] if name == "20news" else ["lr", "svm"] if bench.quick else ["lr", "svm", "svm2"]
+        self.models = ["softmax"] if name == "20news" else bench.models or (["lr", "svm"] if bench.quick else ["lr", "svm", "svm2"])
         run([bench.rubato_path, "convert", "--data", path, "--out", self.cache])
         once = bench.rubato(self.models[0], "--data", path, "--no-bias", "--epochs", "1", "--eval-every", "0")
         self.count = sum(worker["rows"] for worker in once["workers"])
@@ -150,7 +154,7 @@ class Measured:
         for model in self.models:
             tight = bench.rubato(model, "--data", self.cache, "--no-bias", "--l2", repr(self.l2), "--optimizer", "sdca",
                                  "--workers", "1", "--tolerance", "1e-4" if bench.quick else "1e-5", "--epochs", "1000")
-            tasks.append({"task": "tune", "model": model, "l2": self.l2, "levels": LEVELS, "optimum": tight["loss"]})
+            tasks.append({"task": "tune", "model": model, "l2": self.l2, "levels": LEVELS, "optimum": tight["loss"], "solvers": bench.solvers})
         if self.name == "20news":
             tasks.append({"task": "tune", "model": "ovr", "l2": self.l2, "levels": LEVELS[:1], "optimum": None})
         for task, answer in zip(tasks, bench.side(self.path, tasks)[1:]):
@@ -327,6 +331,8 @@ def main():
     parser.add_argument("sets", nargs="*", metavar="SET", help="a9a imdb 20news gen200k gen2m; default: all")
     parser.add_argument("--quick", action="store_true", help="a small generated set and one round: does everything work?")
     parser.add_argument("--folder", default=os.path.join(ROOT, "build", "bench"), help="for data and results [build/bench]")
+    parser.add_argument("--models", help="lr,svm,svm2: these only, where the set has two classes")
+    parser.add_argument("--solvers", help="those whose names end so, such as '-s 7,SGDClassifier': on large sets others take hours")
     options = parser.parse_args()
     names = options.sets or (["quick"] if options.quick else [*REAL, "gen200k", "gen2m"])
     for name in names:
@@ -334,7 +340,7 @@ def main():
             parser.error(f"there is no set called '{name}'; use a9a, imdb, 20news, gen200k or gen2m")
     os.makedirs(options.folder, exist_ok=True)
     rounds = 1 if options.quick else int(os.environ.get("RBT_BENCH_ROUNDS") or 5)
-    bench = Bench(options.folder, rounds, options.quick)
+    bench = Bench(options, rounds)
     sets = []
     for name in names:
         path = bench.find(name)

@@ -172,7 +172,8 @@ class Side:
         optimum = min(first, second)
         best = {}  # of each family: who trains fastest need not be first when loading is counted
         found = []
-        for contender in self.contenders(model):
+        wanted = tuple(task.get("solvers") or [""])
+        for contender in [name for name in self.contenders(model) if name.endswith(wanted)]:
             family = contender.split()[0]
             print(f"peers:   {model}: {contender}", file=sys.stderr, flush=True)
             open_levels = list(levels)
