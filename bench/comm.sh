@@ -6,18 +6,36 @@
 #
 #   RUBATO=COMMAND sh bench/comm.sh [lda|mf]...      default: both, a few minutes
 #
-# BUDGETS="14Mbit 50Mbit" and PRIORITIES="random relative" change what is measured. DOCS=FILE (UCI bag of words), TOPICS= and TARGET=
-# take another topic model. What the figures mean: docs/reproduction.md.
+# BUDGETS="14Mbit 50Mbit", PRIORITIES="random relative" and SEEDS="1 2 3" change what is measured; with several seeds figures are means,
+# and [least, most] follows. DOCS=FILE (UCI bag of words), TOPICS= and TARGET= take another topic model. What the figures mean:
+# docs/reproduction.md.
 set -eu
 [ -n "${RUBATO:-}" ] || { echo "bench/comm.sh: set RUBATO to the command" >&2; exit 2; }
 [ $# -gt 0 ] || set -- lda mf
 priorities=${PRIORITIES:-random relative}
+seeds=${SEEDS:-1}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-ratio() {
-    awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'
+# mean LIST [OVER]: the mean of some numbers, or of their ratios to those of another list, and with several seeds the range.
+mean() {
+    echo "$1 / ${2:-}" | awk '{
+        for (n = 0; $(n + 1) != "/"; n++)
+            ;
+        for (i = 1; i <= n; i++) {
+            x = $i / (NF > n + 1 ? $(n + 1 + i) : 1)
+            sum += x
+            least = i == 1 || x < least ? x : least
+            most = i == 1 || x > most ? x : most
+        }
+        if (n == 0)
+            printf "none"
+        else
+            printf "%5.2f", sum / n
+        if (n > 1)
+            printf " [%.2f, %.2f]", least, most
+    }'
 }
 
 # likelihood CLOCKS OPTION...: the log-likelihood per token of the model then, all updates counted. Not the loss that workers tell
@@ -33,21 +51,30 @@ likelihood() {
     "$RUBATO" info "$work/model" | awk '/log_likelihood/ { print $2 }'
 }
 
-# lda_row LABEL OPTION...: clocks to the target, between two whole numbers by a straight line; left in $clocks_to.
+# lda_row LABEL OPTION...: clocks to the target, between two whole numbers by a straight line; left in $clocks_to, seed by seed.
 lda_row() {
     label=$1
+    clocks_to=
     shift
-    n=4 before=''
-    while :; do
-        now=$(likelihood "$n" "$@")
-        awk -v l="$now" -v t="$target" 'BEGIN { exit !(l < t) }' || break
-        before=$now
-        n=$((n + 1))
-        [ "$n" -le 60 ] || break
+    for seed in $seeds; do
+        before='' now=''
+        while [ "$n" -le 60 ]; do # from where the last search ended: up to the first that is there, or down past it
+            found=$(likelihood "$n" --seed "$seed" "$@")
+            if awk -v l="$found" -v t="$target" 'BEGIN { exit !(l < t) }'; then
+                before=$found
+                [ -z "$now" ] || break
+                n=$((n + 1))
+            else
+                now=$found
+                [ -z "$before" ] && [ "$n" -gt 1 ] || break
+                n=$((n - 1))
+            fi
+        done
+        [ "$found" = "$now" ] || [ -z "$now" ] || n=$((n + 1))
+        clocks_to="$clocks_to $(awk -v n="$n" -v a="${before:-$now}" -v b="${now:-$before}" -v t="$target" 'BEGIN { printf "%.2f", (b > a ? n - (b - t) / (b - a) : n) }')"
+        bytes=$(tail -n 1 "$work/json" | sed 's/.*"bytes_sent":\([0-9]*\).*/\1/')
     done
-    clocks_to=$(awk -v n="$n" -v a="${before:-$now}" -v b="$now" -v t="$target" 'BEGIN { printf "%.2f", (b > a ? n - (b - t) / (b - a) : n) }')
-    bytes=$(tail -n 1 "$work/json" | sed 's/.*"bytes_sent":\([0-9]*\).*/\1/')
-    printf '%-22s %6s clocks %7d kB a clock' "$label" "$clocks_to" "$((bytes / n / 1000))"
+    printf '%-18s %s clocks, %d kB a clock' "$label" "$(mean "$clocks_to")" "$((bytes / n / 1000))"
 }
 
 run_lda() {
@@ -56,6 +83,7 @@ run_lda() {
     [ -n "${DOCS:-}" ] || "$RUBATO" gen docs --out "$docs" --rows 1000 --words 5000 --topics 20 --seed 3 >/dev/null
     options="--data $docs --runtime sim --workers 16 --servers 4 --sync ssp --staleness 2 --eager on --topics ${TOPICS:-20} --cut documents --batch 100% --pieces 32
         --cost nnz=200us --net bw=1Gbit,lat=100us"
+    n=6
     echo "lda: 16 workers, 4 servers, ${TOPICS:-20} topics, staleness 2, log-likelihood per token >= $target"
     lda_row "clocks only"
     echo
@@ -64,16 +92,27 @@ run_lda() {
         random=
         for priority in $priorities; do
             lda_row "$budget, $priority" --budget "$budget" --priority "$priority"
-            printf '; %s of clocks only' "$(ratio "$clocks_to" "$alone")"
+            printf '; %s of clocks only' "$(mean "$clocks_to" "$alone")"
             [ "$priority" != random ] || random=$clocks_to
-            [ "$priority" = random ] || [ -z "$random" ] || printf ', %s of random' "$(ratio "$clocks_to" "$random")"
+            [ "$priority" = random ] || [ -z "$random" ] || printf ', %s of random' "$(mean "$clocks_to" "$random")"
             echo
         done
     done
 }
 
-# mf_run OPTION...: clocks until the mean squared error is below the target, for good; left in $clocks_to, empty: it is not.
+# mf_run OPTION...: clocks until the mean squared error is below the target, for good; left in $clocks_to, seed by seed; empty: with
+# some seed it is not.
 mf_run() {
+    all=
+    for seed in $seeds; do
+        mf_run_seed --seed "$seed" "$@"
+        [ -n "$clocks_to" ] || return 0
+        all="$all $clocks_to"
+    done
+    clocks_to=$all
+}
+
+mf_run_seed() {
     # shellcheck disable=SC2086 # options
     "$RUBATO" train mf $options --json "$work/json" --quiet "$@" >"$work/messages" 2>&1 ||
         grep -q 'training diverged' "$work/messages" || {
@@ -111,16 +150,16 @@ run_mf() {
                 else
                     mf_run --lr "$lr" --budget "$budget" --priority "$priority"
                 fi
-                if [ -n "$clocks_to" ] && awk -v a="$clocks_to" -v b="${best:-1e9}" 'BEGIN { exit !(a < b) }'; then
+                if [ -n "$clocks_to" ] && awk -v a="$(mean "$clocks_to")" -v b="$(mean "${best:-1e9}")" 'BEGIN { exit !(a + 0 < b + 0) }'; then
                     best=$clocks_to best_lr=$lr
                 fi
             done
             if [ "$budget" = none ]; then
                 alone=$best
-                printf '%-22s %6s clocks at --lr %s\n' "clocks only" "$best" "$best_lr"
+                printf '%-18s %s clocks at --lr %s\n' "clocks only" "$(mean "$best")" "$best_lr"
                 break
             fi
-            printf '%-22s %6s clocks at --lr %s; %s of clocks only\n' "$budget, $priority" "$best" "$best_lr" "$(ratio "$best" "$alone")"
+            printf '%-18s %s clocks at --lr %s; %s of clocks only\n' "$budget, $priority" "$(mean "$best")" "$best_lr" "$(mean "$best" "$alone")"
         done
     done
 }

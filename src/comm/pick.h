@@ -1,4 +1,4 @@
-/* What goes first when there is room for a part only (Bösen's priorities; docs/protocols.md, section 3).
+/* What goes first when there is room for a part only (Bösen's priorities; docs/protocols.md, section 3.1).
  *
  * A candidate is a strip of a block (table/strips.h). rbt_pick_score says how much it matters; rbt_pick_begin and
  * rbt_pick_next give those that matter most first, one by one, so that the many that are not sent are not sorted. Equal ones
