@@ -18,14 +18,14 @@ typedef enum rbt_priority {
     RBT_PRIORITY_ROUND_ROBIN, /* what has waited longest */
     RBT_PRIORITY_RANDOM,
     RBT_PRIORITY_MAGNITUDE, /* what has changed most */
-    RBT_PRIORITY_RELATIVE,  /* ... in proportion to what it is: the sum of |d / a| over its elements */
+    RBT_PRIORITY_RELATIVE,  /* ... in proportion to what it is (rbt_changes_magnitude) */
 } rbt_priority;
 
 typedef struct rbt_candidate {
     uint32_t table;
     uint32_t block;
     uint32_t strip;
-    uint32_t bytes; /* what it takes to send it, about */
+    uint32_t bytes; /* what it takes to send it, without what names its block */
     double score;
 } rbt_candidate;
 

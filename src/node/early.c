@@ -104,7 +104,7 @@ static void look_at(rbt_client *client, rbt_span span, candidates *found, void *
         }
         change =
             rbt_changes_magnitude(layout->type, changes_of(copy, &copy->strips, c.strip, size), values, n, &changed);
-        c.bytes = (uint32_t)(PART_BYTES + changed * (sizeof(uint32_t) + size));
+        c.bytes = (uint32_t)(changed * (sizeof(uint32_t) + size));
         c.score = rbt_pick_score(priority, dirty->since, change, &client->early_rng);
         rbt_array_push(found, c);
     }
@@ -130,12 +130,21 @@ static void look(rbt_client *client, candidates *found)
 /* How many of the candidates, best first, fit into so many bytes; they are moved to the end. */
 static size_t pick(const rbt_topology *topology, candidates *found, uint64_t room)
 {
-    uint64_t bytes = (uint64_t)MESSAGE_BYTES * topology->servers;
+    uint64_t bytes = (uint64_t)MESSAGE_BYTES * topology->servers, place;
     size_t left = found->count;
+    rbt_map named = {0};
+    bool is_new;
 
     rbt_pick_begin(found->at, found->count);
-    while (left > 0 && (bytes += found->at[0].bytes) <= room)
+    while (left > 0) {
+        place = rbt_place_of(found->at[0].table, found->at[0].block);
+        bytes += found->at[0].bytes + (rbt_map_get(&named, place) == NULL ? PART_BYTES : 0);
+        if (bytes > room)
+            break;
+        (void)rbt_map_put(&named, place, &is_new);
         (void)rbt_pick_next(found->at, &left);
+    }
+    rbt_map_deinit(&named);
     return found->count - left;
 }
 

@@ -264,7 +264,7 @@ static void look(rbt_server *server, candidates *found)
 
             if (dirty->changed == 0) /* it is again what it was */
                 continue;
-            c.bytes = (uint32_t)(PART_BYTES + dirty->changed * size);
+            c.bytes = (uint32_t)(dirty->changed * size);
             c.score = rbt_pick_score(server->topology->priority, dirty->since, dirty->change, &server->early_rng);
             rbt_array_push(found, c);
         }
@@ -276,16 +276,21 @@ static void look(rbt_server *server, candidates *found)
 static size_t pick(const rbt_server *server, candidates *found, const uint32_t *readers, uint32_t reader_count,
                    uint64_t room)
 {
-    uint64_t bytes = (uint64_t)MESSAGE_BYTES * reader_count;
+    uint64_t bytes = (uint64_t)MESSAGE_BYTES * reader_count, *named = rbt_alloc(server->cells.count / 64 + 1, 8);
     size_t left = found->count;
 
     rbt_pick_begin(found->at, found->count);
     while (left > 0) {
-        bytes += (uint64_t)found->at[0].bytes * count_readers(server, readers, reader_count, found->at[0].block);
+        uint32_t ordinal = found->at[0].block;
+        uint64_t bit = 1ULL << ordinal % 64, head = named[ordinal / 64] & bit ? 0 : PART_BYTES;
+
+        bytes += (found->at[0].bytes + head) * count_readers(server, readers, reader_count, ordinal);
         if (bytes > room)
             break;
+        named[ordinal / 64] |= bit;
         (void)rbt_pick_next(found->at, &left);
     }
+    rbt_free(named);
     return found->count - left;
 }
 

@@ -101,18 +101,25 @@ static double distance(rbt_type type, const void *a, const void *b)
     return 0;
 }
 
+/* How much a change of an element matters that was `value`; both without their signs. */
+static double in_proportion(rbt_type type, double change, double value)
+{
+    if (type != RBT_F32)
+        return change / sqrt(value + 1);
+    return value > 0 ? change / value : change;
+}
+
 double rbt_changes_magnitude(rbt_type type, const void *changes, const void *values, uint32_t n, uint32_t *changed)
 {
     double sum = 0;
 
     *changed = 0;
     for (uint32_t i = 0; i < n; i++) {
-        double change = magnitude(type, changes, i), value;
+        double change = magnitude(type, changes, i);
 
         if (change == 0)
             continue;
-        value = values != NULL ? magnitude(type, values, i) : 0;
-        sum += value > 0 ? change / value : change;
+        sum += values != NULL ? in_proportion(type, change, magnitude(type, values, i)) : change;
         ++*changed;
     }
     return sum;
@@ -149,7 +156,7 @@ void rbt_strips_weigh(rbt_strips *strips, const rbt_snap *update, const rbt_snap
         const void *now = &room;
         const char *told;
         rbt_strip *dirty;
-        double was, change;
+        double change;
         size_t place;
 
         if (magnitude(update->type, update->value, k) == 0)
@@ -162,8 +169,9 @@ void rbt_strips_weigh(rbt_strips *strips, const rbt_snap *update, const rbt_snap
             rbt_snap_read(value, element, 1, &room);
         if (memcmp(now, told, strips->size) == 0)
             continue;
-        was = magnitude(value->type, told, 0);
-        change = distance(value->type, now, told) / (relative && was > 0 ? was : 1);
+        change = distance(value->type, now, told);
+        if (relative)
+            change = in_proportion(value->type, change, magnitude(value->type, told, 0));
         dirty = &strips->list.at[place];
         dirty->change += is_after ? change : -change;
         dirty->changed += is_after ? 1 : UINT32_MAX; /* one less */

@@ -70,8 +70,9 @@ void rbt_strips_clean(rbt_strips *strips, uint32_t strip);
 void rbt_strips_sweep(rbt_strips *strips);
 void rbt_strips_clean_all(rbt_strips *strips);
 
-/* The sum of |d| over n changes, or of |d / a| if there are `values`: |d| where they are 0 (Bösen's relative magnitude).
- * `changed` gets how many are not 0. */
+/* The sum of |d| over n changes, or in proportion to `values` if there are: of |d / a|, |d| where a is 0 (Bösen's relative
+ * magnitude), and of whole numbers, which are counts, of |d| / sqrt(|a| + 1), by how much a count differs by chance. `changed`
+ * gets how many are not 0. */
 double rbt_changes_magnitude(rbt_type type, const void *changes, const void *values, uint32_t n, uint32_t *changed);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -249,21 +250,21 @@ static void strips_that_changed_are_listed_once_until_they_are_cleaned(void **st
 /* |-6 / 3| + |2 / 0 -> 2| + |1 / -4| */
 static void changes_are_relative_to_what_each_element_holds(void **state)
 {
-    const int32_t changes[5] = {-6, 0, 2, 0, 1}, values[5] = {3, 9, 0, 0, -4};
+    const float changes[5] = {-6, 0, 2, 0, 1}, values[5] = {3, 9, 0, 0, -4};
     rbt_layout layout = {.block_cols = 5};
-    rbt_snap *update, *dense = rbt_snap_create(RBT_I32, 5), *of;
+    rbt_snap *update, *dense = rbt_snap_create(RBT_F32, 5), *of;
     rbt_strips strips;
     uint32_t changed;
 
     (void)state;
-    assert_true(rbt_changes_magnitude(RBT_I32, changes, values, 5, &changed) == 4.25);
+    assert_true(rbt_changes_magnitude(RBT_F32, changes, values, 5, &changed) == 4.25);
     assert_int_equal(changed, 3);
-    assert_true(rbt_changes_magnitude(RBT_I32, changes, NULL, 5, &changed) == 9);
-    update = rbt_snap_pack(RBT_I32, 5, changes, 0);
-    of = rbt_snap_create_sparse(RBT_I32, 5, 3);
+    assert_true(rbt_changes_magnitude(RBT_F32, changes, NULL, 5, &changed) == 9);
+    update = rbt_snap_pack(RBT_F32, 5, changes, 0);
+    of = rbt_snap_create_sparse(RBT_F32, 5, 3);
     memcpy(of->index, (uint32_t[]){0, 1, 4}, 3 * sizeof(uint32_t));
-    memcpy(of->i32, (int32_t[]){3, 9, -4}, 3 * sizeof(int32_t));
-    memcpy(dense->i32, values, sizeof values);
+    memcpy(of->f32, (float[]){3, 9, -4}, 3 * sizeof(float));
+    memcpy(dense->f32, values, sizeof values);
     for (int sparse = 0; sparse < 2; sparse++) {
         rbt_strips_init(&strips, 5, &layout);
         weigh(&strips, update, sparse ? &of : &dense, true);
@@ -275,6 +276,19 @@ static void changes_are_relative_to_what_each_element_holds(void **state)
     rbt_snap_unref(update);
     rbt_snap_unref(dense);
     rbt_snap_unref(of);
+}
+
+/* |-6| / sqrt(3 + 1) + |2| / sqrt(0 + 1) + |1| / sqrt(8 + 1) */
+static void changes_of_counts_are_relative_to_their_noise(void **state)
+{
+    const int32_t changes[3] = {-6, 2, 1}, values[3] = {3, 0, -8};
+    const int64_t wide[3] = {-6, 2, 1}, wide_values[3] = {3, 0, -8};
+    uint32_t changed;
+
+    (void)state;
+    assert_true(fabs(rbt_changes_magnitude(RBT_I32, changes, values, 3, &changed) - 16.0 / 3) < 1e-12);
+    assert_true(fabs(rbt_changes_magnitude(RBT_I64, wide, wide_values, 3, &changed) - 16.0 / 3) < 1e-12);
+    assert_true(rbt_changes_magnitude(RBT_I32, changes, NULL, 3, &changed) == 9);
 }
 
 /* Rows of two: the first goes up and down again, the second ends with one element changed. */
@@ -321,6 +335,7 @@ int main(void)
         cmocka_unit_test(all_are_picked_best_first),
         cmocka_unit_test(strips_that_changed_are_listed_once_until_they_are_cleaned),
         cmocka_unit_test(changes_are_relative_to_what_each_element_holds),
+        cmocka_unit_test(changes_of_counts_are_relative_to_their_noise),
         cmocka_unit_test(only_what_differs_from_what_was_told_is_news),
     };
 
