@@ -10,13 +10,35 @@
 
 #include <xxhash.h>
 
+#if defined __x86_64__ && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h> /* the same functions, made for what the processor has */
+
+__attribute__((target("avx"))) static void clear_wide_registers(void)
+{
+    __builtin_ia32_vzeroupper();
+}
+
+/* They leave the upper halves of wide registers in use, which would slow down all narrow arithmetic after them. */
+static void come_back(void)
+{
+    if (__builtin_cpu_supports("avx"))
+        clear_wide_registers();
+}
+#else
+static void come_back(void)
+{
+}
+#endif
+
 struct rbt_hasher {
     XXH3_state_t *state;
 };
 
 uint64_t rbt_hash(const void *bytes, size_t n, uint64_t seed)
 {
-    return XXH3_64bits_withSeed(bytes, n, seed);
+    uint64_t hash = XXH3_64bits_withSeed(bytes, n, seed);
+    come_back();
+    return hash;
 }
 
 rbt_hasher *rbt_hasher_create(uint64_t seed)
@@ -33,6 +55,7 @@ void rbt_hasher_add(rbt_hasher *hasher, const void *bytes, size_t n)
     if (n == 0)
         return; /* bytes may be NULL then, which xxHash counts as an error */
     RBT_ASSERT(XXH3_64bits_update(hasher->state, bytes, n) == XXH_OK);
+    come_back();
 }
 
 uint64_t rbt_hasher_value(const rbt_hasher *hasher)

@@ -6,27 +6,22 @@
  */
 #include "data/cache.h"
 
-#include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "data/cache_scan.h"
 #include "data/data.h"
-#include "data/parallel.h"
 
-#define FLAGS_AT       40
-#define CHECKSUM_AT    56
-#define ROWS_AT_A_TIME 4096 /* rows checked by a thread before it takes the next */
-#define INDEX_SECTION  1
-#define VALUE_SECTION  2
-#define SECTIONS       7
-#define FLAG_WEIGHTS   1U
-#define FLAG_SOURCE    2U /* the last array is the source's number */
-#define FLAG_RATINGS   4U /* the names are those of users and items */
-#define FLAG_DOCS      8U
+#define FLAGS_AT     40
+#define CHECKSUM_AT  56
+#define SECTIONS     RBT_CACHE_SECTIONS
+#define FLAG_WEIGHTS 1U
+#define FLAG_SOURCE  2U /* the last array is the source's number */
+#define FLAG_RATINGS 4U /* the names are those of users and items */
+#define FLAG_DOCS    8U
 
 /* Not text, and broken by whatever changes line ends or cuts the eighth bit. */
 static const unsigned char magic[8] = {0x89, 'R', 'B', 'D', '\r', '\n', 0x1a, '\n'};
@@ -62,103 +57,25 @@ static uint64_t get_u64(const unsigned char *at)
     return x;
 }
 
-/* One of the file's arrays. */
-typedef struct section {
-    const unsigned char *at;
-    size_t bytes;
-} section;
-
 static size_t padded(size_t bytes)
 {
     return (bytes + RBT_CACHE_ALIGNMENT - 1) / RBT_CACHE_ALIGNMENT * RBT_CACHE_ALIGNMENT;
 }
 
-static void sections_of(const rbt_data *data, rbt_cache_names names, const uint64_t *source, section sections[SECTIONS])
+static void sections_of(const rbt_data *data, rbt_cache_names names, const uint64_t *source,
+                        rbt_cache_section sections[SECTIONS])
 {
-    sections[0] = (section){(const void *)data->start, (data->rows + 1) * sizeof *data->start};
-    sections[1] = (section){(const void *)data->index, data->nnz * sizeof *data->index};
-    sections[2] = (section){(const void *)data->value, data->nnz * sizeof *data->value};
-    sections[3] = (section){(const void *)data->label, data->rows * sizeof *data->label};
-    sections[4] = (section){(const void *)data->weight, data->weight != NULL ? data->rows * sizeof *data->weight : 0};
-    sections[5] = (section){(const void *)names.at, names.bytes};
-    sections[6] = (section){(const void *)source, source != NULL ? sizeof *source : 0};
+    sections[0] = (rbt_cache_section){(const void *)data->start, (data->rows + 1) * sizeof *data->start};
+    sections[1] = (rbt_cache_section){(const void *)data->index, data->nnz * sizeof *data->index};
+    sections[2] = (rbt_cache_section){(const void *)data->value, data->nnz * sizeof *data->value};
+    sections[3] = (rbt_cache_section){(const void *)data->label, data->rows * sizeof *data->label};
+    sections[4] =
+        (rbt_cache_section){(const void *)data->weight, data->weight != NULL ? data->rows * sizeof *data->weight : 0};
+    sections[5] = (rbt_cache_section){(const void *)names.at, names.bytes};
+    sections[6] = (rbt_cache_section){(const void *)source, source != NULL ? sizeof *source : 0};
 }
 
 /* ---------------------------------------------------------------------------------------------------- checksum */
-
-typedef struct hashing {
-    const rbt_data *data;
-    section sections[SECTIONS];
-    size_t first[SECTIONS + 1]; /* the number of each section's first block */
-    uint64_t *hashes;
-    uint32_t part, parts; /* the share of each section's blocks that is looked at; parts 0: all */
-    atomic_size_t falls;  /* how often an index is not larger than the one before it, whatever row they are in */
-    atomic_bool wrong;    /* a value is zero or not finite */
-    uint32_t threads;
-} hashing;
-
-/* Finite and, unless `least` is 0, not zero, without a branch: a magnitude from `least` to below infinity's. */
-static inline uint32_t is_bad_value(float value, uint32_t least)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (bits & 0x7fffffff) - least >= 0x7f800000 - least;
-}
-
-/* Counts of 32 bits and plain bounds: so that compilers make these loops four or more numbers wide. */
-static uint32_t count_falls(const uint32_t *index, size_t n)
-{
-    uint32_t falls = 0;
-    for (size_t i = 0; i < n; i++)
-        falls += index[i] >= index[i + 1];
-    return falls;
-}
-
-static uint32_t has_bad_value(const float *value, size_t n, uint32_t least)
-{
-    uint32_t bad = 0;
-    for (size_t i = 0; i < n; i++)
-        bad |= is_bad_value(value[i], least);
-    return bad;
-}
-
-/* While a block is at hand: what can be said about its features without knowing rows. */
-static void look_at_block(hashing *h, size_t s, size_t from, size_t bytes)
-{
-    const rbt_data *d = h->data;
-    size_t first = from / sizeof(uint32_t), n = bytes / sizeof(uint32_t);
-    if (s == INDEX_SECTION) /* the last index of all has none after it */
-        atomic_fetch_add_explicit(&h->falls, count_falls(d->index + first, first + n < d->nnz ? n : n - 1),
-                                  memory_order_relaxed);
-    if (s == VALUE_SECTION && has_bad_value(d->value + first, n, d->content != RBT_CONTENT_RATINGS) != 0)
-        atomic_store_explicit(&h->wrong, true, memory_order_relaxed);
-}
-
-/* Threads that meet new pages close to each other wait for the same lock of the system: each begins in a stretch of its
- * own. A permutation of the n items for `lanes` that take them in turn. */
-static size_t spread(size_t item, size_t n, size_t lanes)
-{
-    size_t lane = item % lanes, longer = n % lanes;
-    return lane * (n / lanes) + (lane < longer ? lane : longer) + item / lanes;
-}
-
-static void hash_block(void *context, size_t item)
-{
-    hashing *h = context;
-    size_t s = 0;
-    item = spread(item, h->first[SECTIONS], h->threads);
-    while (item >= h->first[s + 1])
-        s++;
-    uint64_t block = item - h->first[s], blocks = h->first[s + 1] - h->first[s];
-    if (h->parts > 1 && block * h->parts / blocks != h->part)
-        return;
-    size_t from = block * RBT_CACHE_BLOCK_BYTES, left = h->sections[s].bytes - from;
-    size_t bytes = left < RBT_CACHE_BLOCK_BYTES ? left : RBT_CACHE_BLOCK_BYTES;
-    h->hashes[item] = rbt_hash(h->sections[s].at + from, bytes, 0);
-    look_at_block(h, s, from, bytes);
-    if (h->data->streamed)
-        rbt_mapping_release(h->data->mapping, h->data->mapping_bytes, h->sections[s].at + from, bytes);
-}
 
 uint64_t rbt_cache_checksum_of(const unsigned char header[RBT_CACHE_HEADER_BYTES], const uint64_t *hashes, size_t n)
 {
@@ -166,34 +83,22 @@ uint64_t rbt_cache_checksum_of(const unsigned char header[RBT_CACHE_HEADER_BYTES
     return rbt_hash(hashes, n * sizeof *hashes, rbt_hash(header, CHECKSUM_AT, 0));
 }
 
-/* Goes over all arrays once; the hashes are in memory of their own. Returns how many they are. */
-static size_t scan_blocks(hashing *h, rbt_cache_names names, const uint64_t *source)
+static uint64_t look_over(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data,
+                          rbt_cache_names names, const uint64_t *source, rbt_cache_look *look)
 {
-    sections_of(h->data, names, source, h->sections);
-    for (size_t s = 0; s < SECTIONS; s++)
-        h->first[s + 1] = h->first[s] + (h->sections[s].bytes + RBT_CACHE_BLOCK_BYTES - 1) / RBT_CACHE_BLOCK_BYTES;
-    size_t blocks = h->first[SECTIONS];
-    h->hashes = rbt_alloc(blocks, sizeof *h->hashes);
-    /* As many blocks as there are arrays are hashed before a second thread has begun. */
-    h->threads = blocks > SECTIONS ? rbt_parallel_threads() : 1;
-    rbt_parallel_for(blocks, h->threads, hash_block, h);
-    return blocks;
-}
-
-static uint64_t scan(const unsigned char header[RBT_CACHE_HEADER_BYTES], hashing *h, rbt_cache_names names,
-                     const uint64_t *source)
-{
-    size_t blocks = scan_blocks(h, names, source);
-    uint64_t sum = rbt_cache_checksum_of(header, h->hashes, blocks);
-    rbt_free(h->hashes);
+    rbt_cache_section sections[SECTIONS];
+    sections_of(data, names, source, sections);
+    rbt_cache_scan(data, sections, look);
+    uint64_t sum = rbt_cache_checksum_of(header, look->hashes, look->blocks);
+    rbt_free(look->hashes);
     return sum;
 }
 
 uint64_t rbt_cache_checksum(const unsigned char header[RBT_CACHE_HEADER_BYTES], const rbt_data *data,
                             rbt_cache_names names, const uint64_t *source)
 {
-    hashing h = {.data = data};
-    return scan(header, &h, names, source);
+    rbt_cache_look look = {.parts = 1};
+    return look_over(header, data, names, source, &look);
 }
 
 /* ----------------------------------------------------------------------------------------------------- reading */
@@ -309,66 +214,6 @@ static bool lay_out(const unsigned char *at, reading *r)
     return zero;
 }
 
-typedef struct checking {
-    const rbt_data *data;
-    size_t first, end;   /* which rows */
-    size_t rows;         /* checked at a time */
-    atomic_size_t falls; /* ends of rows where the next index is not larger */
-    atomic_bool wrong;
-} checking;
-
-/* Is it the number of one of so many names? */
-static inline bool is_label(float label, size_t count)
-{
-    return label >= 0 && label < (float)count && label == floorf(label);
-}
-
-/* What a correct checksum does not vouch for: the promises of data.h, for some rows. */
-static void check_rows(void *context, size_t item)
-{
-    checking *c = context;
-    const rbt_data *d = c->data;
-    size_t first = c->first + item * c->rows, end = c->end - first > c->rows ? first + c->rows : c->end, falls = 0;
-    uint32_t bad = 0;
-    for (size_t row = first; row < end && bad == 0; row++) {
-        size_t from = d->start[row], to = d->start[row + 1];
-        bad |= from > to || to > d->nnz || !isfinite(d->label[row]);
-        bad |= d->weight != NULL && !(d->weight[row] > 0 && isfinite(d->weight[row]));
-        bad |= d->label_count > 0 && !is_label(d->label[row], d->label_count);
-        if (bad != 0 || from == to)
-            continue;
-        bad |= d->index[to - 1] >= d->cols; /* the last is the largest when they ascend */
-        falls += to < d->nnz && d->index[to - 1] >= d->index[to];
-    }
-    atomic_fetch_add_explicit(&c->falls, falls, memory_order_relaxed);
-    if (bad != 0)
-        atomic_store_explicit(&c->wrong, true, memory_order_relaxed);
-    else
-        rbt_data_release_rows(d, first, end - first);
-}
-
-/* Checks rows first .. first + n - 1; how many ends of rows are falls. */
-static bool check_some(const rbt_data *data, size_t first, size_t n, uint64_t *ends)
-{
-    checking c = {.data = data, .first = first, .end = first + n, .rows = ROWS_AT_A_TIME};
-    if (data->start[0] != 0 || data->start[data->rows] != data->nnz)
-        return false;
-    if (data->streamed && rbt_data_block_rows(data) < c.rows)
-        c.rows = rbt_data_block_rows(data);
-    rbt_parallel_for((n + c.rows - 1) / c.rows, rbt_parallel_threads(), check_rows, &c);
-    *ends = atomic_load_explicit(&c.falls, memory_order_relaxed);
-    return !atomic_load_explicit(&c.wrong, memory_order_relaxed);
-}
-
-/* The indices ascend within every row when all the places where they do not, as a scan has counted them, are ends of
- * rows. */
-static bool rows_are_right(const rbt_data *data, const hashing *scanned)
-{
-    uint64_t ends;
-    return !atomic_load_explicit(&scanned->wrong, memory_order_relaxed) && check_some(data, 0, data->rows, &ends) &&
-           ends == atomic_load_explicit(&scanned->falls, memory_order_relaxed);
-}
-
 static rbt_err look_at(const void *bytes, size_t n, const char *name, reading *r, rbt_cache_look *look,
                        rbt_error *error)
 {
@@ -382,15 +227,12 @@ static rbt_err look_at(const void *bytes, size_t n, const char *name, reading *r
         return err;
     if (!lay_out(at, r))
         return refuse(name, "padding between its arrays should be zero", error);
-    hashing scanned = {.data = &r->data, .part = look->part, .parts = look->parts};
-    look->blocks = scan_blocks(&scanned, r->names, r->source);
-    look->hashes = scanned.hashes;
+    rbt_cache_section sections[SECTIONS];
+    sections_of(&r->data, r->names, r->source, sections);
     look->first = look->first < r->data.rows ? look->first : r->data.rows;
     look->rows = look->rows < r->data.rows - look->first ? look->rows : r->data.rows - look->first;
-    look->falls = atomic_load_explicit(&scanned.falls, memory_order_relaxed);
-    look->wrong = atomic_load_explicit(&scanned.wrong, memory_order_relaxed) ||
-                  !rbt_cache_names_fit(r->names, &r->data) ||
-                  !check_some(&r->data, look->first, look->rows, &look->ends);
+    rbt_cache_scan(&r->data, sections, look);
+    look->wrong = look->wrong || !rbt_cache_names_fit(r->names, &r->data);
     return RBT_OK;
 }
 
@@ -509,7 +351,7 @@ static rbt_err put_sections(const rbt_data *data, rbt_cache_names names, const u
                             rbt_error *error)
 {
     static const unsigned char zeros[RBT_CACHE_ALIGNMENT];
-    section s[SECTIONS];
+    rbt_cache_section s[SECTIONS];
     rbt_err err = RBT_OK;
     sections_of(data, names, source, s);
     for (size_t i = 0; err == RBT_OK && i < SECTIONS; i++) {
@@ -520,10 +362,10 @@ static rbt_err put_sections(const rbt_data *data, rbt_cache_names names, const u
     return err;
 }
 
-static rbt_err check_data(const rbt_data *data, rbt_cache_names names, const hashing *scanned, const char *path,
+static rbt_err check_data(const rbt_data *data, rbt_cache_names names, const rbt_cache_look *look, const char *path,
                           rbt_error *error)
 {
-    if (!rbt_cache_names_fit(names, data) || !rows_are_right(data, scanned))
+    if (!rbt_cache_names_fit(names, data) || look->wrong || look->falls != look->ends)
         return rbt_fail(
             error, RBT_E_DATA,
             "%s: not written: a row's indices do not ascend below %zu, or a value is zero or not finite, or a "
@@ -563,13 +405,13 @@ static rbt_err write_file(const rbt_data *data, rbt_cache_names names, uint64_t 
 {
     unsigned char header[RBT_CACHE_HEADER_BYTES];
     const uint64_t *number = source != 0 ? &source : NULL;
-    hashing scanned = {.data = data};
+    rbt_cache_look look = {.parts = 1, .rows = data->rows};
     rbt_output output;
     rbt_err err = rbt_cache_header(data, names.bytes, source, path, header, error);
     if (err != RBT_OK)
         return err;
-    rbt_cache_seal(header, scan(header, &scanned, names, number));
-    err = check_data(data, names, &scanned, path, error);
+    rbt_cache_seal(header, look_over(header, data, names, number, &look));
+    err = check_data(data, names, &look, path, error);
     if (err == RBT_OK)
         err = rbt_output_open(path, &output, error);
     if (err != RBT_OK)

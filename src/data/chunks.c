@@ -134,8 +134,7 @@ static void cut_text(rbt_chunks *all, const rbt_text *text, size_t first_line, s
         const char *stop = (size_t)(end - at) > chunk_bytes ? row_end(&all->format, at, at + chunk_bytes, end) : end;
         chunk c = {.at = at, .end = stop, .text = text, .line = line};
         rbt_array_push(&all->list, c);
-        if (all->format.row_end != NULL)
-            drop_text(&c);
+        drop_text(&c); /* of which only the end may have been looked at; but systems map much around that */
         at = stop;
     }
 }

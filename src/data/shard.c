@@ -116,6 +116,16 @@ rbt_err rbt_shards_create(const rbt_data *data, uint32_t workers, uint64_t seed,
     return RBT_OK;
 }
 
+/* Neighbours stay together: two workers that each read every other row would both fetch all of the memory. */
+static void take(rbt_shard *shard, const rbt_data *data, size_t first, size_t n)
+{
+    uint32_t *rows = shard->rows + shard->n;
+    for (size_t i = 0; i < n; i++)
+        rows[i] = (uint32_t)(first + i);
+    shard->n += n;
+    shard->nnz += data->start[first + n] - data->start[first];
+}
+
 rbt_err rbt_shards_deal(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error)
 {
     if (data->streamed)
@@ -128,6 +138,7 @@ rbt_err rbt_shards_deal(const rbt_data *data, uint32_t workers, uint64_t seed, r
                     .order = rbt_try_alloc_raw(data->rows, sizeof *s.order),
                     .dealt = true};
     uint32_t *hand = rbt_try_alloc(workers, sizeof *hand), *next = s.order;
+    size_t piece = data->rows / workers >= PIECES_LEAST * PIECE_ROWS ? PIECE_ROWS : 1;
     if (s.shard == NULL || s.order == NULL || hand == NULL) {
         rbt_shards_destroy(&s);
         rbt_free(hand);
@@ -139,15 +150,13 @@ rbt_err rbt_shards_deal(const rbt_data *data, uint32_t workers, uint64_t seed, r
         next += data->rows / workers + (w < data->rows % workers);
         hand[w] = w;
     }
-    for (size_t first = 0; first < data->rows; first += workers) {
-        size_t n = data->rows - first < workers ? data->rows - first : workers;
+    for (size_t row = 0; row < data->rows;) {
+        size_t size = data->rows - row < piece * workers ? 1 : piece; /* what is left is dealt row by row */
+        size_t n = data->rows - row < workers ? data->rows - row : workers;
         if (n == workers) /* the last, short round goes to the first workers */
             rbt_rng_shuffle_u32(&rng, hand, workers);
-        for (size_t i = 0; i < n; i++) {
-            rbt_shard *shard = &s.shard[n == workers ? hand[i] : i];
-            shard->rows[shard->n++] = (uint32_t)(first + i);
-            shard->nnz += data->start[first + i + 1] - data->start[first + i];
-        }
+        for (size_t i = 0; i < n; i++, row += size)
+            take(&s.shard[n == workers ? hand[i] : i], data, row, size);
     }
     rbt_free(hand);
     *out = s;

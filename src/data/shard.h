@@ -43,8 +43,8 @@ static inline size_t rbt_shards_begin(size_t rows, uint32_t workers, uint32_t wo
     return rows / workers * worker + (worker < rows % workers ? worker : rows % workers);
 }
 
-/* Deals the rows out one by one: of each `workers` rows every worker gets one, at random. Streamed data is dealt in blocks
- * as above. */
+/* Deals the rows out one by one: of each `workers` rows every worker gets one, at random; where there are many, the same
+ * with pieces of consecutive rows. Streamed data is dealt in blocks as above. */
 rbt_err rbt_shards_deal(const rbt_data *data, uint32_t workers, uint64_t seed, rbt_shards *out, rbt_error *error);
 
 /* A new random order of a worker's rows: `order` holds the last one. */

@@ -116,7 +116,7 @@ rbt_err rbt_shared_job_run(rbt_model_run *run, rbt_error *error)
         .clocks = options->clocks > 0 ? options->clocks : (uint64_t)ceil(options->epochs - 1e-9),
         .close = 10 * options->tolerance, /* the least the watch is content with */
         .eval_every = options->eval_every,
-        .slow = slow,
+        .slow = run->setup.stragglers.list.count > 0 ? slow : NULL,
         .slow_context = &run->setup.stragglers,
     };
     rbt_team *team = NULL;

@@ -77,6 +77,12 @@
     {                                                                                                                  \
         FREE_BODY for (size_t i = 0; i < n; i++) y[index[i]] += a * value[i];                                          \
     }                                                                                                                  \
+    FREE(target_attribute)                                                                                             \
+    void blend_##set(float a, const float *restrict x, float b, const float *restrict y, float *restrict out,          \
+                     size_t n)                                                                                         \
+    {                                                                                                                  \
+        FREE_BODY for (size_t i = 0; i < n; i++) out[i] = a * x[i] + b * y[i];                                         \
+    }                                                                                                                  \
     FREE(target_attribute) void scale_##set(float a, float *x, size_t n)                                               \
     {                                                                                                                  \
         for (size_t i = 0; i < n; i++)                                                                                 \
@@ -120,6 +126,7 @@
         .dot = dot_##set,                                                                                              \
         .dot_sparse = dot_sparse_##set,                                                                                \
         .axpy = axpy_##set,                                                                                            \
+        .blend = blend_##set,                                                                                          \
         .axpy_sparse = axpy_sparse_##set,                                                                              \
         .scale = scale_##set,                                                                                          \
         .add = add_##set,                                                                                              \

@@ -44,6 +44,11 @@ static void run_axpy(const rbt_kernels *kernels, bench_data *d)
     kernels->axpy(1e-3f, d->a, d->b, ELEMENTS);
 }
 
+static void run_blend(const rbt_kernels *kernels, bench_data *d)
+{
+    kernels->blend(0.5f, d->a, 0.5f, d->b, d->c, ELEMENTS);
+}
+
 static void run_axpy_sparse(const rbt_kernels *kernels, bench_data *d)
 {
     kernels->axpy_sparse(1e-3f, d->index, d->a, ELEMENTS, d->b);
@@ -107,6 +112,7 @@ static const struct {
 } benches[] = {
     {"dot", run_dot, 8},
     {"axpy", run_axpy, 12},
+    {"blend", run_blend, 12},
     {"dot_sparse", run_dot_sparse, 12},
     {"axpy_sparse", run_axpy_sparse, 16},
     {"scale", run_scale, 8},

@@ -1,4 +1,4 @@
-/* Dense and sparse kernels: dot, axpy, scale, add, gather, scatter, norms, the SGD step.
+/* Dense and sparse kernels: dot, axpy, blend, scale, add, gather, scatter, norms, the SGD step.
  *
  * Every kernel exists in a portable form (kernels_portable.c: the reference), for AVX2 and for AVX-512; the best one
  * the processor has is chosen at run time (rbt_kernels_select). All variants give the same bits: sums run in 16 lanes,
@@ -21,6 +21,8 @@ typedef struct rbt_kernels {
     float (*dot_sparse)(const uint32_t *index, const float *value, size_t n,
                         const float *w);                                         /* sum value[i]*w[index[i]] */
     void (*axpy)(float a, const float *restrict x, float *restrict y, size_t n); /* y += a*x */
+    void (*blend)(float a, const float *restrict x, float b, const float *restrict y, float *restrict out,
+                  size_t n); /* out = a*x + b*y */
     void (*axpy_sparse)(float a, const uint32_t *index, const float *value, size_t n,
                         float *y);                                             /* y[index[i]] += a*value[i], in order */
     void (*scale)(float a, float *x, size_t n);                                /* x *= a */

@@ -112,6 +112,18 @@ AVX2 static void axpy(float a, const float *restrict x, float *restrict y, size_
         y[i] += a * x[i];
 }
 
+AVX2 static void blend(float a, const float *restrict x, float b, const float *restrict y, float *restrict out,
+                       size_t n)
+{
+    __m256 one = _mm256_set1_ps(a), other = _mm256_set1_ps(b);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(out + i, _mm256_add_ps(_mm256_mul_ps(one, _mm256_loadu_ps(x + i)),
+                                                _mm256_mul_ps(other, _mm256_loadu_ps(y + i))));
+    for (; i < n; i++)
+        out[i] = a * x[i] + b * y[i];
+}
+
 AVX2 static void scale(float a, float *x, size_t n)
 {
     __m256 factor = _mm256_set1_ps(a);
@@ -292,6 +304,7 @@ const rbt_kernels rbt_kernels_avx2 = {
     .dot = dot,
     .dot_sparse = dot_sparse,
     .axpy = axpy,
+    .blend = blend,
     .axpy_sparse = rbt_axpy_sparse_portable,
     .scale = scale,
     .add = add,

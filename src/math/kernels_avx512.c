@@ -95,6 +95,22 @@ AVX512 static void axpy(float a, const float *restrict x, float *restrict y, siz
     }
 }
 
+AVX512 static void blend(float a, const float *restrict x, float b, const float *restrict y, float *restrict out,
+                         size_t n)
+{
+    __m512 one = _mm512_set1_ps(a), other = _mm512_set1_ps(b);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        _mm512_storeu_ps(out + i, _mm512_add_ps(_mm512_mul_ps(one, _mm512_loadu_ps(x + i)),
+                                                _mm512_mul_ps(other, _mm512_loadu_ps(y + i))));
+    if (i < n) {
+        __mmask16 tail = first_elements(n - i);
+        _mm512_mask_storeu_ps(out + i, tail,
+                              _mm512_add_ps(_mm512_mul_ps(one, _mm512_maskz_loadu_ps(tail, x + i)),
+                                            _mm512_mul_ps(other, _mm512_maskz_loadu_ps(tail, y + i))));
+    }
+}
+
 AVX512 static void scale(float a, float *x, size_t n)
 {
     __m512 factor = _mm512_set1_ps(a);
@@ -228,6 +244,7 @@ const rbt_kernels rbt_kernels_avx512 = {
     .dot = dot,
     .dot_sparse = dot_sparse,
     .axpy = axpy,
+    .blend = blend,
     .axpy_sparse = rbt_axpy_sparse_portable,
     .scale = scale,
     .add = add,

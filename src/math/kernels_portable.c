@@ -60,6 +60,12 @@ static void axpy(float a, const float *restrict x, float *restrict y, size_t n)
         y[i] += a * x[i];
 }
 
+static void blend(float a, const float *restrict x, float b, const float *restrict y, float *restrict out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = a * x[i] + b * y[i];
+}
+
 void rbt_axpy_sparse_portable(float a, const uint32_t *index, const float *value, size_t n, float *y)
 {
     for (size_t i = 0; i < n; i++)
@@ -197,6 +203,7 @@ const rbt_kernels rbt_kernels_portable = {
     .dot = dot,
     .dot_sparse = dot_sparse,
     .axpy = axpy,
+    .blend = blend,
     .axpy_sparse = rbt_axpy_sparse_portable,
     .scale = scale,
     .add = add,

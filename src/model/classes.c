@@ -57,7 +57,9 @@ static void insert(found *f, size_t at, double label, size_t row)
     f->row.at[at] = row;
 }
 
-/* A label's bits: two labels in random order are compared without a branch that could not be foreseen. */
+/* Labels are compared by their bits, TOGETHER at a time with two that were met before, because often there are no more:
+ * with a branch for every label processors would guess wrong half of the time. */
+#define TOGETHER 256
 #define NO_LABEL UINT32_MAX /* of no number */
 static inline uint32_t bits_of(float label)
 {
@@ -66,20 +68,32 @@ static inline uint32_t bits_of(float label)
     return bits;
 }
 
+static bool are_of_two(const float *label, size_t n, const uint32_t two[2])
+{
+    uint32_t others = 0, a = two[0], b = two[1];
+    for (size_t i = 0; i < n; i++)
+        others |= (uint32_t)(bits_of(label[i]) != a) & (uint32_t)(bits_of(label[i]) != b);
+    return others == 0;
+}
+
 /* Collects different labels until there are `enough`. */
 static void collect(const rbt_data *data, size_t enough, found *f)
 {
-    uint32_t last = NO_LABEL, other = NO_LABEL; /* two, because there are often no more */
-    for (size_t r = 0; r < data->rows && f->value.count < enough; r++) {
-        uint32_t bits = bits_of(data->label[r]);
-        double label = (double)data->label[r];
-        if ((bits == last) | (bits == other))
+    uint32_t two[2] = {NO_LABEL, NO_LABEL};
+    for (size_t r = 0, n; r < data->rows && f->value.count < enough; r += n) {
+        n = data->rows - r < TOGETHER ? data->rows - r : TOGETHER;
+        if (are_of_two(data->label + r, n, two))
             continue;
-        size_t at = place_of(f->value.at, f->value.count, label);
-        if (at == f->value.count || (f->value.at != NULL && f->value.at[at] != label))
-            insert(f, at, label, r + 1);
-        other = last;
-        last = bits;
+        for (size_t i = r; i < r + n && f->value.count < enough; i++) {
+            double label = (double)data->label[i];
+            size_t at = place_of(f->value.at, f->value.count, label);
+            if (at == f->value.count || (f->value.at != NULL && f->value.at[at] != label))
+                insert(f, at, label, i + 1);
+            if (bits_of(data->label[i]) != two[0]) {
+                two[1] = two[0];
+                two[0] = bits_of(data->label[i]);
+            }
+        }
     }
 }
 
@@ -194,21 +208,29 @@ static rbt_err refuse_label(const rbt_shape *shape, const rbt_data *data, size_t
 
 static rbt_err number_labels(const rbt_shape *shape, rbt_data *data, rbt_error *error)
 {
-    uint32_t last[2] = {NO_LABEL, NO_LABEL}; /* those looked up last, and their classes: often there are no more */
-    float class[2] = {0, 0};
-    for (size_t r = 0; r < data->rows; r++) {
-        uint32_t bits = bits_of(data->label[r]);
-        size_t which = bits == last[1];
-        if (!((bits == last[0]) | (bits == last[1]))) {
-            size_t number = class_of(shape, data, (double)data->label[r]);
-            if (number == shape->classes)
-                return refuse_label(shape, data, r, error);
-            last[1] = last[0];
-            class[1] = class[0];
-            last[0] = bits;
-            class[0] = (float)number;
+    uint32_t two[2] = {NO_LABEL, NO_LABEL};
+    float class[2] = {0, 0}; /* theirs */
+    for (size_t r = 0, n; r < data->rows; r += n) {
+        float *label = data->label + r;
+        n = data->rows - r < TOGETHER ? data->rows - r : TOGETHER;
+        if (are_of_two(label, n, two)) {
+            for (size_t i = 0; i < n; i++)
+                label[i] = bits_of(label[i]) == two[0] ? class[0] : class[1];
+            continue;
         }
-        data->label[r] = class[which];
+        for (size_t i = 0; i < n; i++) {
+            uint32_t bits = bits_of(label[i]);
+            if (bits != two[0]) {
+                size_t number = class_of(shape, data, (double)label[i]);
+                if (number == shape->classes)
+                    return refuse_label(shape, data, r + i, error);
+                two[1] = two[0];
+                class[1] = class[0];
+                two[0] = bits;
+                class[0] = (float)number;
+            }
+            label[i] = class[0];
+        }
     }
     return RBT_OK;
 }

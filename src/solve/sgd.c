@@ -246,8 +246,11 @@ float rbt_adam_warmth(uint64_t steps)
 
 void rbt_sgd_begin(rbt_sgd *sgd, double rate)
 {
-    for (size_t j = 0; sgd->shrink != NULL && j < sgd->problem->shape->cols; j++)
-        sgd->shrink[j] = 1 / (1 + (float)rate * (float)sgd->problem->l2 * sgd->share[j]);
+    size_t cols = sgd->shrink != NULL ? sgd->problem->shape->cols : 0;
+    float *restrict shrink = sgd->shrink, by = (float)rate * (float)sgd->problem->l2;
+    const float *restrict share = sgd->share;
+    for (size_t j = 0; j < cols; j++)
+        shrink[j] = 1 / (1 + by * share[j]);
 }
 
 /* A change at step t of T is missing from t of the T parameters there were. An addition that threads lose costs no more

@@ -2,6 +2,7 @@
 #include "solve/shared.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -16,12 +17,14 @@
 
 #define WRONG 1.5  /* times the objective of the pass before: additions were lost that mattered */
 #define CALM  0.25 /* of its error is what a row's step may take away, on average, where threads work on copies */
+#define FEW   256  /* rows: threads that help each other take at least so many at once */
 
 /* One worker: its rows in the order of this pass, and its place in the walk. */
 typedef struct worker {
     uint32_t *order;
     size_t n;
-    float *own; /* psgd: parameters of its own */
+    atomic_size_t next; /* of these rows, to be taken; n between passes */
+    float *own;         /* psgd: parameters of its own */
     rbt_walker walker;
     uint64_t pass_ns; /* this pass */
     char apart[128];  /* from the next one: each is written with every row */
@@ -47,6 +50,7 @@ typedef struct training {
     double rate; /* of this pass */
     double bend;
     bool may_copy;
+    bool help;  /* a thread that has done its rows takes over some of the others' */
     bool alone; /* the workers go one after the other from now on */
 } training;
 
@@ -59,6 +63,7 @@ static rbt_err make_workers(training *t, const rbt_shards *shards, rbt_error *er
     for (uint32_t m = 0; m < t->workers; m++) {
         worker *me = &t->worker[m];
         me->n = shards->shard[m].n;
+        atomic_init(&me->next, me->n);
         me->order = rbt_try_alloc_raw(me->n, sizeof *me->order);
         if (t->options->average)
             me->own = rbt_try_alloc(t->problem->n, sizeof *me->own);
@@ -146,6 +151,8 @@ static rbt_err set_up(training *t, const rbt_shards *shards, rbt_error *error)
         rbt_sgd_attach(&t->sgd, &t->walk);
     t->may_copy = may_copy(t, shards->workers);
     t->bend = t->may_copy ? find_bend(p) : 0;
+    t->help = (t->options->access == RBT_ACCESS_HOGWILD || t->options->access == RBT_ACCESS_AIG) &&
+              shards->workers > 1 && shards->block_rows == 0 && t->options->slow == NULL;
     return make_workers(t, shards, error);
 }
 
@@ -178,6 +185,33 @@ static uint64_t slow_down(const training *t, uint32_t m, uint64_t took_ns)
     return more;
 }
 
+/* Takes rows of a worker, from `*at` on; returns how many. Of streamed data those of a block; where threads help each
+ * other fewer and fewer, so that all end together; else all. */
+static size_t take(const training *t, worker *of, size_t *at)
+{
+    size_t first = atomic_load_explicit(&of->next, memory_order_acquire), left = 0, n = 0;
+    do {
+        left = of->n - first;
+        n = t->help ? (left / (2 * t->workers) / FEW + 1) * FEW
+                    : rbt_shards_together(t->shards, of->order + first, left);
+        n = n < left ? n : left;
+    } while (n > 0 && !atomic_compare_exchange_weak_explicit(&of->next, &first, first + n, memory_order_acquire,
+                                                             memory_order_acquire));
+    *at = first;
+    return n;
+}
+
+/* Visits the rows of a worker that nobody has taken yet. */
+static size_t visit(training *t, worker *me, worker *of)
+{
+    size_t visited = 0;
+    for (size_t at = 0, n; (n = take(t, of, &at)) > 0; visited += n) {
+        rbt_walker_rows(&me->walker, of->order + at, n, t->help ? of->n - at : n);
+        rbt_shards_release(t->shards, t->problem->data, of->order, of->n, at, n);
+    }
+    return visited;
+}
+
 static void work(void *context, uint32_t thread)
 {
     training *t = context;
@@ -185,6 +219,7 @@ static void work(void *context, uint32_t thread)
     uint64_t began = rbt_now_ns();
     rbt_rng rng = rbt_rng_stream(t->options->seed, RBT_STREAM_BATCH, t->clock * t->workers + thread);
     rbt_shards_shuffle(t->shards, thread, &rng, me->order);
+    atomic_store_explicit(&me->next, 0, memory_order_release);
     me->walker.rate = t->rate;
     me->walker.step = thread;
     if (t->options->optimizer == RBT_OPTIMIZER_ADAM)
@@ -192,11 +227,10 @@ static void work(void *context, uint32_t thread)
     me->walker.loss = 0;
     if (t->walk.replicas != NULL)
         rbt_replicas_begin(t->walk.replicas, thread);
-    for (size_t at = 0, n; at < me->n; at += n) { /* all at once, or block after block of streamed data */
-        n = rbt_shards_together(t->shards, me->order + at, me->n - at);
-        rbt_walker_rows(&me->walker, me->order + at, n, at + n == me->n ? t->turns - at : n);
-        rbt_shards_release(t->shards, t->problem->data, me->order, me->n, at, n);
-    }
+    t->reports[thread].samples += visit(t, me, me);
+    rbt_walker_pass_turns(&me->walker, t->turns - me->n);
+    for (uint32_t m = 1; t->help && m < t->workers; m++)
+        t->reports[thread].samples += visit(t, me, &t->worker[(thread + m) % t->workers]);
     if (t->walk.replicas != NULL)
         rbt_replicas_end(t->walk.replicas, thread);
     me->pass_ns = rbt_now_ns() - began;
@@ -248,7 +282,6 @@ static void pass(training *t)
     for (uint32_t m = 0; m < t->workers; m++) {
         t->reports[m].compute_ns += t->worker[m].pass_ns;
         t->reports[m].wait_ns += took > t->worker[m].pass_ns ? took - t->worker[m].pass_ns : 0;
-        t->reports[m].samples += t->worker[m].n;
     }
     t->clock++;
 }

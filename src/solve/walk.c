@@ -169,14 +169,14 @@ static void step_row(rbt_walker *walker, size_t r)
     walker->step += walk->threads;
 }
 
-void rbt_walker_rows(rbt_walker *walker, const uint32_t *rows, size_t n, size_t turns)
+void rbt_walker_rows(rbt_walker *walker, const uint32_t *rows, size_t n, size_t known)
 {
     rbt_walk *walk = walker->walk;
     read_biases(walker);
     for (size_t i = 0; i < n; i++) {
-        if (i + 2 * AHEAD < n)
+        if (i + 2 * AHEAD < known)
             rbt_row_prefetch_start(walk->problem->data, rows[i + 2 * AHEAD]);
-        if (i + AHEAD < n)
+        if (i + AHEAD < known)
             rbt_row_prefetch(walk->problem->data, rows[i + AHEAD]);
         step_row(walker, rows[i]);
         if (i % RBT_REPLICA_ROWS == RBT_REPLICA_ROWS - 1 && walk->replicas != NULL)
@@ -184,10 +184,15 @@ void rbt_walker_rows(rbt_walker *walker, const uint32_t *rows, size_t n, size_t 
         if (i % BIAS_STEPS == BIAS_STEPS - 1 && walk->access == RBT_ACCESS_HOGWILD)
             write_biases(walker);
     }
-    for (size_t i = n; walk->access == RBT_ACCESS_ROUND_ROBIN && i < turns; i++) {
+    if (walk->access == RBT_ACCESS_HOGWILD || walk->access == RBT_ACCESS_ALONE)
+        write_biases(walker);
+}
+
+void rbt_walker_pass_turns(const rbt_walker *walker, size_t turns)
+{
+    rbt_walk *walk = walker->walk;
+    for (size_t i = 0; walk->access == RBT_ACCESS_ROUND_ROBIN && i < turns; i++) {
         wait_for_turn(walk, walker->thread);
         pass_turn(walk);
     }
-    if (walk->access == RBT_ACCESS_HOGWILD || walk->access == RBT_ACCESS_ALONE)
-        write_biases(walker);
 }

@@ -65,7 +65,11 @@ void rbt_walk_deinit(rbt_walk *walk);
 void rbt_walker_init(rbt_walker *walker, rbt_walk *walk, float *w, uint32_t thread);
 void rbt_walker_deinit(rbt_walker *walker);
 
-/* Visits the rows in the given order. Round-robin: every thread must take the same number of `turns`, at least n. */
-void rbt_walker_rows(rbt_walker *walker, const uint32_t *rows, size_t n, size_t turns);
+/* Visits the first n rows of a list of `known` ones, in their order; the next ones are fetched towards the end. */
+void rbt_walker_rows(rbt_walker *walker, const uint32_t *rows, size_t n, size_t known);
+
+/* Round-robin: lets the others go on where this thread has fewer rows than they have. In the end every thread must have
+ * had as many turns. */
+void rbt_walker_pass_turns(const rbt_walker *walker, size_t turns);
 
 #endif

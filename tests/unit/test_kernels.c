@@ -152,6 +152,9 @@ static void portable_elementwise_kernels_do_what_the_header_says(void **state)
     float y[3] = {10, 20, 30};
     k->axpy(2, x, y, 3);
     assert_true(y[0] == 12 && y[1] == 24 && y[2] == 24);
+    float blended[3];
+    k->blend(2, x, -1, y, blended, 3);
+    assert_true(blended[0] == -10 && blended[1] == -20 && blended[2] == -30);
     k->scale(0.5f, y, 3);
     assert_true(y[0] == 6 && y[1] == 12 && y[2] == 12);
     k->add(x, y, 3);
@@ -235,6 +238,8 @@ static void compare_writes(const rbt_kernels *k, const rbt_kernels *reference, r
         float *const *mine = v + side * 3;
         both[side]->axpy(a, x, mine[0], n);
         both[side]->axpy_sparse(a, index, x, n, mine[0]);
+        both[side]->blend(a, mine[0], 0.3f, x, mine[2], n);
+        both[side]->add(mine[2], mine[1], n);
         both[side]->add(x, mine[1], n);
         both[side]->scatter(x, index, n, mine[2]);
         both[side]->sgd_step(a, 0.01f, mine[0], mine[1], mine[2], n);
@@ -319,6 +324,11 @@ static void no_variant_fuses_a_multiply_with_an_add(void **state)
             for (size_t i = 0; i < n; i++) {
                 a[i] = x;
                 y[i] = g[i] = minus;
+                u[i] = 0;
+            }
+            k->blend(x, a, 1, y, u, n);
+            for (size_t i = 0; i < n; i++) {
+                assert_true(u[i] == 0);
                 u[i] = 0;
             }
             k->axpy(x, a, y, n);

@@ -9,6 +9,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "data/data.h"
+#include "model/model.h"
 #include "unit/problems.h"
 
 #define COLS 30
@@ -154,6 +157,57 @@ static void more_turns_than_rows_do_not_block_anybody(void **state)
     test_problem_deinit(&p);
 }
 
+#define OWN_ROWS 6000
+#define PASSES   3
+
+static double half(const void *context, uint64_t clock)
+{
+    (void)context;
+    (void)clock;
+    return 0.5;
+}
+
+static bool go_on(void *context, const rbt_shared_pass *pass)
+{
+    (void)context;
+    (void)pass;
+    return true;
+}
+
+/* Every row has a feature of its own, and each visit adds half of what its weight lacks: the weights tell how often rows
+ * were visited. All rows are the first worker's, so the others can only help. */
+static void threads_that_help_visit_every_row_once_in_a_pass(void **state)
+{
+    rbt_data data;
+    rbt_shape shape = {.cols = OWN_ROWS};
+    uint32_t *rows = rbt_alloc(OWN_ROWS, sizeof *rows);
+    rbt_shard shard[3] = {{.rows = rows, .n = OWN_ROWS, .nnz = OWN_ROWS}, {.rows = rows}, {.rows = rows}};
+    rbt_shards shards = {.workers = 3, .shard = shard, .order = rows};
+    rbt_team *team = make_team(3);
+    (void)state;
+    assert_int_equal(rbt_data_alloc(OWN_ROWS, OWN_ROWS, &data, NULL), RBT_OK);
+    for (uint32_t i = 0; i < OWN_ROWS; i++) {
+        rows[i] = data.index[i] = i;
+        data.value[i] = data.label[i] = 1;
+        data.start[i + 1] = ++data.nnz;
+    }
+    rbt_problem problem = rbt_problem_of(rbt_model_find("linear"), &shape, &data, 0, 0);
+    for (size_t a = 0; a < 2; a++) { /* hogwild, aig */
+        rbt_shared_options options = {
+            .access = SHARING[a], .optimizer = RBT_OPTIMIZER_SGD, .rate = half, .clocks = PASSES, .seed = 7};
+        rbt_shared_worker reports[3] = {0};
+        float *w = rbt_alloc(OWN_ROWS, sizeof *w);
+        assert_int_equal(rbt_shared_train(&problem, &options, &shards, team, w, reports, go_on, NULL, NULL), RBT_OK);
+        for (size_t i = 0; i < OWN_ROWS; i++)
+            assert_true(w[i] == 0.875F);
+        assert_int_equal(reports[0].samples + reports[1].samples + reports[2].samples, PASSES * OWN_ROWS);
+        rbt_free(w);
+    }
+    rbt_team_destroy(team);
+    rbt_data_deinit(&data);
+    rbt_free(rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +218,7 @@ int main(void)
         cmocka_unit_test(workers_alone_and_newtons_give_the_same_bits_twice),
         cmocka_unit_test(dense_rows_under_hogwild_end_with_a_true_objective),
         cmocka_unit_test(more_turns_than_rows_do_not_block_anybody),
+        cmocka_unit_test(threads_that_help_visit_every_row_once_in_a_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,31 +18,27 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "runtime/cluster/bench_bare.h"
 #include "runtime/cluster/hub.h"
 
-#define ROUNDS       9    /* either side is caught by a slow spell of the machine now and then */
-#define SMALL        4096 /* messages up to this go 16 at a time in the bare loop */
-#define BATCH        16
-#define UNDER_WAY    8                   /* requests, or batches of small ones, that are asked ahead on both sides */
-#define RUN_BYTES    ((size_t)128 << 20) /* of one run, at most */
-#define RUN_COUNT    40000               /* messages of one run, at most */
-#define REQUEST      64                  /* bytes of a bare request */
-#define LARGEST      ((size_t)16 << 20)
-#define SOURCES      64                 /* different messages that are sent in turn, ... */
-#define SOURCE_BYTES ((size_t)64 << 20) /* ... of at most this together: what is sent is rarely in the cache */
-#define PATIENCE_MS  10000
+#define ROUNDS      9                   /* either side is caught by a slow spell of the machine now and then */
+#define RUN_BYTES   ((size_t)128 << 20) /* of one run, at most */
+#define RUN_COUNT   40000               /* messages of one run, at most */
+#define PATIENCE_MS 10000
 
 typedef enum kind { UNIX, RING, TCP, TLS, KINDS } kind;
 
 static const char *const kind_names[KINDS] = {"unix", "ring", "tcp", "tls"};
 
-enum { OPEN, BARE_PUSH, BARE_PULL, CLOSE };
+enum { OPEN, BARE, CLOSE };
+
+/* What is timed in turn. */
+typedef enum side { HUBS, LOOP, MEMCPY, SIDES } side;
 
 typedef struct command {
     uint32_t what;
     uint32_t kind;
-    uint64_t bytes;
-    uint64_t count;
+    rbt_bare_job job;
     char address[2][RBT_ADDRESS_ROOM]; /* OPEN: where to listen; the answer says where it does */
 } command;
 
@@ -52,10 +48,8 @@ typedef struct end {
     rbt_tls *tls;
     rbt_hub *hub;
     int control;
-    int bare; /* a socket that blocks */
-    rbt_tls_stream *stream;
-    uint8_t *buffer;              /* LARGEST bytes to receive into, then SOURCE_BYTES to send from */
-    size_t source;                /* where the next message lies */
+    rbt_bare bare;
+    rbt_ring *rings;              /* for it: to the child, and from it */
     RBT_ARRAY(rbt_snap *) blocks; /* of the size and form that was asked for last; sent in turn */
     size_t block_bytes, block_next;
     bool block_sparse;
@@ -92,7 +86,7 @@ static rbt_snap *next_block(end *e, size_t bytes, bool is_sparse)
         for (size_t i = 0; i < e->blocks.count; i++)
             rbt_snap_unref(e->blocks.at[i]);
         e->blocks.count = 0;
-        for (size_t i = 0; bytes > 0 && i < SOURCES && i < SOURCE_BYTES / bytes; i++)
+        for (size_t i = 0; bytes > 0 && i < RBT_BARE_SOURCES && i < RBT_BARE_SOURCE_BYTES / bytes; i++)
             rbt_array_push(&e->blocks, made_block(bytes, is_sparse));
         e->block_bytes = bytes;
         e->block_sparse = is_sparse;
@@ -173,164 +167,41 @@ static rbt_err wait_done(end *e, rbt_error *error)
     return e->why.code;
 }
 
-/* ---------------------------------------------------------------------------------------------------- bare loop */
-
-/* Waits for what TLS wants; false when there is nothing to wait for. */
-static bool wait_tls(const end *e, rbt_tls_state state)
-{
-    struct pollfd one = {e->bare, state == RBT_TLS_WANT_READ ? POLLIN : POLLOUT, 0};
-
-    return (state == RBT_TLS_WANT_READ || state == RBT_TLS_WANT_WRITE) && poll(&one, 1, PATIENCE_MS) == 1;
-}
-
-static rbt_err write_all(end *e, const uint8_t *bytes, size_t n, rbt_error *error)
-{
-    for (size_t at = 0; at < n;) {
-        size_t done = 0;
-        ssize_t put;
-
-        if (e->stream != NULL) {
-            rbt_tls_state state = rbt_tls_write(e->stream, bytes + at, n - at, &done, error);
-
-            if (state != RBT_TLS_DONE && !wait_tls(e, state))
-                return rbt_fail(error, RBT_E_IO, "the bare loop's other side has ended; run it again");
-            at += done;
-            continue;
-        }
-        put = send(e->bare, bytes + at, n - at, MSG_NOSIGNAL);
-        if (put < 0)
-            return rbt_fail(error, RBT_E_IO, "the bare loop cannot write: %s; run it again", strerror(errno));
-        at += (size_t)put;
-    }
-    return RBT_OK;
-}
-
-static rbt_err read_all(end *e, size_t n, rbt_error *error)
-{
-    for (size_t at = 0; at < n;) {
-        size_t done = 0;
-        ssize_t got;
-
-        if (e->stream != NULL) {
-            rbt_tls_state state = rbt_tls_read(e->stream, e->buffer + at, n - at, &done, error);
-
-            if (state != RBT_TLS_DONE && !wait_tls(e, state))
-                return rbt_fail(error, RBT_E_IO, "the bare loop's other side has ended; run it again");
-            at += done;
-            continue;
-        }
-        got = recv(e->bare, e->buffer + at, n - at, 0);
-        if (got <= 0)
-            return rbt_fail(error, RBT_E_IO, "the bare loop cannot read: %s; run it again",
-                            got < 0 ? strerror(errno) : "the other side has ended");
-        at += (size_t)got;
-    }
-    return RBT_OK;
-}
-
-/* As blocks are sent in turn, so are the bytes of the bare loop. */
-static const uint8_t *next_source(end *e, size_t bytes)
-{
-    if (e->source + bytes > SOURCE_BYTES || e->source + bytes > SOURCES * bytes)
-        e->source = 0;
-    e->source += bytes;
-    return e->buffer + LARGEST + e->source - bytes;
-}
-
-static size_t batch_of(uint64_t bytes)
-{
-    return bytes <= SMALL ? BATCH : 1;
-}
-
-/* The child's part of a bare run. */
-static rbt_err serve_bare(end *e, const command *c, rbt_error *error)
-{
-    size_t batch = batch_of(c->bytes);
-    rbt_err err = RBT_OK;
-
-    for (uint64_t i = 0; err == RBT_OK && i < c->count; i += batch) {
-        err = read_all(e, c->what == BARE_PUSH ? batch * c->bytes : batch * REQUEST, error);
-        if (err == RBT_OK && c->what == BARE_PULL)
-            err = write_all(e, next_source(e, batch * c->bytes), batch * c->bytes, error);
-    }
-    return err == RBT_OK && c->what == BARE_PUSH ? write_all(e, e->buffer, 1, error) : err;
-}
-
-static rbt_err run_bare(end *e, const command *c, rbt_error *error)
-{
-    size_t batch = batch_of(c->bytes);
-    rbt_err err = RBT_OK;
-
-    if (send(e->control, c, sizeof *c, MSG_NOSIGNAL) != sizeof *c)
-        return rbt_fail(error, RBT_E_IO, "the other process of the measurement has ended; run it again");
-    if (c->what == BARE_PUSH) {
-        for (uint64_t i = 0; err == RBT_OK && i < c->count; i += batch)
-            err = write_all(e, next_source(e, batch * c->bytes), batch * c->bytes, error);
-        return err == RBT_OK ? read_all(e, 1, error) : err;
-    }
-    for (uint64_t i = 0; err == RBT_OK && i < UNDER_WAY && i * batch < c->count; i++)
-        err = write_all(e, e->buffer, batch * REQUEST, error);
-    for (uint64_t i = 0; err == RBT_OK && i < c->count; i += batch) {
-        err = read_all(e, batch * c->bytes, error);
-        if (err == RBT_OK && i + UNDER_WAY * batch < c->count)
-            err = write_all(e, e->buffer, batch * REQUEST, error);
-    }
-    return err;
-}
-
-/* From where the message lies into as much memory as a ring has. */
-static void run_memcpy(end *e, const command *c)
-{
-    size_t at = 0;
-
-    for (uint64_t i = 0; i < c->count; i++) {
-        const uint8_t *from = next_source(e, c->bytes);
-
-        for (size_t done = 0, part; done < c->bytes; done += part) {
-            part = c->bytes - done < RBT_RING_BYTES - at ? c->bytes - done : RBT_RING_BYTES - at;
-            memcpy(e->buffer + at, from + done, part);
-            at = (at + part) % RBT_RING_BYTES;
-        }
-        __asm__ volatile("" : : "r"(e->buffer) : "memory"); /* it is to be done each time */
-    }
-}
-
 /* ------------------------------------------------------------------------------------------------- through hubs */
 
-static rbt_err run_push(end *e, const command *c, bool is_sparse, rbt_error *error)
+static rbt_err run_push(end *e, const rbt_bare_job *job, bool is_sparse, rbt_error *error)
 {
-    for (uint64_t i = 1; i <= c->count; i++) {
-        rbt_snap *block = next_block(e, c->bytes, is_sparse);
+    for (uint64_t i = 1; i <= job->count; i++) {
+        rbt_snap *block = next_block(e, job->bytes, is_sparse);
 
-        rbt_hub_send(e->peer, made_message(RBT_MSG_PUSH, block, i == c->count, 0, 0));
+        rbt_hub_send(e->peer, made_message(RBT_MSG_PUSH, block, i == job->count, 0, 0));
         rbt_hub_wait_room(e->peer);
     }
     return wait_done(e, error);
 }
 
-static rbt_err run_pull(end *e, const command *c, bool is_sparse, rbt_error *error)
+static rbt_err run_pull(end *e, const rbt_bare_job *job, bool is_sparse, rbt_error *error)
 {
-    uint64_t window = UNDER_WAY * batch_of(c->bytes);
+    uint64_t window = RBT_BARE_UNDER_WAY * rbt_bare_batch(job->bytes);
 
-    window = window < c->count ? window : c->count;
-    e->ask_bytes = c->bytes;
+    window = window < job->count ? window : job->count;
+    e->ask_bytes = job->bytes;
     e->ask_sparse = is_sparse;
-    e->to_come = c->count;
-    e->to_ask = c->count - window;
+    e->to_come = job->count;
+    e->to_ask = job->count - window;
     for (uint64_t i = 0; i < window; i++)
-        rbt_hub_send(e->peer, made_message(RBT_MSG_PULL, NULL, 0, c->bytes, is_sparse));
+        rbt_hub_send(e->peer, made_message(RBT_MSG_PULL, NULL, 0, job->bytes, is_sparse));
     return wait_done(e, error);
 }
 
 /* ---------------------------------------------------------------------------------------------------- both ends */
 
-static rbt_err end_init(end *e, const rbt_key *key, int control, rbt_error *error)
+static rbt_err end_init(end *e, const rbt_key *key, int control, rbt_ring *rings, rbt_error *error)
 {
-    *e = (end){.key = *key, .control = control, .bare = -1};
+    *e = (end){.key = *key, .control = control, .rings = rings};
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->changed, NULL);
-    e->buffer = rbt_alloc(LARGEST + SOURCE_BYTES, 1);
-    memset(e->buffer, 1, LARGEST + SOURCE_BYTES); /* so that all pages are there */
+    rbt_bare_init(&e->bare);
     return rbt_tls_create(key, &e->tls, error);
 }
 
@@ -341,7 +212,7 @@ static rbt_err start_hub(end *e, kind k, rbt_error *error)
                               .encryption = k == TLS ? RBT_ENCRYPT_ON : RBT_ENCRYPT_OFF,
                               .rings = k == RING,
                               .head_max = RBT_FRAME_HEAD_MAX,
-                              .body_max = 4 * LARGEST};
+                              .body_max = 4 * RBT_BARE_LARGEST};
     rbt_hub_events events = {.on_open = on_open, .on_message = on_message, .on_lost = on_lost, .context = e};
 
     e->peer = NULL;
@@ -350,33 +221,19 @@ static rbt_err start_hub(end *e, kind k, rbt_error *error)
     return rbt_hub_create(&config, &events, &(rbt_log){0}, &e->hub, error);
 }
 
-static rbt_err start_bare(end *e, kind k, bool accepting, rbt_error *error)
+/* Takes the socket. The ring's bare loop needs it, too, to notice the other one's end. */
+static rbt_err start_bare(end *e, kind k, int socket, bool is_child, rbt_error *error)
 {
-    rbt_tls_state state = RBT_TLS_WANT_WRITE;
-    rbt_err err = RBT_OK;
-
-    if (k != TLS) {
-        (void)fcntl(e->bare, F_SETFL, 0); /* it waits */
-        return RBT_OK;
-    }
-    err = rbt_tls_open(e->tls, e->bare, accepting, &e->stream, error);
-    while (err == RBT_OK && state != RBT_TLS_DONE) {
-        state = rbt_tls_handshake(e->stream, error);
-        if (state != RBT_TLS_DONE && !wait_tls(e, state))
-            err = rbt_fail(error, RBT_E_IO, "the bare loop's other side cannot be encrypted to; run it again");
-    }
-    return err;
+    e->bare.out = k == RING ? &e->rings[is_child] : NULL;
+    e->bare.in = k == RING ? &e->rings[!is_child] : NULL;
+    return rbt_bare_open(&e->bare, socket, k == TLS ? e->tls : NULL, is_child, error);
 }
 
 static void close_both(end *e)
 {
     rbt_hub_destroy(e->hub, 1000);
     e->hub = NULL;
-    rbt_tls_close(e->stream);
-    e->stream = NULL;
-    if (e->bare >= 0)
-        (void)close(e->bare);
-    e->bare = -1;
+    rbt_bare_close(&e->bare);
 }
 
 static void end_deinit(end *e)
@@ -384,8 +241,8 @@ static void end_deinit(end *e)
     close_both(e);
     (void)next_block(e, 0, false);
     rbt_array_free(&e->blocks);
+    rbt_bare_deinit(&e->bare);
     rbt_tls_destroy(e->tls);
-    rbt_free(e->buffer);
     rbt_key_wipe(&e->key);
     pthread_cond_destroy(&e->changed);
     pthread_mutex_destroy(&e->lock);
@@ -395,7 +252,7 @@ static void end_deinit(end *e)
 static rbt_err open_child(end *e, command *c, rbt_error *error)
 {
     rbt_address address, bound, from;
-    int listener = -1;
+    int listener = -1, socket = -1;
     rbt_err err = start_hub(e, c->kind, error);
 
     if (err == RBT_OK)
@@ -413,15 +270,16 @@ static rbt_err open_child(end *e, command *c, rbt_error *error)
     rbt_address_text(&bound, c->address[1]);
     (void)send(e->control, c, sizeof *c, MSG_NOSIGNAL);
     (void)poll(&(struct pollfd){listener, POLLIN, 0}, 1, PATIENCE_MS);
-    err = rbt_socket_accept(listener, &e->bare, &from, error);
+    err = rbt_socket_accept(listener, &socket, &from, error);
     (void)close(listener);
-    return err == RBT_OK ? start_bare(e, c->kind, true, error) : err;
+    return err == RBT_OK ? start_bare(e, c->kind, socket, true, error) : err;
 }
 
 static rbt_err open_parent(end *e, kind k, const char *host, rbt_error *error)
 {
     command c = {.what = OPEN, .kind = k};
     rbt_address address;
+    int socket = -1;
     rbt_err err = start_hub(e, k, error);
 
     for (int i = 0; i < 2; i++)
@@ -433,13 +291,13 @@ static rbt_err open_parent(end *e, kind k, const char *host, rbt_error *error)
     if (err == RBT_OK)
         err = rbt_address_parse(c.address[1], 0, &address, error);
     if (err == RBT_OK)
-        err = rbt_socket_dial(&address, &e->bare, error);
+        err = rbt_socket_dial(&address, &socket, error);
     if (err == RBT_OK) {
-        (void)poll(&(struct pollfd){e->bare, POLLOUT, 0}, 1, PATIENCE_MS);
-        err = rbt_socket_connected(e->bare, &address, error);
+        (void)poll(&(struct pollfd){socket, POLLOUT, 0}, 1, PATIENCE_MS);
+        err = rbt_socket_connected(socket, &address, error);
+        rbt_err opened = start_bare(e, k, socket, false, err == RBT_OK ? error : NULL);
+        err = err == RBT_OK ? opened : err;
     }
-    if (err == RBT_OK)
-        err = start_bare(e, k, false, error);
     if (err == RBT_OK)
         err = rbt_address_parse(c.address[0], 0, &address, error);
     if (err != RBT_OK)
@@ -449,13 +307,13 @@ static rbt_err open_parent(end *e, kind k, const char *host, rbt_error *error)
 }
 
 /* The child's life. It says what went wrong on the standard error: nobody else would. */
-static int serve(const rbt_key *key, int control, const char *netns)
+static int serve(const rbt_key *key, int control, rbt_ring *rings, const char *netns)
 {
     rbt_error error = {RBT_OK, ""};
     command c;
     end e;
     int ns = netns != NULL ? open(netns, O_RDONLY | O_CLOEXEC) : -1;
-    rbt_err err = end_init(&e, key, control, &error);
+    rbt_err err = end_init(&e, key, control, rings, &error);
 
     if (netns != NULL && (ns < 0 || setns(ns, CLONE_NEWNET) != 0))
         err = rbt_fail(&error, RBT_E_IO, "cannot enter the network namespace %s: %s; it takes root", netns,
@@ -466,7 +324,7 @@ static int serve(const rbt_key *key, int control, const char *netns)
         else if (c.what == CLOSE)
             close_both(&e);
         else
-            err = serve_bare(&e, &c, &error);
+            err = rbt_bare_serve(&e.bare, &c.job, &error);
     }
     if (err != RBT_OK)
         (void)fprintf(stderr, "rubato bench: the other process: %s\n", error.text);
@@ -489,50 +347,52 @@ static double median(double *x, size_t n)
     return x[n / 2];
 }
 
-static rbt_err time_one(end *e, kind k, command *c, bool through_hub, bool is_sparse, double *seconds, rbt_error *error)
+static rbt_err time_one(end *e, side which, const command *c, bool is_sparse, double *seconds, rbt_error *error)
 {
+    const rbt_bare_job *job = &c->job;
     double started = rbt_now_seconds();
     rbt_err err = RBT_OK;
 
-    if (!through_hub && k == RING)
-        run_memcpy(e, c);
-    else if (!through_hub)
-        err = run_bare(e, c, error);
-    else if (c->what == BARE_PUSH)
-        err = run_push(e, c, is_sparse, error);
+    if (which == MEMCPY)
+        rbt_bare_memcpy(&e->bare, job);
+    else if (which == HUBS)
+        err = job->is_pull ? run_pull(e, job, is_sparse, error) : run_push(e, job, is_sparse, error);
+    else if (send(e->control, c, sizeof *c, MSG_NOSIGNAL) != sizeof *c)
+        err = rbt_fail(error, RBT_E_IO, "the other process of the measurement has ended; run it again");
     else
-        err = run_pull(e, c, is_sparse, error);
+        err = rbt_bare_run(&e->bare, job, error);
     *seconds = rbt_now_seconds() - started;
     return err;
 }
 
-/* One cell: rounds of both, interleaved, after one that warms up. */
-static rbt_err time_cell(end *e, kind k, uint32_t what, size_t bytes, bool is_sparse, char *out, size_t room,
+/* One cell: rounds of all sides, interleaved, after one that warms up. */
+static rbt_err time_cell(end *e, kind k, bool is_pull, size_t bytes, bool is_sparse, char *out, size_t room,
                          rbt_error *error)
 {
-    command c = {.what = what, .kind = k, .bytes = bytes};
-    double ours[ROUNDS], ratios[ROUNDS], seconds[2];
-    rbt_err err = RBT_OK;
+    command c = {.what = BARE, .kind = k, .job = {.is_pull = is_pull, .bytes = bytes}};
+    double ours[ROUNDS], ratios[SIDES][ROUNDS], seconds[SIDES];
+    size_t sides = k == RING ? SIDES : MEMCPY;
 
-    c.count = RUN_BYTES / bytes < RUN_COUNT ? RUN_BYTES / bytes : RUN_COUNT;
-    c.count = (c.count + BATCH - 1) / BATCH * BATCH;
+    c.job.count = RUN_BYTES / bytes < RUN_COUNT ? RUN_BYTES / bytes : RUN_COUNT;
+    c.job.count = (c.job.count + RBT_BARE_BATCH - 1) / RBT_BARE_BATCH * RBT_BARE_BATCH;
     for (size_t round = 0; round <= ROUNDS; round++) {
-        for (size_t i = 0; i < 2 && err == RBT_OK; i++) {
-            bool through_hub = (i + round) % 2 == 0;
+        for (size_t i = 0; i < sides; i++) {
+            side which = (side)((i + round) % sides);
+            rbt_err err = time_one(e, which, &c, is_sparse, &seconds[which], error);
 
-            err = time_one(e, k, &c, through_hub, is_sparse, &seconds[through_hub], error);
+            if (err != RBT_OK)
+                return err;
         }
-        if (err != RBT_OK)
-            return err;
-        if (round == 0)
-            continue;
-        ours[round - 1] = seconds[1];
-        ratios[round - 1] = seconds[0] / seconds[1];
+        for (size_t i = LOOP; round > 0 && i < sides; i++)
+            ratios[i][round - 1] = seconds[i] / seconds[HUBS];
+        if (round > 0)
+            ours[round - 1] = seconds[HUBS];
     }
-    double each = median(ours, ROUNDS) / (double)c.count;
-    double ratio = median(ratios, ROUNDS);
-    (void)snprintf(out, room, "%9.0f/s %6.2f GB/s %5.2fx (%.2f-%.2f)", 1 / each, (double)bytes / each / 1e9, ratio,
-                   ratios[0], ratios[ROUNDS - 1]);
+    double each = median(ours, ROUNDS) / (double)c.job.count, ratio = median(ratios[LOOP], ROUNDS);
+    int n = snprintf(out, room, "%9.0f/s %6.2f GB/s %5.2fx (%.2f-%.2f)", 1 / each, (double)bytes / each / 1e9, ratio,
+                     ratios[LOOP][0], ratios[LOOP][ROUNDS - 1]);
+    if (k == RING && n > 0 && (size_t)n < room)
+        (void)snprintf(out + n, room - (size_t)n, " memcpy %.2fx", median(ratios[MEMCPY], ROUNDS));
     return RBT_OK;
 }
 
@@ -541,12 +401,11 @@ static rbt_err measure(end *e, kind k, void (*write)(void *context, const char *
     rbt_err err = RBT_OK;
 
     for (int is_sparse = 0; is_sparse < 2; is_sparse++)
-        for (size_t bytes = 256; bytes <= LARGEST && err == RBT_OK; bytes *= 16) {
+        for (size_t bytes = 256; bytes <= RBT_BARE_LARGEST && err == RBT_OK; bytes *= 16) {
             char cells[2][80], line[240], size[32];
 
             for (uint32_t i = 0; i < 2 && err == RBT_OK; i++)
-                err =
-                    time_cell(e, k, i == 0 ? BARE_PUSH : BARE_PULL, bytes, is_sparse, cells[i], sizeof cells[i], error);
+                err = time_cell(e, k, i == 1, bytes, is_sparse, cells[i], sizeof cells[i], error);
             if (err != RBT_OK)
                 break;
             (void)(bytes < 1024      ? snprintf(size, sizeof size, "%zu B", bytes)
@@ -567,8 +426,8 @@ static rbt_err measure_kinds(end *e, const rbt_bench_net_options *o, void (*writ
 
     write(context, "two processes; push and pull: messages per second, GB/s, and as a multiple of a bare loop over the "
                    "same kind of socket");
-    write(context, "(for the ring: of memcpy into as much memory), median of 9 and range; the bare loop moves small "
-                   "messages 16 at a time");
+    write(context, "or ring (and, for the ring, of memcpy into as much memory), median of 9 and range; the bare loop "
+                   "moves small messages 16 at a time");
     for (kind k = 0; k < KINDS && err == RBT_OK; k++) {
         if ((o->only != NULL && strcmp(o->only, kind_names[k]) != 0) || (o->netns != NULL && k < TCP))
             continue;
@@ -592,23 +451,28 @@ rbt_err rbt_bench_net(const rbt_bench_net_options *options, void (*write)(void *
     int fds[2];
     pid_t pid;
     rbt_key key;
-    end e = {.bare = -1};
+    rbt_ring rings[2] = {{.fd = -1}, {.fd = -1}};
+    end e;
     rbt_err err = rbt_key_create(&key, error);
 
+    for (int i = 0; i < 2 && err == RBT_OK; i++)
+        err = rbt_ring_create(RBT_RING_BYTES, &rings[i], error);
     if (err != RBT_OK)
         return err;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0 || (pid = fork()) < 0)
         return rbt_fail(error, RBT_E_LIMIT, "the system refused a second process: %s", strerror(errno));
     if (pid == 0) {
         (void)close(fds[0]);
-        _exit(serve(&key, fds[1], options->netns));
+        _exit(serve(&key, fds[1], rings, options->netns));
     }
     (void)close(fds[1]);
-    err = end_init(&e, &key, fds[0], error);
+    err = end_init(&e, &key, fds[0], rings, error);
     if (err == RBT_OK)
         err = measure_kinds(&e, options, write, context, error);
     (void)close(fds[0]);
     end_deinit(&e);
+    for (int i = 0; i < 2; i++)
+        rbt_ring_deinit(&rings[i]);
     (void)waitpid(pid, NULL, 0);
     return err;
 }

@@ -9,7 +9,7 @@
  *   - when it breaks the protocol, speaks under another life's name, or says goodbye.
  * Sending takes no time; who sends much asks rbt_hub_wait_room, which waits while a peer's queue is full.
  *
- * The events run on the hub's thread, one at a time. Proved by tests/unit/test_hub_local.c.
+ * The events run on the hub's thread, one at a time. Proved by tests/unit/test_hub_local.c and test_hub_refusals_local.c.
  */
 #ifndef RBT_RUNTIME_CLUSTER_HUB_H
 #define RBT_RUNTIME_CLUSTER_HUB_H

@@ -1,0 +1,266 @@
+/* Proves src/runtime/cluster/greeting.c, hub.c and link.c: who does not fit is refused with a sentence on both sides, who
+ * breaks the protocol is cut off, strangers are turned away. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/hubs.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------------------------------------------- refusals */
+
+static void refuse_both(rbt_link_config dialer, rbt_link_config acceptor, const char *there, const char *here)
+{
+    rbt_address address;
+    hub_side a, b;
+
+    hub_side_start(&a, dialer);
+    hub_side_start(&b, acceptor);
+    address = hub_side_listen(&b, false);
+    a.to = rbt_hub_dial(a.hub, &address, 1, 60000);
+    wait_for(&a, a.lost == 1);
+    wait_for(&b, b.log[0] != '\0');
+    assert_int_equal(a.why.code, RBT_E_PROTOCOL);
+    assert_contains(a.why.text, here);
+    assert_contains(a.why.text, "127.0.0.1:");
+    assert_contains(b.log, there);
+    assert_contains(b.log, "127.0.0.1:");
+    assert_int_equal(a.opened + b.opened, 0);
+    hub_side_stop(&a, 0);
+    hub_side_stop(&b, 0);
+}
+
+static void a_wrong_key_is_refused_on_both_sides(void **state)
+{
+    rbt_key one = hub_key(), other = hub_key();
+    rbt_key forged = one; /* knows the id, not the secret */
+
+    (void)state;
+    refuse_both(hub_config(&one, RBT_ENCRYPT_AUTO, false), hub_config(&other, RBT_ENCRYPT_AUTO, false),
+                "was refused: its key is", "refused us: its key is");
+    refuse_both(hub_config(&one, RBT_ENCRYPT_ON, false), hub_config(&other, RBT_ENCRYPT_ON, false),
+                "was refused: its key is", "refused us: its key is");
+    forged.secret[0] ^= 1;
+    refuse_both(hub_config(&forged, RBT_ENCRYPT_AUTO, false), hub_config(&one, RBT_ENCRYPT_AUTO, false),
+                "ended the connection when it was to show", "does not know the secret");
+}
+
+static void another_job_is_refused_on_both_sides(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_link_config a = hub_config(&key, RBT_ENCRYPT_AUTO, false), b = a;
+
+    (void)state;
+    b.job = 6;
+    refuse_both(a, b, "was refused: it belongs to another job", "refused us: it belongs to another job");
+}
+
+static void plain_and_encrypted_do_not_mix(void **state)
+{
+    rbt_key key = hub_key();
+
+    (void)state;
+    refuse_both(hub_config(&key, RBT_ENCRYPT_OFF, false), hub_config(&key, RBT_ENCRYPT_ON, false),
+                "was refused: it wanted an unencrypted", "refused us: it wanted an unencrypted");
+    refuse_both(hub_config(&key, RBT_ENCRYPT_ON, false), hub_config(&key, RBT_ENCRYPT_OFF, false),
+                "was refused: one side wants encryption", "refused us: one side wants encryption");
+}
+
+/* The greeting of another version: the first 12 bytes are the same in all. */
+static void make_greeting(const rbt_key *key, uint32_t version, uint8_t greeting[RBT_GREETING])
+{
+    uint64_t job = 5;
+
+    memset(greeting, 0, RBT_GREETING);
+    memcpy(greeting, "RUBATO\r\n", 8);
+    memcpy(greeting + 8, &version, 4);
+    memcpy(greeting + 24, key->id, RBT_KEY_ID);
+    memcpy(greeting + 32, &job, 8);
+}
+
+static void read_exactly(int fd, uint8_t *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t got = recv(fd, bytes + done, n - done, 0);
+
+        assert_true(got > 0);
+        done += (size_t)got;
+    }
+}
+
+static void assert_ended(int fd)
+{
+    char byte;
+    ssize_t n = recv(fd, &byte, 1, 0);
+
+    assert_true(n == 0 || (n < 0 && errno == ECONNRESET));
+    close(fd);
+}
+
+static void another_version_is_refused_on_both_sides(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_address address, any = hub_address("127.0.0.1:0");
+    uint8_t greeting[RBT_GREETING], answer[RBT_GREETING];
+    rbt_error error;
+    hub_side s;
+    int fd, listener;
+
+    (void)state;
+    hub_side_start(&s, hub_config(&key, RBT_ENCRYPT_AUTO, false));
+    address = hub_side_listen(&s, false);
+    make_greeting(&key, 9, greeting);
+    fd = hub_plain_socket(&address);
+    assert_int_equal(send(fd, greeting, sizeof greeting, 0), sizeof greeting);
+    read_exactly(fd, answer, sizeof answer);
+    assert_int_equal(answer[16], 1); /* says: another version */
+    assert_ended(fd);
+    wait_for(&s, s.log[0] != '\0');
+    assert_contains(s.log, "was refused: it speaks version 9 of the protocol, this process version 3");
+
+    assert_int_equal(rbt_socket_listen(&any, &listener, &address, &error), RBT_OK);
+    s.to = rbt_hub_dial(s.hub, &address, 1, 60000);
+    assert_int_equal(poll(&(struct pollfd){listener, POLLIN, 0}, 1, DEADLINE_S * 1000), 1);
+    fd = accept(listener, NULL, NULL);
+    assert_true(fd >= 0);
+    read_exactly(fd, answer, sizeof answer);
+    greeting[16] = 1;
+    assert_int_equal(send(fd, greeting, sizeof greeting, 0), sizeof greeting);
+    wait_for(&s, s.lost == 1);
+    assert_contains(s.why.text, "refused us: it speaks version 9");
+    close(fd);
+    close(listener);
+    hub_side_stop(&s, 0);
+}
+
+static void strangers_are_turned_away(void **state)
+{
+    static const struct {
+        const char *says;
+        size_t n;
+        const char *log;
+    } cases[] = {
+        {"GET / HTTP/1.0\r\n\r\n", 18, "does not speak Rubato's protocol"},
+        {"\x16\x03\x01", 3, "does not speak Rubato's protocol"},
+        {"RUBATO", 6, "did not greet within 0.3 s"},
+        {"", 0, "did not greet within 0.3 s"},
+    };
+    rbt_key key = hub_key();
+    rbt_address address;
+    hub_side s;
+
+    (void)state;
+    hub_side_start(&s, hub_config(&key, RBT_ENCRYPT_AUTO, false));
+    address = hub_side_listen(&s, false);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int fd = hub_plain_socket(&address);
+
+        pthread_mutex_lock(&s.lock);
+        s.log[0] = '\0';
+        pthread_mutex_unlock(&s.lock);
+        assert_int_equal(send(fd, cases[i].says, cases[i].n, 0), cases[i].n);
+        assert_ended(fd);
+        wait_for(&s, s.log[0] != '\0');
+        assert_contains(s.log, cases[i].log);
+    }
+    assert_int_equal(s.opened, 0);
+    hub_side_stop(&s, 0);
+}
+
+/* Greets and proves the key as a dialer does, then says what it likes. */
+static int intruder(const rbt_address *address, const rbt_key *key, bool lies)
+{
+    uint8_t mine[RBT_GREETING], theirs[RBT_GREETING + RBT_KEY_PROOF], proof[RBT_KEY_PROOF];
+    int fd = hub_plain_socket(address);
+
+    make_greeting(key, RBT_FRAME_VERSION, mine);
+    assert_int_equal(send(fd, mine, sizeof mine, 0), sizeof mine);
+    read_exactly(fd, theirs, sizeof theirs);
+    rbt_key_prove(key, "acceptor", mine + 40, theirs + 40, proof);
+    assert_memory_equal(proof, theirs + RBT_GREETING, sizeof proof);
+    rbt_key_prove(key, "dialer", mine + 40, theirs + 40, proof);
+    proof[0] ^= lies;
+    assert_int_equal(send(fd, proof, sizeof proof, 0), sizeof proof);
+    return fd;
+}
+
+static void a_false_proof_is_refused(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_address address;
+    hub_side s;
+
+    (void)state;
+    hub_side_start(&s, hub_config(&key, RBT_ENCRYPT_AUTO, false));
+    address = hub_side_listen(&s, false);
+    assert_ended(intruder(&address, &key, true));
+    wait_for(&s, s.log[0] != '\0');
+    assert_contains(s.log, "does not know the secret");
+    hub_side_stop(&s, 0);
+}
+
+static void who_breaks_the_protocol_is_cut_off(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_address address;
+    uint8_t word[RBT_FRAME_HEADER];
+    rbt_pack pack = {0};
+    rbt_frame *frame;
+    hub_side s;
+    int fd;
+
+    (void)state;
+    hub_side_start(&s, hub_config(&key, RBT_ENCRYPT_AUTO, false));
+    address = hub_side_listen(&s, false);
+
+    fd = intruder(&address, &key, false); /* speaks before it has said who it is */
+    rbt_frame_word(RBT_FRAME_ACK, 3, word);
+    assert_int_equal(send(fd, word, sizeof word, 0), sizeof word);
+    assert_ended(fd);
+    wait_for(&s, strstr(s.log, "did not say who it is") != NULL);
+
+    fd = intruder(&address, &key, false); /* says who it is, then rubbish */
+    rbt_pack_u64(&pack, 1234);
+    rbt_pack_u64(&pack, 0);
+    rbt_pack_text(&pack, "");
+    frame = rbt_frame_create(RBT_FRAME_SESSION, pack.at, pack.count, NULL, 0);
+    rbt_frame_seal(frame);
+    assert_int_equal(send(fd, frame->bytes, frame->n, 0), frame->n);
+    wait_for(&s, s.opened == 1);
+    memset(word, 'x', sizeof word);
+    assert_int_equal(send(fd, word, sizeof word, 0), sizeof word);
+    wait_for(&s, s.lost == 1);
+    assert_int_equal(s.why.code, RBT_E_PROTOCOL);
+    assert_contains(s.why.text, "was cut off: a frame does not begin as one");
+    close(fd);
+
+    fd = intruder(&address, &key, false); /* comes back under the same name */
+    assert_int_equal(send(fd, frame->bytes, frame->n, 0), frame->n);
+    assert_ended(fd);
+    wait_for(&s, strstr(s.log, "comes too late") != NULL);
+    assert_int_equal(s.opened, 1);
+    rbt_frame_destroy(frame);
+    rbt_array_free(&pack);
+    hub_side_stop(&s, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_key_is_refused_on_both_sides),
+        cmocka_unit_test(another_job_is_refused_on_both_sides),
+        cmocka_unit_test(plain_and_encrypted_do_not_mix),
+        cmocka_unit_test(another_version_is_refused_on_both_sides),
+        cmocka_unit_test(strangers_are_turned_away),
+        cmocka_unit_test(a_false_proof_is_refused),
+        cmocka_unit_test(who_breaks_the_protocol_is_cut_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
