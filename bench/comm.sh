@@ -65,14 +65,14 @@ lda_row() {
     shift
     for seed in $seeds; do
         # shellcheck disable=SC2086 # options
-        "$RUBATO" train lda $options --clocks 20 --seed "$seed" --json "$work/json" --quiet "$@" >"$work/messages" 2>&1 || {
+        "$RUBATO" train lda $options --clocks 16 --seed "$seed" --json "$work/json" --quiet "$@" >"$work/messages" 2>&1 || {
             cat "$work/messages" >&2
             exit 1
         }
         clocks_to="$clocks_to $(first_below "$target" | awk '{ print $1 - 1 }')"
         bytes=$(tail -n 1 "$work/json" | sed 's/.*"bytes_sent":\([0-9]*\).*/\1/')
     done
-    printf '%-18s %s clocks, %d kB a clock' "$label" "$(mean "$clocks_to")" "$((bytes / 20000))"
+    printf '%-18s %s clocks, %d kB a clock' "$label" "$(mean "$clocks_to")" "$((bytes / 16000))"
 }
 
 run_lda() {

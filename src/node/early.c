@@ -302,8 +302,7 @@ void rbt_early_renew(rbt_client *client, const rbt_part *part, uint64_t slowest,
 {
     const rbt_copy *copy = &client->cache[part->table].copies[part->block];
     rbt_span span = {.table = part->table, .block = part->block};
-    rbt_parked newer = {
-        .base = part->snap, .slowest = slowest, .included = included.clocks, .version = part->version};
+    rbt_parked newer = {.base = part->snap, .slowest = slowest, .included = included.clocks, .version = part->version};
 
     if (part->version <= copy->version)
         return;

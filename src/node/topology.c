@@ -42,7 +42,8 @@ rbt_err rbt_topology_init(rbt_topology *topology, const rbt_table_spec *specs, u
             err = rbt_layout_init(&topology->layout[t], &specs[t], topology->servers, t, error);
         if (err == RBT_OK)
             topology->tables = t + 1;
-        if (err == RBT_OK && rbt_is_managed(topology, t) && rbt_has_tags(topology, t)) /* versions of rows are blocks' */
+        if (err == RBT_OK && rbt_is_managed(topology, t) &&
+            rbt_has_tags(topology, t)) /* versions of rows are blocks' */
             err = rbt_layout_split(&topology->layout[t], specs[t].name, RBT_STRIP_ELEMENTS, t, error);
     }
     if (err != RBT_OK)

@@ -18,8 +18,8 @@
 #define RBT_STRIP_ELEMENTS 1024u /* at the most */
 
 typedef struct rbt_strip {
-    uint32_t strip; /* its number: elements strip * width, and so on */
-    uint64_t since; /* a count that rises whenever one becomes dirty; 0: it has been cleaned */
+    uint32_t strip;   /* its number: elements strip * width, and so on */
+    uint64_t since;   /* a count that rises whenever one becomes dirty; 0: it has been cleaned */
     uint32_t changed; /* servers: how many of its elements differ from what readers were told */
     double change;    /* ... and by how much, together; or in proportion */
 } rbt_strip;
@@ -50,7 +50,8 @@ void rbt_strips_touch(rbt_strips *strips, uint32_t offset, uint32_t n);
 void rbt_strips_weigh(rbt_strips *strips, const rbt_snap *update, const rbt_snap *value, bool relative, bool is_after);
 
 /* Those elements of a dirty strip that are not what was told: adds their places and values to the arrays; how many. */
-uint32_t rbt_strips_news(const rbt_strips *strips, uint32_t strip, const rbt_snap *value, uint32_t *index, void *values);
+uint32_t rbt_strips_news(const rbt_strips *strips, uint32_t strip, const rbt_snap *value, uint32_t *index,
+                         void *values);
 
 /* Elements of a strip: the first, and how many. */
 static inline uint32_t rbt_strip_first(const rbt_strips *strips, uint32_t strip)
