@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/paths.h"
 #include "job/text.h"
 
 #define OPTION_NAME_ROOM 64
@@ -81,6 +82,35 @@ static bool is_option(const char *argument)
     return strncmp(argument, "--", 2) == 0 && argument[2] != '\0';
 }
 
+/* One more path for --data. */
+static rbt_err add_data(cli_arguments *arguments, const char *path, rbt_error *error)
+{
+    char *data = arguments->data;
+    size_t used = strlen(data);
+
+    if (path[0] == '\0')
+        return rbt_fail(error, RBT_E_USAGE, "--data needs a value");
+    if (used + strlen(path) + 2 > sizeof arguments->data)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "the paths of --data are longer than %zu characters together; give a pattern in quotes, as in "
+                        "--data 'part-*.svm'",
+                        sizeof arguments->data - 2);
+    (void)snprintf(data + used, sizeof arguments->data - used, used > 0 ? "\n%s" : "%s", path);
+    return RBT_OK;
+}
+
+/* --data takes the words that follow, too, once the command has all of its own. */
+static rbt_err take_more(cli_arguments *arguments, int argc, char **argv, int *i, given *g, rbt_error *error)
+{
+    rbt_err err = add_data(arguments, g->value, error);
+
+    while (err == RBT_OK && arguments->words_count == arguments->words_room && *i + 1 < argc &&
+           (argv[*i + 1][0] != '-' || argv[*i + 1][1] == '\0'))
+        err = add_data(arguments, argv[++*i], error);
+    g->value = arguments->data;
+    return err;
+}
+
 /* The first pass: reads the job file, so that the command line, read afterwards, has the last word. */
 static rbt_err read_config(cli_arguments *arguments, int argc, char **argv, rbt_error *error)
 {
@@ -113,6 +143,8 @@ static rbt_err parse_one(cli_arguments *arguments, int argc, char **argv, int *i
         return RBT_OK;
     }
     rbt_err err = take(arguments, argc, argv, i, g, error);
+    if (err == RBT_OK && strcmp(g->name, "data") == 0)
+        err = take_more(arguments, argc, argv, i, g, error);
     if (err != RBT_OK)
         return err;
     if (g->own == NULL)
@@ -135,7 +167,7 @@ rbt_err cli_parse(cli_arguments *arguments, int argc, char **argv, rbt_error *er
         given g = {0};
         err = parse_one(arguments, argc, argv, &i, &g, error);
         for (size_t k = 0; k < count && err == RBT_OK && g.name[0] != '\0'; k++)
-            if (strcmp(seen[k].name, g.name) == 0)
+            if (strcmp(seen[k].name, g.name) == 0 && strcmp(g.name, "data") != 0)
                 err = rbt_fail(error, RBT_E_USAGE, "--%s is given twice; give it once", g.name);
         seen[count++] = g;
     }
@@ -148,12 +180,9 @@ void cli_help(const cli_command *command, const cli_arguments *arguments)
     printf("rubato %s %s\n\n%s\n", command->name, command->form, command->about);
     if (arguments->own_count > 0)
         printf("\nOptions:\n");
-    for (size_t i = 0; i < arguments->own_count; i++) {
-        char left[96];
-        snprintf(left, sizeof left, "--%s %s", arguments->own[i].name,
-                 arguments->own[i].syntax != NULL ? arguments->own[i].syntax : "");
-        printf("  %-28s %s\n", left, arguments->own[i].help);
-    }
+    for (size_t i = 0; i < arguments->own_count; i++)
+        rbt_options_help_line(arguments->own[i].name, arguments->own[i].syntax, arguments->own[i].help, cli_write_line,
+                              stdout);
     if (arguments->job != NULL) {
         printf("\n");
         rbt_options_help(cli_write_line, stdout);
@@ -171,10 +200,16 @@ rbt_err cli_require(const char *name, const char *value, const char *syntax, rbt
 rbt_err cli_keep_apart(const char *in, const char *out, rbt_error *error)
 {
     struct stat a, b;
+    rbt_paths paths = {0};
+    rbt_error ignored;
+    bool same = false;
 
-    if (in == NULL || out == NULL || stat(in, &a) != 0 || stat(out, &b) != 0 || !S_ISREG(a.st_mode) ||
-        a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+    if (in == NULL || out == NULL || stat(out, &b) != 0 || rbt_paths_list(in, &paths, &ignored) != RBT_OK)
         return RBT_OK;
-    return rbt_fail(error, RBT_E_USAGE, "%s is read, and would be written over; choose another file for the output",
-                    out);
+    for (size_t i = 0; i < paths.count && !same; i++)
+        same = stat(paths.at[i], &a) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    rbt_paths_free(&paths);
+    return !same ? RBT_OK
+                 : rbt_fail(error, RBT_E_USAGE,
+                            "%s is read, and would be written over; choose another file for the output", out);
 }

@@ -75,11 +75,12 @@ typedef struct cli_arguments {
     const char **words; /* what is no option, in order */
     size_t words_room;
     size_t words_count;
-    bool help; /* --help was given */
+    bool help;                  /* --help was given */
+    char data[RBT_OPTION_ROOM]; /* --data, when several paths were given: all of them, one to a line (data/paths.h) */
 } cli_arguments;
 
 /* Takes "--name value" and "--name=value" (the value of --config is read first, so that the command line wins), and the
- * words. An option given twice is refused. */
+ * words. An option given twice is refused, but --data a.svm b.svm, and --data a.svm --data b.svm, are several paths. */
 rbt_err cli_parse(cli_arguments *arguments, int argc, char **argv, rbt_error *error);
 void cli_help(const cli_command *command, const cli_arguments *arguments);
 
@@ -117,6 +118,9 @@ rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
 /* Says on the standard error what was left out or filled in, if anything was. */
 void cli_reading_note(const cli_command *command, const rbt_read_report *report);
 
+/* And when columns of a file are not those that a model with so many features was trained with, as far as that can be seen. */
+void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t features);
+
 /* ------------------------------------------------------------------------------------ fitted models of methods */
 
 /* Is the file one of those? Then these do what predict, eval, info and export do with it. `array`: which one, for npy; NULL:
@@ -136,12 +140,22 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
 /* predict --user: the best columns for a row of that name; --top as it was typed, or NULL. Without `path` nothing is known. */
 rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
                              const char *user, const char *top, const char *out, rbt_error *error);
-rbt_err cli_fitted_eval(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
-                        const char *json, rbt_error *error);
+
+/* eval: `metric` is a list of figures, NULL = all; `baseline` another model of the same method, or NULL. */
+typedef struct cli_fitted_request {
+    const char *model, *baseline, *data, *metric, *json;
+    const rbt_method *own;
+    const rbt_reading *reading;
+} cli_fitted_request;
+rbt_err cli_fitted_eval(const cli_fitted_request *request, rbt_error *error);
+
+/* That the model cannot do this; and how its data is read. */
+rbt_err cli_fitted_lacks(const rbt_fitted *fitted, const char *path, const char *what, rbt_error *error);
+void cli_fitted_reading(const rbt_fitted *fitted, rbt_reading *reading);
 struct rbt_vocab;
 rbt_err cli_fitted_info(const char *path, const rbt_method *own, const struct rbt_vocab *vocab, rbt_error *error);
 rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *format, const char *array,
-                          const char *out, rbt_error *error);
+                          const char *vocab, const char *out, rbt_error *error);
 
 /* --------------------------------------------------------------------------------------------------- jobs */
 
@@ -152,6 +166,7 @@ typedef struct cli_listener {
     rbt_progress_line *line; /* NULL: no progress */
     FILE *text;              /* where the configuration is printed; NULL: not */
     const char *prefix;      /* of the progress line */
+    bool early_end;          /* Ctrl-C before the job's start, while data is read, ends the process at once */
 } cli_listener;
 
 /* Is the model's name known, is there data, can the outputs be written, do the options make sense together? To be asked

@@ -11,13 +11,13 @@ int cli_convert(const cli_command *command, int argc, char **argv)
     rbt_read_report report = {0};
     rbt_reading reading;
     const cli_option own[] = {
-        {"data", "PATH", "The data: a file, a quoted pattern, or - = standard input.", &path},
+        {"data", "PATH...", "The data: files, patterns, or - = standard input.", &path},
         {"out", "FILE", "Where it goes; - = standard output.", &out},
         CLI_READING_OPTIONS(&given),
         {"to", "FORMAT",
          "cache, which every command loads faster than text, or libsvm, csv, vw, ratings, docword. [cache]", &to},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
     rbt_data data = {0};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 

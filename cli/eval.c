@@ -20,6 +20,7 @@ typedef struct eval_request {
     rbt_reading reading;
     unsigned want;
     bool confusion;
+    size_t features; /* of the model, if it is a trained one */
 } eval_request;
 
 /* A model and how it fared. */
@@ -270,6 +271,7 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
     memset(s, 0, sizeof s);
     rbt_err err = rbt_trained_load_own(request->model, request->plugin.model, &s[0].trained, error);
 
+    request->features = err == RBT_OK ? s[0].trained.shape.cols : 0;
     if (err == RBT_OK)
         err = parse_metrics(&s[0].trained, request, error);
     if (err == RBT_OK && request->baseline != NULL)
@@ -305,7 +307,7 @@ int cli_eval(const cli_command *command, int argc, char **argv)
     const cli_option own[] = {
         {"model", "FILE", "The trained model.", &request.model},
         CLI_PLUGIN_OPTION(&request.plugin_path),
-        {"data", "PATH", "Rows with labels: a file, a quoted pattern, or - = standard input.", &request.data},
+        {"data", "PATH...", "Rows with labels: files, patterns, or - = standard input.", &request.data},
         CLI_READING_OPTIONS(&given),
         {"metric", "LIST",
          "Which of loss, logloss, accuracy, auc, f1, precision, recall, confusion, rmse, mae, huber, r2, with commas; "
@@ -316,7 +318,7 @@ int cli_eval(const cli_command *command, int argc, char **argv)
         {"json", "FILE", "Writes the numbers as one JSON object; - = standard output, without the table.",
          &request.json},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {
@@ -332,11 +334,15 @@ int cli_eval(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_plugin_open(request.plugin_path, &request.plugin, &error);
     if (err == RBT_OK)
-        err = cli_fitted_is(request.model) ? cli_fitted_eval(request.model, request.plugin.method, request.data,
-                                                             &request.reading, request.json, &error)
-                                           : evaluate(&request, &error);
+        err = cli_fitted_is(request.model)
+                  ? cli_fitted_eval(&(cli_fitted_request){request.model, request.baseline, request.data, request.metric,
+                                                          request.json, request.plugin.method, &request.reading},
+                                    &error)
+                  : evaluate(&request, &error);
     if (err != RBT_OK)
         return cli_fail(command, &error);
     cli_reading_note(command, &report);
+    if (request.features > 0)
+        cli_columns_note(command, &report, request.features);
     return 0;
 }

@@ -121,8 +121,6 @@ static rbt_err export_model(const char *model, const rbt_model *own, export_form
     rbt_vocab vocab = {0};
     rbt_err err = RBT_OK;
 
-    if (names != NULL && format != FORMAT_JSON && format != FORMAT_TEXT)
-        return rbt_fail(error, RBT_E_USAGE, "--vocab goes with --format json or text: the others have no names");
     err = rbt_trained_load_own(model, own, &t, error);
     if (err == RBT_OK && names != NULL)
         err = rbt_vocab_read(names, &vocab, error);
@@ -164,7 +162,7 @@ int cli_export(const cli_command *command, int argc, char **argv)
         {"array", "NAME", "Which array of a method's model goes into the npy file; rubato info lists them. [the first]",
          &array},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {
@@ -183,8 +181,13 @@ int cli_export(const cli_command *command, int argc, char **argv)
         err = format_of(name, &format, &error);
     if (err == RBT_OK)
         err = cli_plugin_open(plugin_path, &plugin, &error);
+    if (err == RBT_OK && array != NULL && (format != FORMAT_NPY || !cli_fitted_is(model)))
+        err = rbt_fail(&error, RBT_E_USAGE,
+                       "--array chooses what of a method's model goes into a npy file; leave it out");
+    if (err == RBT_OK && vocab != NULL && format != FORMAT_JSON && format != FORMAT_TEXT)
+        err = rbt_fail(&error, RBT_E_USAGE, "--vocab goes with --format json or text: the others have no names");
     if (err == RBT_OK && cli_fitted_is(model))
-        err = cli_fitted_export(model, plugin.method, name, array, out, &error);
+        err = cli_fitted_export(model, plugin.method, name, array, vocab, out, &error);
     else if (err == RBT_OK)
         err = export_model(model, plugin.model, format, vocab, out, &error);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
@@ -201,7 +204,7 @@ int cli_import(const cli_command *command, int argc, char **argv)
         {"format", "liblinear", "What wrote it; LIBLINEAR, also when not given.", &name},
         {"out", "FILE", "Where the model goes; - = standard output.", &out},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
     rbt_trained trained = {0};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 

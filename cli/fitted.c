@@ -44,13 +44,13 @@ rbt_err cli_plugin_open(const char *path, rbt_trainee *plugin, rbt_error *error)
     return err;
 }
 
-static rbt_err lacks(const rbt_fitted *fitted, const char *path, const char *what, rbt_error *error)
+rbt_err cli_fitted_lacks(const rbt_fitted *fitted, const char *path, const char *what, rbt_error *error)
 {
     return rbt_fail(error, RBT_E_USAGE, "%s is a model of %s (%s), which cannot be used to %s", path,
                     fitted->method->name, fitted->method->about, what);
 }
 
-static void fit_reading(const rbt_fitted *fitted, rbt_reading *reading)
+void cli_fitted_reading(const rbt_fitted *fitted, rbt_reading *reading)
 {
     reading->expect = fitted->method->content;
     reading->unlabelled = true;
@@ -150,10 +150,10 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
 
     if (err != RBT_OK)
         return err;
-    fit_reading(&fitted, &as);
+    cli_fitted_reading(&fitted, &as);
     err = fitted.method->predict != NULL || fitted.method->answer != NULL
               ? rbt_output_open(out != NULL ? out : "-", &output, error)
-              : lacks(&fitted, model, "predict", error);
+              : cli_fitted_lacks(&fitted, model, "predict", error);
     if (err != RBT_OK)
         goto deinit;
     if (fitted.method->answer != NULL) {
@@ -221,9 +221,9 @@ rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const cha
         err = rbt_fitted_load_own(model, own, &fitted, error);
     if (err != RBT_OK)
         return err;
-    fit_reading(&fitted, &as);
+    cli_fitted_reading(&fitted, &as);
     err = fitted.method->recommend != NULL ? rbt_output_open(out != NULL ? out : "-", &output, error)
-                                           : lacks(&fitted, model, "recommend anything to a user", error);
+                                           : cli_fitted_lacks(&fitted, model, "recommend anything to a user", error);
     if (err == RBT_OK) {
         err = recommend(&fitted, path, &as, user, (size_t)n, &output, error);
         if (err == RBT_OK)
@@ -231,59 +231,6 @@ rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const cha
         else
             rbt_output_abandon(&output);
     }
-    rbt_fitted_deinit(&fitted);
-    return err;
-}
-
-/* -------------------------------------------------------------------------------------------------------------- eval */
-
-static rbt_err write_figures(const char *path, const rbt_fitted *fitted, const rbt_data *data,
-                             const rbt_figure *figures, size_t n, rbt_error *error)
-{
-    rbt_jsonlines lines = {0};
-    rbt_err err = rbt_jsonlines_open(&lines, path, error);
-
-    if (err != RBT_OK)
-        return err;
-    rbt_json_object(&lines.json, NULL);
-    rbt_json_text(&lines.json, "model", fitted->method->name);
-    if (fitted->method->measure == NULL)
-        rbt_json_count(&lines.json, "rows", data->rows);
-    for (size_t i = 0; i < n; i++)
-        rbt_json_real(&lines.json, figures[i].name, figures[i].value);
-    rbt_json_end(&lines.json);
-    return rbt_jsonlines_close(&lines, error);
-}
-
-rbt_err cli_fitted_eval(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
-                        const char *json, rbt_error *error)
-{
-    rbt_figure figures[RBT_FIGURES_MOST];
-    rbt_reading as = *reading;
-    rbt_fitted fitted = {0};
-    rbt_data data = {0};
-    size_t n = 0;
-    rbt_err err = rbt_fitted_load_own(model, own, &fitted, error);
-
-    if (err != RBT_OK)
-        return err;
-    fit_reading(&fitted, &as);
-    if (fitted.method->measure != NULL)
-        err = fitted.method->measure(&fitted, path, figures, &n, error);
-    else
-        err = fitted.method->evaluate != NULL ? rbt_data_read_as(path, &as, &data, error)
-                                              : lacks(&fitted, model, "be evaluated", error);
-    if (err == RBT_OK && fitted.method->measure == NULL && fitted.method->evaluate != NULL)
-        err = fitted.method->evaluate(&fitted, &data, figures, &n, error);
-    if (err == RBT_OK && (json == NULL || strcmp(json, "-") != 0)) {
-        if (fitted.method->measure == NULL)
-            printf("rows      %zu\n", data.rows);
-        for (size_t i = 0; i < n; i++)
-            printf("%-9s %.6g\n", figures[i].name, figures[i].value);
-    }
-    if (err == RBT_OK && json != NULL)
-        err = write_figures(json, &fitted, &data, figures, n, error);
-    rbt_data_deinit(&data);
     rbt_fitted_deinit(&fitted);
     return err;
 }
@@ -312,7 +259,8 @@ rbt_err cli_fitted_info(const char *path, const rbt_method *own, const rbt_vocab
 
     if (err != RBT_OK)
         return err;
-    printf("kind        fitted model\nmodel       %s (%s)\n", fitted.method->name, fitted.method->about);
+    printf("file        %s\nkind        fitted model\nmodel       %s (%s)\n", path, fitted.method->name,
+           fitted.method->about);
     for (size_t i = 0; i < fitted.arrays; i++)
         printf("%-11s %s: %llu x %llu, %s\n", i == 0 ? "arrays" : "", fitted.array[i].name,
                (unsigned long long)fitted.array[i].rows, (unsigned long long)fitted.array[i].cols,
@@ -379,6 +327,13 @@ static void print_text(FILE *out, const rbt_fitted *fitted)
 {
     char text[RBT_NUMBER_ROOM];
 
+    for (size_t i = 0; i < fitted->numbers; i++)
+        fprintf(out, "# %s\n%.17g\n", fitted->number[i].name, fitted->number[i].value);
+    for (size_t i = 0; i < fitted->lists; i++) {
+        fprintf(out, "# %s, names, %zu\n", fitted->list[i].name, fitted->list[i].n);
+        for (size_t k = 0; k < fitted->list[i].n; k++)
+            fprintf(out, "%s\n", fitted->list[i].at[k]);
+    }
     for (size_t i = 0; i < fitted->arrays; i++) {
         const rbt_values *v = &fitted->array[i];
 
@@ -411,13 +366,20 @@ static rbt_err export_as_text(const rbt_fitted *fitted, bool json, const char *p
 }
 
 rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *format, const char *array,
-                          const char *out, rbt_error *error)
+                          const char *vocab, const char *out, rbt_error *error)
 {
     rbt_fitted fitted = {0};
+    rbt_vocab names = {0};
     rbt_err err = rbt_fitted_load_own(model, own, &fitted, error);
 
-    if (err != RBT_OK)
+    if (err == RBT_OK && vocab != NULL)
+        err = rbt_vocab_read(vocab, &names, error);
+    if (err != RBT_OK) {
+        rbt_fitted_deinit(&fitted);
         return err;
+    }
+    add_vocabulary(&fitted, &names);
+    rbt_vocab_deinit(&names);
     if (strcmp(format, "json") == 0 || strcmp(format, "text") == 0) {
         err = export_as_text(&fitted, strcmp(format, "json") == 0, out, error);
     } else if (strcmp(format, "npy") == 0) {

@@ -147,13 +147,27 @@ static void print_label_range(const rbt_data *data)
     float least = data->label[0], most = data->label[0];
     double sum = 0;
 
+    if (data->label_names != NULL) {
+        printf("labels      %zu different words\n", data->label_count);
+        return;
+    }
     for (size_t r = 0; r < data->rows; r++) {
         least = data->label[r] < least ? data->label[r] : least;
         most = data->label[r] > most ? data->label[r] : most;
         sum += (double)data->label[r];
     }
-    printf("labels      more than %d different ones, %g to %g, %.6g on average\n", LABELS_COUNTED, (double)least,
-           (double)most, sum / (double)data->rows);
+    printf("labels      numbers, %g to %g, %.6g on average\n", (double)least, (double)most, sum / (double)data->rows);
+}
+
+/* Are these numbers to predict rather than classes? Many, and not all of them whole. */
+static bool are_numbers(const rbt_data *data, const label_count *found, size_t count)
+{
+    bool whole = data->label_names != NULL || count <= LABELS_SHOWN;
+
+    for (size_t i = 0; i < count && !whole; i++)
+        if (found[i].label != floorf(found[i].label))
+            return true;
+    return false;
 }
 
 static void print_labels(const rbt_data *data)
@@ -161,7 +175,7 @@ static void print_labels(const rbt_data *data)
     label_count *found = rbt_alloc(LABELS_COUNTED, sizeof *found);
     size_t count = 0;
 
-    if (!count_labels(data, found, &count)) {
+    if (!count_labels(data, found, &count) || are_numbers(data, found, count)) {
         print_label_range(data);
         count = 0;
     }
@@ -172,7 +186,8 @@ static void print_labels(const rbt_data *data)
             printf("%s", data->label_names[name]);
         else
             printf("%g", (double)found[i].label);
-        printf(": %zu rows (%.2f %%)\n", found[i].rows, 100.0 * (double)found[i].rows / (double)data->rows);
+        printf(": %zu row%s (%.2f %%)\n", found[i].rows, found[i].rows == 1 ? "" : "s",
+               100.0 * (double)found[i].rows / (double)data->rows);
     }
     if (count > LABELS_SHOWN)
         printf("%-11s and %zu other labels\n", "", count - LABELS_SHOWN);
@@ -216,7 +231,7 @@ static void print_docs(const rbt_data *data, const rbt_stats *s)
         printf("most used   word %zu, in %.4g %% of the documents\n", s->delta_feature + 1, 100 * s->delta);
 }
 
-static rbt_err print_data(const rbt_data *data, rbt_error *error)
+static rbt_err print_data(const char *name, const rbt_data *data, rbt_error *error)
 {
     double cells = (double)data->rows * (double)data->cols;
     bool rows = data->content == RBT_CONTENT_ROWS;
@@ -225,6 +240,7 @@ static rbt_err print_data(const rbt_data *data, rbt_error *error)
 
     if (err != RBT_OK)
         return err;
+    printf("file        %s\n", name);
     if (!rows) {
         (data->content == RBT_CONTENT_RATINGS ? print_ratings : print_docs)(data, &s);
         return RBT_OK;
@@ -267,22 +283,23 @@ static rbt_err tell(const char *path, const rbt_trainee *plugin, const rbt_readi
 
     if (err != RBT_OK)
         return err;
-    printf("file        %s\n", input.name);
     if (rbt_fitted_begins(input.bytes, input.n)) {
         rbt_input_close(&input);
         return cli_fitted_info(path, plugin->method, vocab, error);
     }
     if (is_model(&input)) {
         err = rbt_trained_decode(input.bytes, input.n, input.name, plugin->model, &trained, error);
-        if (err == RBT_OK)
+        if (err == RBT_OK) {
+            printf("file        %s\n", input.name);
             print_model(&trained, vocab);
+        }
         rbt_trained_deinit(&trained);
         rbt_input_close(&input);
         return err;
     }
     err = pattern ? rbt_data_read_as(path, reading, &data, error) : rbt_data_take(&input, reading, &data, error);
     if (err == RBT_OK)
-        err = print_data(&data, error);
+        err = print_data(strcmp(path, "-") == 0 ? "standard input" : path, &data, error);
     rbt_data_deinit(&data);
     return err;
 }
@@ -299,7 +316,7 @@ int cli_info(const cli_command *command, int argc, char **argv)
         {"vocab", "FILE", "Names of the features, one per line, for a model's weights or topics.", &names},
         CLI_PLUGIN_OPTION(&plugin_path),
         CLI_READING_OPTIONS(&given)};
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &path, 1, 0, false};
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &path, 1, 0, false, ""};
     rbt_vocab vocab = {0};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 

@@ -1,6 +1,6 @@
 /* Running a job for a command: checks beforehand, events to their outputs, Ctrl-C. The contract stands in cli.h.
  *
- * A signal handler has nothing but global state to find the job by; `running` below is the one variable of that kind.
+ * A signal handler has nothing but global state to find the job by: `running`, and whether it may end the process at once.
  */
 #include "cli/cli.h"
 
@@ -17,6 +17,7 @@
 #include "job/trainee.h"
 
 static _Atomic(rbt_job *) running;
+static atomic_bool at_once; /* nothing has been trained yet, and nothing would be left behind */
 
 #define EXIT_INTERRUPTED 130
 
@@ -109,11 +110,16 @@ FILE *cli_text_stream(const rbt_options *options)
 
 static void on_signal(int number)
 {
+    static const char EARLY[] = "rubato: interrupted before training began\n";
     rbt_job *job = atomic_exchange(&running, NULL);
 
     (void)number;
     if (job == NULL) /* the second time, or nothing is running: at once */
         _exit(EXIT_INTERRUPTED);
+    if (atomic_load(&at_once)) { /* reading may take long, or wait for a pipe */
+        (void)!write(STDERR_FILENO, EARLY, sizeof EARLY - 1);
+        _exit(EXIT_INTERRUPTED);
+    }
     rbt_job_interrupt(job);
 }
 
@@ -129,6 +135,8 @@ static void on_event(void *context, const rbt_event *event)
 {
     cli_listener *listener = context;
 
+    if (event->kind == RBT_EVENT_START)
+        atomic_store(&at_once, false);
     rbt_recorder_event(listener->recorder, event);
     if (listener->lines != NULL)
         rbt_jsonlines_event(listener->lines, listener->recorder, event);
@@ -146,6 +154,7 @@ rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error)
     rbt_err err = RBT_OK;
 
     sigemptyset(&action.sa_mask);
+    atomic_store(&at_once, listener->early_end);
     atomic_store(&running, job);
     sigaction(SIGINT, &action, &old_int);
     sigaction(SIGTERM, &action, &old_term);

@@ -279,6 +279,10 @@ static rbt_err pass_on(const launch_arguments *given, rbt_options *options, rbt_
                 {"colocate", given->colocate},    {"key", given->key}};
     rbt_err err = RBT_OK;
 
+    if (options->runtime == RBT_RUNTIME_SIM)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--runtime sim makes no sense with rubato launch, which starts processes; leave it out, or run "
+                        "`rubato train --runtime sim` without launch");
     for (size_t i = 0; err == RBT_OK && i < sizeof both / sizeof both[0]; i++)
         if (both[i].value != NULL)
             err = rbt_options_set(options, both[i].name, both[i].value, error);
@@ -308,8 +312,11 @@ static rbt_err plan(launch *l, const launch_arguments *given, rbt_options *optio
     rbt_options settled;
     rbt_err err;
 
-    if ((given->local == NULL) == (given->hosts == NULL))
+    if (given->local == NULL && given->hosts == NULL)
         return rbt_fail(error, RBT_E_USAGE, "where? give --local N for processes on this host, or --hosts a,b:4");
+    if (given->local != NULL && given->hosts != NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--local and --hosts both say where; give one of them (localhost in --hosts is this host)");
     err = given->local != NULL ? rbt_text_to_count("--local", given->local, 1, RBT_RANKS_LIMIT / 2, &here, error)
                                : rbt_hosts_parse("--hosts", given->hosts, &l->hosts, error);
     if (err != RBT_OK)
@@ -367,6 +374,28 @@ static int lead(launch *l, const rbt_options *options, rbt_error *error)
     return code;
 }
 
+/* The job's own words were taken for launch's. */
+static void add_hint(rbt_error *error)
+{
+    rbt_error first = *error;
+
+    rbt_fail(error, first.code, "%.900s; the job stands behind --, as in: rubato launch --local 4 -- train lr ...",
+             first.text);
+}
+
+/* Behind "--", the first of these words, stands what is launched. */
+static rbt_err check_job(int argc, char **argv, rbt_error *error)
+{
+    if (argc < 2)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "what? give the job behind --, as in: rubato launch --local 4 -- train lr --data FILE");
+    if (strcmp(argv[1], "train") != 0)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "'%.60s' cannot be launched; train can, as in: rubato launch --local 4 -- train lr --data FILE",
+                        argv[1]);
+    return RBT_OK;
+}
+
 int cli_launch(const cli_command *command, int argc, char **argv)
 {
     launch_arguments given = {0};
@@ -384,7 +413,7 @@ int cli_launch(const cli_command *command, int argc, char **argv)
         {"rsh", "COMMAND", "Runs COMMAND HOST LINE instead of ssh.", &l.rsh},
         {"rubato", "PATH", "This program on the other hosts. [the same path]", &l.rubato},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
     rbt_error error = {RBT_OK, ""};
     rbt_options options;
     bool helped = false;
@@ -394,14 +423,14 @@ int cli_launch(const cli_command *command, int argc, char **argv)
         mine++;
     rbt_options_init(&options);
     rbt_err err = cli_parse(&arguments, mine, argv, &error);
+    if (err != RBT_OK && mine == argc)
+        add_hint(&error);
     if (err == RBT_OK && arguments.help) {
         cli_help(command, &arguments);
         helped = true;
     }
-    if (err == RBT_OK && !helped && (mine + 1 >= argc || strcmp(argv[mine + 1], "train") != 0))
-        err = rbt_fail(&error, RBT_E_USAGE,
-                       "what? give the job behind --, as in: rubato launch --local 4 -- train lr "
-                       "--data FILE");
+    if (err == RBT_OK && !helped)
+        err = check_job(argc - mine, argv + mine, &error);
     if (err == RBT_OK && !helped)
         err = cli_train_options(command, argc - mine - 2, argv + mine + 2, &options, &helped, &error);
     if (err == RBT_OK && !helped)

@@ -9,19 +9,19 @@
 #include "job/text.h"
 
 static const cli_command COMMANDS[] = {
-    {"train", "MODEL --data PATH [--valid PATH] [--out FILE] [options]", "Trains a model.", cli_train},
-    {"compare", "MODEL --data PATH --protocols LIST [--grid lr=LIST] [options]",
+    {"train", "MODEL --data PATH... [--valid PATH] [--out FILE] [options]", "Trains a model.", cli_train},
+    {"compare", "MODEL --data PATH... --protocols LIST [--grid lr=LIST] [options]",
      "Trains the same model under several protocols and shows them side by side.", cli_compare},
-    {"predict", "--model FILE --data PATH [--out FILE] [--as label|probability|score]",
+    {"predict", "--model FILE --data PATH... [--out FILE] [--as label|probability|score]",
      "Applies a trained model to data, one line per row.", cli_predict},
-    {"eval", "--model FILE --data PATH [--metric LIST] [--baseline FILE] [--json FILE]",
+    {"eval", "--model FILE --data PATH... [--metric LIST] [--baseline FILE] [--json FILE]",
      "Measures how good a trained model is on data.", cli_eval},
     {"export", "--model FILE --format liblinear|npy|json|text --out FILE [--vocab FILE]",
      "Writes a trained model for other programs.", cli_export},
     {"import", "--model FILE --out FILE [--format liblinear]", "Takes a model that LIBLINEAR has trained.", cli_import},
     {"gen", "lr|regression|multiclass|clicks|ratings|docs|images --out FILE [--to FORMAT] [options]",
      "Generates data to train on.", cli_gen},
-    {"convert", "--data PATH --out FILE [--to cache|libsvm|csv|vw]",
+    {"convert", "--data PATH... --out FILE [--to cache|libsvm|csv|vw|ratings|docword]",
      "Writes data in another format, such as a cache that loads fast.", cli_convert},
     {"info", "FILE [--vocab FILE]", "Tells what a model file or a data file holds.", cli_info},
     {"graph", "KIND N | FILE [--machines 3,3,2] [--svg FILE] [--json FILE] [options]",
@@ -31,7 +31,7 @@ static const cli_command COMMANDS[] = {
      "Runs random jobs with faults in the simulator and checks every guarantee.", cli_swarm},
     {"key", "new|show FILE", "Makes the key that the processes of a job share, or tells which one a file holds.",
      cli_key},
-    {"launch", "(--local N | --hosts a,b:4) [--servers P] [--key FILE] -- train MODEL --data PATH [options]",
+    {"launch", "(--local N | --hosts a,b:4) [--servers P] [--key FILE] -- train MODEL --data PATH... [options]",
      "Starts a job of several processes, on this host or on many.", cli_launch},
     {"node", "--join ADDRESS --key FILE", "Takes part in a job as one of its processes.", cli_node},
     {"top", "ADDRESS --key FILE [--once] [--json FILE]", "Shows a running job.", cli_top},
@@ -58,7 +58,8 @@ rbt_err cli_flush(rbt_error *error)
 {
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout))
-        return rbt_fail(error, RBT_E_IO, "cannot write to the standard output: %s", strerror(errno != 0 ? errno : EIO));
+        return rbt_fail(error, RBT_E_IO, "cannot write to the standard output: %s",
+                        errno != 0 ? strerror(errno) : "a part of it was refused: a full disk, or nobody reads it");
     return RBT_OK;
 }
 
@@ -108,11 +109,9 @@ int main(int argc, char **argv)
         return rbt_err_exit_code(RBT_E_USAGE);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
-        return help();
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("rubato %s\n", rbt_version());
-        return 0;
-    }
+        return finish(&(cli_command){.name = "--help"}, help());
+    if (strcmp(argv[1], "--version") == 0)
+        return finish(&(cli_command){.name = "--version"}, printf("rubato %s\n", rbt_version()) > 0 ? 0 : 1);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(COMMANDS[i].name, argv[1]) == 0)
             return finish(&COMMANDS[i], COMMANDS[i].run(&COMMANDS[i], argc - 2, argv + 2));

@@ -136,7 +136,7 @@ static rbt_err answer_block(void *context, const rbt_data *block, rbt_output *ou
 }
 
 static rbt_err predict(const char *model, const rbt_model *own, const char *path, const rbt_reading *reading,
-                       const char *out, answer as, rbt_error *error)
+                       const char *out, answer as, size_t *features, rbt_error *error)
 {
     rbt_trained trained = {0};
     rbt_output output;
@@ -144,6 +144,7 @@ static rbt_err predict(const char *model, const rbt_model *own, const char *path
 
     if (err != RBT_OK)
         return err;
+    *features = trained.shape.cols;
     if (as == ANSWER_PROBABILITY && trained.model->probability == NULL)
         err = rbt_fail(error, RBT_E_USAGE, "%s is a model (%s) that knows no probabilities; use --as score", model,
                        trained.model->about);
@@ -173,15 +174,16 @@ int cli_predict(const cli_command *command, int argc, char **argv)
     const cli_option own[] = {
         {"model", "FILE", "The trained model.", &model},
         CLI_PLUGIN_OPTION(&plugin_path),
-        {"data", "PATH", "The rows: a file, a quoted pattern, or - = standard input. They need no labels.", &data},
+        {"data", "PATH...", "The rows: files, patterns, or - = standard input. They need no labels.", &data},
         CLI_READING_OPTIONS(&given),
         {"out", "FILE", "Where the answers go; - = standard output. [-]", &out},
         {"as", "label|probability|score", "What is written per row. [label]", &as_text},
         {"user", "NAME", "mf: the best items for this user, without those in --data, if given.", &user},
         {"top", "N", "mf, with --user: how many. [10]", &top},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false};
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
     answer as = ANSWER_LABEL;
+    size_t features = 0; /* of a trained model */
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {
@@ -203,13 +205,19 @@ int cli_predict(const cli_command *command, int argc, char **argv)
     reading.unlabelled = true;
     if (err == RBT_OK)
         err = cli_plugin_open(plugin_path, &plugin, &error);
+    if (err == RBT_OK && as_text != NULL && cli_fitted_is(model))
+        err = rbt_fail(
+            &error, RBT_E_USAGE,
+            "--as makes no sense for %s, whose method has one kind of answer (docs/methods.md); leave it out", model);
     if (err == RBT_OK && (user != NULL || top != NULL))
         err = cli_fitted_recommend(model, plugin.method, data, &reading, user, top, out, &error);
     else if (err == RBT_OK)
         err = cli_fitted_is(model) ? cli_fitted_predict(model, plugin.method, data, &reading, out, &error)
-                                   : predict(model, plugin.model, data, &reading, out, as, &error);
+                                   : predict(model, plugin.model, data, &reading, out, as, &features, &error);
     if (err != RBT_OK)
         return cli_fail(command, &error);
+    if (features > 0)
+        cli_columns_note(command, &report, features);
     report.unlabelled = 0; /* nothing special here */
     cli_reading_note(command, &report);
     return 0;

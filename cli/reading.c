@@ -31,6 +31,16 @@ void cli_reading_note(const cli_command *command, const rbt_read_report *report)
         (void)fprintf(stderr, "rubato %s: %s\n", command->name, note);
 }
 
+void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t features)
+{
+    if (report->layout != 0 && report->layout != features)
+        (void)fprintf(stderr,
+                      "rubato %s: the columns of the data make %llu features, the model was trained with %zu: they may "
+                      "stand for others; check --label (none, if there is none) and --bits, and that columns of "
+                      "numbers hold no words\n",
+                      command->name, (unsigned long long)report->layout, features);
+}
+
 rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
                           rbt_err (*answer)(void *context, const rbt_data *block, rbt_output *output, rbt_error *error),
                           void *context, rbt_output *output, rbt_error *error)

@@ -24,7 +24,7 @@ static void protocol_name(const rbt_options *options, char *name, size_t room)
         else if (strcmp(option, "rule") == 0)
             snprintf(rule, sizeof rule, "%.15s", value);
     }
-    snprintf(name, room, "%s%s/%s", sync, staleness, rule);
+    snprintf(name, room, "%s%s%s%s", sync, staleness, rule[0] != '\0' ? "/" : "", rule);
     rbt_options_deinit(&settled);
 }
 
@@ -69,6 +69,8 @@ int cli_train_run(const cli_command *command, const rbt_options *options, const 
     protocol_name(options, name, sizeof name);
     rbt_recorder_init(&recorder, name);
     cli_listener listener = {.recorder = &recorder, .text = text, .prefix = ""};
+    listener.early_end = options->runtime != RBT_RUNTIME_CLUSTER && options->cache == RBT_CACHE_OFF &&
+                         options->store == RBT_STORE_MEMORY; /* others have processes to end, files to remove */
     if (text != NULL) {
         fprintf(text, "rubato train\n");
         rbt_progress_line_init(&line, text, isatty(fileno(text)) != 0);
@@ -102,7 +104,7 @@ rbt_err cli_train_options(const cli_command *command, int argc, char **argv, rbt
     const char *config = NULL, *word = NULL;
     const cli_option own[] = {
         {"config", "FILE", "A job file with options; the command line has the last word.", &config}};
-    cli_arguments arguments = {own, 1, options, &word, 1, 0, false};
+    cli_arguments arguments = {own, 1, options, &word, 1, 0, false, ""};
     rbt_err err = cli_parse(&arguments, argc, argv, error);
 
     *helped = err == RBT_OK && arguments.help;

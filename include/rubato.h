@@ -117,6 +117,8 @@ typedef struct rbt_read_report {
     rbt_error first;     /* what is wrong with the first bad row, with file:line */
     uint64_t repeated;   /* ratings: of a user and an item that have a later one, which counts */
     uint64_t unknown;    /* ratings left out: of a user or an item that the reading's rows or cols do not have */
+    bool zero_based;     /* LIBSVM text that counts from 0 */
+    uint64_t layout;     /* csv, images: the columns that the file's own columns or pixels make; 0: the rows tell */
 } rbt_read_report;
 
 /* How to read a file. All zero: find out what it is, and take what is usual. */
@@ -550,8 +552,9 @@ typedef struct rbt_plan {
     double l1, l2;      /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
     bool shared;        /* in shared memory: `pass` is called, and there are no tables */
     bool peers;         /* without servers: `update` is called, and there are no tables */
-    /* With peers: how far a worker's update may take a parameter, in units of its distance from the optimum, so that averages
-     * stay stable: one that all change, and one that it alone changes once a pass. */
+    /* With peers: how far a worker's update may take a parameter that all change, in units of its distance from the optimum, so that
+     * averages stay stable; and how much of what averages have lost of one that it alone changes it may make up for in a pass, in
+     * units of what is missing there (0: averages keep sums, nothing is lost). */
     double reach;
     double own_reach;
     const float *result;  /* with peers, in `keep`: the parameters, which are the mean of the peers' */
@@ -664,6 +667,9 @@ struct rbt_method {
     bool needs_sums;           /* its f32 tables only mean something when updates are added up: no --rule but sum */
     bool reads_once; /* it seldom reads a row again before others have changed it: --eager is off unless asked for */
     const char *unfiltered; /* why nothing of its updates may be left out or wait (--filter); NULL: it may */
+    const char
+        *unheeded; /* job options that mean nothing to it, of lr, decay, l1, l2, batch, epochs and valid, with blanks
+                             between: these are refused; NULL: it may heed all */
 
     /* `own_rows`: a process looks at features of its own workers' rows only, so that each reads but its part of the data. What `plan` has
      * to know of all features is in plan->facts: `facts` bytes, zero at first, to which `survey` adds the rows of some data, of which the

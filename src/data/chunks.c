@@ -490,7 +490,8 @@ rbt_err rbt_chunks_parse(rbt_chunks *all, const rbt_reading *reading, rbt_data *
     *data = all->data;
     all->data = (rbt_data){0};
     if (reading->report != NULL)
-        *reading->report = (rbt_read_report){.skipped = v.skipped, .unlabelled = v.unlabelled, .first = v.first};
+        *reading->report = (rbt_read_report){
+            .skipped = v.skipped, .unlabelled = v.unlabelled, .first = v.first, .zero_based = v.zero_based != 0};
     return RBT_OK;
 }
 

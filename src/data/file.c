@@ -114,6 +114,28 @@ static rbt_err write_failed(const rbt_output *output, const char *what, int reas
                         : "");
 }
 
+/* A file without a name in the folder of the path; below 0 where there are none. */
+static int open_nameless(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL ? rbt_strdup(".") : rbt_strdup(path);
+    if (slash != NULL)
+        folder[slash == path ? 1 : slash - path] = '\0';
+    bool nameable = access("/proc/self/fd", X_OK) == 0; /* how it gets its name in the end */
+    int fd = nameable ? open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666) : -1;
+    rbt_free(folder);
+    return fd;
+}
+
+/* Gives it the temporary name, in the place of whatever has that. */
+static bool give_name(const rbt_output *output)
+{
+    char link[64];
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", output->fd);
+    (void)unlink(output->temporary);
+    return linkat(AT_FDCWD, link, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW) == 0;
+}
+
 rbt_err rbt_output_open(const char *path, rbt_output *output, rbt_error *error)
 {
     bool standard = strcmp(path, "-") == 0;
@@ -132,7 +154,10 @@ rbt_err rbt_output_open(const char *path, rbt_output *output, rbt_error *error)
         size_t room = strlen(out.path) + 32;
         out.temporary = rbt_alloc(room, 1);
         (void)snprintf(out.temporary, room, "%s.tmp-%ld", out.path, (long)getpid());
-        out.fd = open(out.temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+        out.fd = open_nameless(out.path);
+        out.nameless = out.fd >= 0;
+        if (out.fd < 0)
+            out.fd = open(out.temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     }
     if (out.fd < 0) {
         (void)write_failed(&out, "cannot be created", errno, error);
@@ -222,6 +247,11 @@ rbt_err rbt_output_finish(rbt_output *output, bool durable, rbt_error *error)
     rbt_err err = flush(output, error);
     if (err == RBT_OK && durable && !keep_on_disk(output->fd))
         err = write_failed(output, "cannot be kept on disk", errno, error);
+    if (err == RBT_OK && output->nameless) {
+        output->nameless = !give_name(output);
+        if (output->nameless)
+            err = write_failed(output, "cannot be put in place", errno, error);
+    }
     if (output->ours) {
         /* Some file systems report a full disk only here. */
         if (close(output->fd) != 0 && err == RBT_OK && errno != EINTR)
@@ -244,7 +274,7 @@ void rbt_output_abandon(rbt_output *output)
 {
     if (output->ours)
         (void)close(output->fd);
-    if (output->temporary != NULL)
+    if (output->temporary != NULL && !output->nameless)
         (void)unlink(output->temporary);
     rbt_free(output->temporary);
     rbt_free(output->path);

@@ -28,14 +28,16 @@ void rbt_input_close(rbt_input *input);
  * around them. Touched again, they are read again. */
 void rbt_mapping_release(const void *mapping, size_t mapping_bytes, const void *at, size_t bytes);
 
-/* A file being written: into PATH.tmp-PID, renamed to PATH when complete. "-" is the standard output; that and whatever
+/* A file being written: without a name where the file system can, so that even a killed process leaves nothing behind; when it
+ * is complete it becomes PATH.tmp-PID, under which name others are written, and is renamed to PATH. "-" is the standard output; that and whatever
  * exists and is no regular file (a device, a pipe) is written to directly. */
 typedef struct rbt_output {
     const char *name; /* for messages */
     char *path;       /* where the file goes; NULL when written to directly */
     char *temporary;
     int fd;
-    bool ours; /* the descriptor is ours to close */
+    bool nameless; /* `temporary` is not there yet */
+    bool ours;     /* the descriptor is ours to close */
     size_t used;
     unsigned char *buffer;
 } rbt_output;

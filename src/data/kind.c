@@ -2,6 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/error.h"
 #include "data/cache.h"
 #include "data/docs.h"
 #include "data/idx.h"
@@ -102,6 +103,14 @@ static rbt_kind kind_of_text(const char *at, const char *end)
         at = newline != NULL ? newline + 1 : end;
     }
     return RBT_KIND_LIBSVM;
+}
+
+rbt_err rbt_kind_refuse_model(const rbt_input *input, rbt_error *error)
+{
+    if (input->n < 4 || memcmp(input->bytes, "\x89RB", 3) != 0 || (input->bytes[3] != 'T' && input->bytes[3] != 'F'))
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_DATA, "%s: is a model of Rubato, not data; models are given with --model",
+                    input->name);
 }
 
 rbt_kind rbt_kind_of(const rbt_input *input, rbt_content expect)

@@ -49,7 +49,7 @@ static rbt_err open_file(files *f, const char *path, rbt_error *error)
 
 bool rbt_data_is_pattern(const char *path)
 {
-    return strpbrk(path, "*?[") != NULL && access(path, F_OK) != 0;
+    return strpbrk(path, "*?[\n") != NULL && access(path, F_OK) != 0; /* or a list, paths.h */
 }
 
 rbt_err rbt_reading_fits(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error)
@@ -199,7 +199,7 @@ static rbt_err kind_of_files(const files *f, const char *name, rbt_content expec
     for (size_t i = 0; i + 1 < f->inputs.count && first->n == 0; i++)
         first = &f->inputs.at[i + 1];
     *kind = rbt_kind_of(first, expect);
-    return RBT_OK;
+    return rbt_kind_refuse_model(first, error);
 }
 
 static rbt_err read_kinds(files *f, const char *name, const rbt_reading *reading, rbt_data *data, rbt_error *error)
@@ -211,10 +211,14 @@ static rbt_err read_kinds(files *f, const char *name, const rbt_reading *reading
     if (err != RBT_OK)
         return err;
     if (kind == RBT_KIND_IDX)
-        return f->inputs.count > 1 ? rbt_images_refuse(name, f->inputs.count, error)
-                                   : rbt_images_read(&f->inputs.at[0], reading, data, error);
+        err = f->inputs.count > 1 ? rbt_images_refuse(name, f->inputs.count, error)
+                                  : rbt_images_read(&f->inputs.at[0], reading, data, error);
+    else if (kind != RBT_KIND_CACHE)
+        err = parse_texts(f, kind, name, reading, data, error);
+    if (err == RBT_OK && reading->report != NULL && (kind == RBT_KIND_CSV || kind == RBT_KIND_IDX))
+        reading->report->layout = data->cols;
     if (kind != RBT_KIND_CACHE)
-        return parse_texts(f, kind, name, reading, data, error);
+        return err;
     if (reading->report != NULL)
         *reading->report = (rbt_read_report){0};
     return f->inputs.count == 1 ? rbt_cache_take(&f->inputs.at[0], data, error) : join_caches(f, data, error);

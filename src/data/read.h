@@ -65,4 +65,7 @@ rbt_err rbt_images_refuse(const char *name, size_t count, rbt_error *error);
  * expected is taken if they may be several. LIBSVM when nothing tells. */
 rbt_kind rbt_kind_of(const rbt_input *input, rbt_content expect);
 
+/* Somebody gave a model in the place of data: it is told apart, not parsed. */
+rbt_err rbt_kind_refuse_model(const rbt_input *input, rbt_error *error);
+
 #endif

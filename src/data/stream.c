@@ -282,12 +282,15 @@ static rbt_err look_at_file(rbt_rowstream *s, rbt_error *error)
 {
     const char *path = s->paths.at[s->next - 1];
     bool cache = rbt_cache_recognise(s->buffer, s->used);
+    rbt_input file = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = s->used};
     rbt_err err = RBT_OK;
     s->begun = true;
-    if (s->kind == RBT_KIND_AUTO && s->used > 0)
-        s->kind = rbt_kind_of(&(rbt_input){.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = s->used},
-                              s->reading.expect);
-    err = rbt_reading_fits(&s->reading, s->kind, rbt_feed_name(s->feed), error);
+    if (s->kind == RBT_KIND_AUTO && s->used > 0) {
+        s->kind = rbt_kind_of(&file, s->reading.expect);
+        err = rbt_kind_refuse_model(&file, error);
+    }
+    if (err == RBT_OK)
+        err = rbt_reading_fits(&s->reading, s->kind, rbt_feed_name(s->feed), error);
     if (err != RBT_OK || s->used == 0)
         return err;
     if (!s->given && cache != (s->kind == RBT_KIND_CACHE))

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "data/data.h"
+#include "data/paths.h"
 #include "job/inherit.h"
 #include "job/trainee.h"
 #include "job/method_job.h"
@@ -84,9 +85,10 @@ rbt_err rbt_cluster_job_fits(const rbt_options *options, const rbt_gathering *g,
 /* What the job is, for those who watch it: "lr on train.svm, ssp with staleness 3, rule dyn". */
 static void name_job(const rbt_options *options, char *title, size_t room)
 {
-    char sync[16] = "", staleness[48] = "", rule[32] = "", value[RBT_OPTION_ROOM];
+    char sync[16] = "", staleness[48] = "", rule[32] = "", value[RBT_OPTION_ROOM], data[64];
     const char *name = NULL;
 
+    rbt_paths_title(options->data, data, sizeof data);
     for (size_t i = 0; rbt_options_at(options, i, &name, value, sizeof value); i++) {
         if (strcmp(name, "sync") == 0)
             snprintf(sync, sizeof sync, "%.15s", value);
@@ -95,7 +97,7 @@ static void name_job(const rbt_options *options, char *title, size_t room)
         else if (strcmp(name, "rule") == 0)
             snprintf(rule, sizeof rule, ", rule %.20s", value);
     }
-    snprintf(title, room, "%s on %.60s, %s%s%s", options->model, options->data, sync, staleness, rule);
+    snprintf(title, room, "%s on %s, %s%s%s", options->model, data, sync, staleness, rule);
 }
 
 rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *error)

@@ -41,6 +41,7 @@ static rbt_err losses_of_all(void *context, const float *w, double *sum, rbt_err
 
 #define NODES_TRIED 16u
 #define MIXES_TRIED 64u
+#define OWN_MOST    4.0
 
 /* How much of what a peer has added to its own parameters is still there, and not with the others, after so many averages: the
  * largest among some peers. */
@@ -74,18 +75,25 @@ static double left_over(const rbt_graph *graph, uint64_t mixes)
     return most;
 }
 
+/* Do averages leave the sum over all peers as it was? Not where some are waited for no longer, or are late. */
+static bool keeps_sums(const rbt_hop *hop)
+{
+    return hop->allreduce || hop->side != NULL || (hop->backup == 0 && hop->staleness == 0 && hop->skip < 2);
+}
+
 /* A sum around the ring leaves nobody apart from the mean; otherwise what is added must be stable with averages. */
 static void set_reach(rbt_method_run *r)
 {
     const rbt_hop *hop = &r->setup.hop;
-    double workers = r->plan.workers, own;
+    double own;
     uint64_t mixes = r->planned.pass_clocks - (hop->serial ? 0 : 1);
 
-    r->plan.reach = r->plan.own_reach = hop->allreduce ? workers : rbt_hop_reach(hop);
-    if (hop->allreduce || hop->side != NULL || mixes == 0) /* AD-PSGD promises nobody a number of averages */
+    r->plan.reach = hop->allreduce ? r->plan.workers : rbt_hop_reach(hop);
+    r->plan.own_reach = keeps_sums(hop) ? 0 : r->plan.reach;
+    if (keeps_sums(hop) || mixes == 0)
         return;
-    own = 1 / left_over(&hop->graph, mixes);
-    r->plan.own_reach = own > workers ? workers : own > r->plan.reach ? own : r->plan.reach;
+    own = 0.5 / left_over(&hop->graph, mixes); /* half of what averages that all take place could bear */
+    r->plan.own_reach = own > OWN_MOST ? OWN_MOST : own > r->plan.reach ? own : r->plan.reach;
 }
 
 static rbt_err check_size(const rbt_method_run *r, size_t n, rbt_error *error)

@@ -113,6 +113,7 @@ static void count(rbt_job *job, const passes *p, uint64_t began_ns)
                                               .wait_seconds = (double)p->worker[m].wait_ns / 1e9,
                                               .slowed_seconds = (double)p->worker[m].slowed_ns / 1e9,
                                               .rows = p->worker[m].told.rows,
+                                              .nonzeros = p->worker[m].told.weight, /* of a pass: ratings */
                                               .clocks = p->pass,
                                               .samples = p->worker[m].samples};
 }

@@ -14,9 +14,11 @@
 #include "runtime/cluster/cluster.h"
 #include "solve/sgd.h"
 
-#define RBT_WORKERS_LIMIT 100000
-#define RBT_SERVERS_LIMIT 10000
-#define RBT_OPTION_ROOM   4352 /* characters that hold any option's value as text, with the end: a path and a little */
+#define RBT_WORKERS_LIMIT        100000
+#define RBT_SERVERS_LIMIT        10000
+#define RBT_MOMENTUM_DEFAULT     0.9 /* what the table has: an option with another value was given */
+#define RBT_SKIP_TRIGGER_DEFAULT 2
+#define RBT_OPTION_ROOM          4352 /* characters that hold any option's value as text, with the end: a path and a little */
 
 typedef enum rbt_runtime_kind { RBT_RUNTIME_LOCAL, RBT_RUNTIME_SIM, RBT_RUNTIME_CLUSTER } rbt_runtime_kind;
 typedef enum rbt_sync {
@@ -192,7 +194,9 @@ static inline bool rbt_options_peers(const rbt_options *options)
     return options->sync >= RBT_SYNC_HOP && options->sync <= RBT_SYNC_ALLREDUCE;
 }
 
-/* Writes the help of all options, group by group, through `write`. */
+/* Writes the help of all options, group by group, through `write`; and of one: "  --name SYNTAX   text", wrapped. */
+void rbt_options_help_line(const char *name, const char *syntax, const char *text,
+                           void (*write)(void *context, const char *line), void *context);
 void rbt_options_help(void (*write)(void *context, const char *line), void *context);
 
 /* Parses protocol shorthand of compare: "bsp", "asp/sum", "ssp:3/con", "ssp:10/dyn" into sync, staleness and rule;
@@ -203,6 +207,11 @@ rbt_err rbt_options_set_protocol(rbt_options *options, const char *text, rbt_err
 
 /* Sets an option of the model's own, in place of what it was. */
 rbt_err rbt_options_put_setting(rbt_options *options, const char *name, const char *value, rbt_error *error);
+
+/* A part of rbt_options_check (options_unused.c): refuses what would be ignored. `method`: NULL for a model. And does the
+ * method's list of what it does not heed have the word? */
+rbt_err rbt_options_check_unused(const rbt_options *options, const rbt_method *method, rbt_error *error);
+bool rbt_method_unheeds(const rbt_method *method, const char *word);
 
 /* --filter (options_filter.c): setting, printing, and parts of rbt_options_check. */
 rbt_err rbt_options_set_filter(rbt_options *options, const char *value, rbt_error *error);

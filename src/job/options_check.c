@@ -486,8 +486,8 @@ static void settle(rbt_options *o)
                            o->partition_sync != RBT_ON && (method == NULL || !method->reads_once)
                        ? RBT_ON
                        : RBT_OFF;
-    if (o->clocks == 0 && o->epochs == 0)
-        o->epochs = EPOCHS_DEFAULT;
+    if (o->clocks == 0 && o->epochs == 0) /* a method that does not heed them goes once through the data */
+        o->epochs = method != NULL && rbt_method_unheeds(method, "epochs") ? 1 : EPOCHS_DEFAULT;
     rbt_options_settle_filter(o);
 }
 
@@ -513,6 +513,8 @@ rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
                        options->model != NULL ? options->model : "a table program", options->settings);
     if (err == RBT_OK)
         err = check_combinations(options, sync, rule, error);
+    if (err == RBT_OK)
+        err = rbt_options_check_unused(options, method, error);
     if (err == RBT_OK)
         err = check_ranked(options, error);
     if (err == RBT_OK)

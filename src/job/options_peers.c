@@ -1,8 +1,10 @@
 /* What options mean for peers without servers: what makes no sense is refused with the reason, what was left open is settled. The contract
  * stands in options.h. Proved by tests/unit/test_options.c. */
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "job/options.h"
 #include "job/trainee.h"
 
@@ -27,6 +29,10 @@ static rbt_err check_hop(const rbt_options *o, rbt_error *error)
     if (o->skip == 1)
         return rbt_fail(error, RBT_E_USAGE,
                         "--skip 1 is a step as any other; a peer that is far behind advances by more: give 2 or more");
+    if (o->graph != NULL && strcmp(o->graph, "clique") == 0 && o->machines == NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--graph clique needs --machines: how many peers are on each, as in --machines 4,4, or a "
+                        "number of machines; with one machine it would be --graph complete");
     if (o->notify_ack && (o->max_gap > 0 || o->backup > 0 || (o->staleness_given && o->staleness > 0) || o->skip > 0))
         return rbt_fail(
             error, RBT_E_USAGE,
@@ -86,9 +92,11 @@ rbt_err rbt_options_check_peers(const rbt_options *o, rbt_sync sync, const char 
     return sync == RBT_SYNC_HOP ? check_hop(o, error) : check_baseline(o, sync, error);
 }
 
-/* What is settled for peers: an iteration is a mini-batch. */
+/* What is settled for peers: an iteration is a mini-batch. AD-PSGD needs a bipartite graph, which ring-based seldom is. */
 void rbt_options_settle_peers(rbt_options *o)
 {
+    if (o->graph == NULL && o->sync != RBT_SYNC_ALLREDUCE)
+        o->graph = rbt_strdup(o->sync == RBT_SYNC_ADPSGD ? "ring" : "ring-based");
     if (o->batch == 0 && rbt_trainee_method(o->model) != NULL) {
         o->batch = BATCH_OF_METHOD;
         o->batch_percent = true;

@@ -22,6 +22,7 @@ static void drop_senseless(rbt_options *o)
         o->eager = RBT_AUTO;
     if (o->sync != RBT_SYNC_HOP) {
         o->max_gap = o->skip = 0;
+        o->skip_trigger = RBT_SKIP_TRIGGER_DEFAULT;
         o->backup = 0;
         o->order = RBT_ORDER_PARALLEL;
         o->notify_ack = false;
@@ -31,6 +32,12 @@ static void drop_senseless(rbt_options *o)
         rbt_free(o->machines);
         o->graph = o->machines = NULL;
     }
+    if (o->machines != NULL && (o->graph == NULL || strcmp(o->graph, "clique") != 0)) {
+        rbt_free(o->machines);
+        o->machines = NULL;
+    }
+    if (rule != RBT_RULE_MOMENTUM && o->optimizer != RBT_OPTIMIZER_MOMENTUM)
+        o->momentum = RBT_MOMENTUM_DEFAULT;
     if (rbt_options_peers(o)) { /* what servers are about */
         o->servers = 0;
         o->rule = RBT_RULE_AUTO;

@@ -14,10 +14,9 @@ static const rbt_option TABLE[] = {
              "shared object's path."},
     {"set", "Data", RBT_OPTION_TEXT, AT(settings), NULL, "NAME=VALUE,...",
      .help = "Options of the model's own; those of built-in ones also as --NAME VALUE."},
-    {"data", "Data", RBT_OPTION_TEXT, AT(data), NULL, "PATH",
-     .help = "Training data: LIBSVM, Vowpal Wabbit or CSV text, IDX images, also .gz and .zst, or a cache; a file, a "
-             "quoted "
-             "pattern, {rank} = each worker's own, or - = standard input."},
+    {"data", "Data", RBT_OPTION_TEXT, AT(data), NULL, "PATH...",
+     .help = "Training data: LIBSVM, Vowpal Wabbit or CSV text, IDX images, also .gz and .zst, or a cache; files, "
+             "patterns, {rank} = each worker's own, or - = standard input."},
     {"valid", "Data", RBT_OPTION_TEXT, AT(valid), NULL, "PATH",
      .help = "Validation data: loss and accuracy while training."},
     {"cache", "Data", RBT_OPTION_WORD, AT(cache), "off", "auto|off",

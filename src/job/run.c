@@ -218,6 +218,7 @@ void rbt_job_fill(rbt_job *job, const rbt_evaluation *evaluation, double load_se
 {
     const rbt_progress *last = &evaluation->last;
     rbt_result *result = &job->result;
+    uint64_t samples = 0;
 
     result->loss = evaluation->loss;
     result->load_seconds = load_seconds;
@@ -230,7 +231,10 @@ void rbt_job_fill(rbt_job *job, const rbt_evaluation *evaluation, double load_se
         result->clocks = last->clock_min;
         result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
     }
-    result->samples_per_second = result->seconds > 0 ? (double)last->samples / result->seconds : 0;
+    for (size_t m = 0; m < result->workers && evaluation->watch.why == NULL; m++)
+        samples += result->worker[m].samples; /* also what came after the last evaluation */
+    samples = samples > last->samples ? samples : last->samples;
+    result->samples_per_second = result->seconds > 0 ? (double)samples / result->seconds : 0;
     rbt_evaluation_spread(evaluation, &result->minobj, &result->varobj);
 }
 
@@ -309,6 +313,22 @@ void rbt_job_tell_of_reading(rbt_job *job, const rbt_read_report *report)
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = note});
 }
 
+/* Whether text counts from 0 is seen in each file alone: one in which feature 0 happens not to occur would be one off. */
+static void tell_of_base(rbt_job *job, const rbt_loaded *loaded)
+{
+    bool data = loaded->report.zero_based, valid = loaded->valid_report.zero_based;
+
+    if (!loaded->has_valid || data == valid || loaded->data.mapping != NULL || loaded->valid.mapping != NULL)
+        return;
+    rbt_job_emit(job,
+                 &(rbt_event){.kind = RBT_EVENT_NOTE,
+                              .job = job,
+                              .note = data ? "--data counts features from 0, --valid from 1; if both count from 0, "
+                                             "put 0:0 into the first row of --valid"
+                                           : "--valid counts features from 0, --data from 1; if both count from "
+                                             "0, put 0:0 into the first row of --data"});
+}
+
 /* From data that was read to a result. */
 static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
 {
@@ -322,6 +342,7 @@ static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
         rbt_job_tell_of_reading(job, &r->loaded.report);
         rbt_job_tell_of_reading(job, &r->loaded.valid_report);
+        tell_of_base(job, &r->loaded);
         err = train(r, error);
     }
     if (err == RBT_OK) {

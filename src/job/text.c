@@ -134,7 +134,7 @@ void rbt_nearest_offer(rbt_nearest *nearest, const char *candidate)
 const char *rbt_nearest_found(const rbt_nearest *nearest)
 {
     size_t length = strlen(nearest->word);
-    size_t allowed = length < 3 ? 1 : length < 6 ? 2 : 3;
+    size_t allowed = length < 4 ? 1 : length < 6 ? 2 : 3;
 
     return nearest->best != NULL && nearest->distance <= allowed && nearest->distance < length ? nearest->best : NULL;
 }

@@ -14,7 +14,8 @@
  *     others 2 is enough. Most data need less: spread shrinks while the objective falls, and doubles when it has risen; it is then not
  *     judged again until the effect has been seen, and comes down only slowly to where it was. With one worker it is 1,
  *     and this is plain coordinate descent.
- *   - With a residual that has no news of others a worker does nothing for 1 + s clocks (s: the staleness). And should
+ *   - A worker whose copy of w, allowed by the bound, has no news of others asks the servers for theirs, which waits for nobody. With a
+ *     residual without news it does nothing for 1 + s clocks (s: the staleness). And should
  *     the objective ever be above that of no weights at all, workers take their features back to zero and go on with a spread
  *     that bears all that can be under way, workers * (1 + 2 s). So nothing diverges, however stale residuals are.
  *
@@ -224,15 +225,11 @@ typedef struct lasso_worker {
     size_t step;
 } lasso_worker;
 
-/* Reads w and folds the changes in. */
-static rbt_err catch_up(rbt_worker *worker, const rbt_plan *plan, lasso_worker *w, rbt_error *error)
+/* Takes w as it was read: whether others have changed it, and what changes the residual. */
+static void fold(const lasso_state *s, lasso_worker *w)
 {
-    const lasso_state *s = plan->state;
-    rbt_err err = rbt_get_row(worker, s->weights, 0, RBT_STALENESS_OF_JOB, w->read, error);
-
     RBT_ASSERT(w->read != NULL && w->seen != NULL && w->expected != NULL); /* lasso_work has seen to it */
-    w->has_news = false;
-    for (size_t j = 0; err == RBT_OK && j < s->columns.cols; j++) {
+    for (size_t j = 0; j < s->columns.cols; j++) {
         w->has_news = w->has_news || w->read[j] != w->expected[j];
         w->expected[j] = w->read[j];
         if (w->read[j] != w->seen[j]) {
@@ -240,6 +237,24 @@ static rbt_err catch_up(rbt_worker *worker, const rbt_plan *plan, lasso_worker *
             w->seen[j] = w->read[j];
         }
     }
+}
+
+/* Reads w and folds the changes in. When the copy at hand, which the bound allows, has nothing new, the servers are asked: that
+ * waits for an answer, not for the slowest, and without news the clock would be lost. */
+static rbt_err catch_up(rbt_worker *worker, const rbt_plan *plan, lasso_worker *w, rbt_error *error)
+{
+    const lasso_state *s = plan->state;
+    bool bounded = plan->staleness > 0 && plan->staleness != RBT_UNBOUNDED;
+    rbt_err err = rbt_get_row(worker, s->weights, 0, RBT_STALENESS_OF_JOB, w->read, error);
+
+    w->has_news = false;
+    if (err == RBT_OK)
+        fold(s, w);
+    if (err != RBT_OK || w->has_news || !bounded || s->is_spread || plan->workers == 1)
+        return err;
+    err = rbt_get_row(worker, s->weights, 0, RBT_UNBOUNDED, w->read, error);
+    if (err == RBT_OK)
+        fold(s, w);
     return err;
 }
 
@@ -571,6 +586,7 @@ const rbt_method rbt_method_lasso = {.name = "lasso",
                                      .about = "linear regression with an L1 penalty, by coordinate descent",
                                      .objective = "half the mean squared error + l1 |w|",
                                      .options = lasso_options,
+                                     .unheeded = "lr decay batch",
                                      .closing = 1,
                                      .keeps_state = true,
                                      .needs_sums = true,

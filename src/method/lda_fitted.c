@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "math/functions.h"
 #include "method/lda_apply.h"
+#include "method/lda_sampler.h"
 
 #define TOP_WORDS        10
 #define DESCRIBED_TOPICS 100
@@ -32,8 +33,11 @@ rbt_err rbt_lda_predict(const rbt_fitted *fitted, const rbt_data *data, size_t r
 {
     rbt_lda_model model;
     float *theta;
-    rbt_err err;
+    uint64_t tokens;
+    rbt_err err = rbt_lda_check_row(data, row, row, &tokens, error);
 
+    if (err != RBT_OK)
+        return err;
     rbt_lda_model_init(&model, fitted);
     theta = rbt_alloc(model.topics, sizeof *theta);
     err = rbt_lda_proportions(&model, data, row, theta, error);
@@ -51,16 +55,24 @@ rbt_err rbt_lda_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt_fig
 {
     rbt_lda_model model;
     double ln_sum = 0, mean;
-    uint64_t tokens = 0;
+    uint64_t tokens = 0, length;
     rbt_err err = RBT_OK;
 
     rbt_lda_model_init(&model, fitted);
-    for (size_t r = 0; err == RBT_OK && r < data->rows; r++)
-        err = rbt_lda_complete(&model, data, r, &ln_sum, &tokens, error);
+    for (size_t r = 0; err == RBT_OK && r < data->rows; r++) {
+        err = rbt_lda_check_row(data, r, r, &length, error);
+        if (err == RBT_OK)
+            err = rbt_lda_complete(&model, data, r, &ln_sum, &tokens, error);
+    }
     rbt_lda_model_deinit(&model);
+    if (err == RBT_OK && tokens == 0)
+        err =
+            rbt_fail(error, RBT_E_DATA,
+                     "no document has two words that the model knows, one to tell its topics and one to predict; give "
+                     "documents with the vocabulary of the training");
     if (err != RBT_OK)
         return err;
-    mean = tokens > 0 ? ln_sum / (double)tokens : NAN;
+    mean = ln_sum / (double)tokens;
     figures[0] = (rbt_figure){"loss", -mean};
     figures[1] = (rbt_figure){"log_likelihood", mean};
     figures[2] = (rbt_figure){"perplexity", rbt_exp(-mean)};

@@ -26,6 +26,9 @@ typedef struct rbt_mf_shared {
 typedef struct rbt_mf_peer {
     rbt_mf_side *side;
     float *crowd; /* per item: how many times as many ratings as here there are in all */
+    size_t owns;  /* rows that it alone changes: its users, items that nobody else's have rated */
+    size_t *own_row;
+    float *own; /* owns x cols: what its steps have made of them */
 } rbt_mf_peer;
 
 typedef struct rbt_mf_state {

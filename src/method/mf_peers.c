@@ -1,12 +1,18 @@
 /* Matrix factorisation by peers without servers. Contract in mf.h.
  *
  * A peer has a row of all users and all items, and averages them with its neighbours'. In a clock it makes a step for every rating
- * of its users of that clock, one after the other, and what has changed is its update. Most rows are changed by few peers, a
- * user's by one, and an average over N peers leaves 1 / N of that. So a row goes N times as far, but not past where steps without
- * end would lead the mean (N / crowd, as with servers), nor further than averages can bear (plan->reach; a user, whom nobody
- * else reads, may be far off until it is averaged away: plan->own_reach). Between, it goes where N times as many steps in
- * sequence would have taken it. Step sizes fall with what a peer has seen itself; parameters alone are averaged.
+ * of its users of that clock, one after the other, and what has changed is its update. An average over N peers leaves 1 / N of
+ * that, and the model is the mean of all peers' rows.
+ *
+ * A user's row, and that of an item whose users are all here, is changed by one peer alone. It keeps these rows as its steps make
+ * them, whatever averages make of its parameters, and adds N times each change: the mean is then what the peer has, since
+ * averages keep sums. Where they do not, it also makes up for a part of what is missing in its parameters (plan->own_reach).
+ *
+ * A row that several change goes N times as far, too, but not past where steps without end would lead the mean (N / crowd, as
+ * with servers), nor further than averages can bear (plan->reach). Between, it goes where N times as many steps in sequence would have
+ * taken it. Step sizes fall with what a peer has seen itself; parameters alone are averaged.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -56,12 +62,20 @@ void rbt_mf_peers_deinit(rbt_mf_state *state, const rbt_plan *plan)
     for (uint32_t m = 0; state->peer != NULL && m < plan->workers; m++) {
         rbt_free(state->peer[m].side);
         rbt_free(state->peer[m].crowd);
+        rbt_free(state->peer[m].own_row);
+        rbt_free(state->peer[m].own);
     }
     rbt_free(state->peer);
 }
 
+/* Is a row that has been changed one that nobody else changes? */
+static bool is_own(const rbt_mf_state *s, const rbt_mf_peer *peer, size_t row)
+{
+    return row < s->users || peer->crowd[row - s->users] == 1;
+}
+
 /* What a peer must know of the ratings of all its users. */
-static rbt_err begin(const rbt_plan *plan, uint32_t worker, rbt_error *error)
+static rbt_err begin(const rbt_plan *plan, uint32_t worker, const float *w, rbt_error *error)
 {
     const rbt_mf_state *s = plan->state;
     const rbt_data *data = plan->data;
@@ -71,47 +85,71 @@ static rbt_err begin(const rbt_plan *plan, uint32_t worker, rbt_error *error)
 
     peer->side = rbt_try_alloc_raw(s->users + s->items, sizeof *peer->side);
     peer->crowd = rbt_try_alloc(s->items, sizeof *peer->crowd);
-    if (peer->side == NULL || peer->crowd == NULL)
+    peer->own_row = rbt_try_alloc(n + s->items, sizeof *peer->own_row);
+    if (peer->side == NULL || peer->crowd == NULL || peer->own_row == NULL)
         return refuse_memory(s, error);
     for (size_t i = 0; i < s->users + s->items; i++)
         peer->side[i] = RBT_MF_SIDE;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        peer->own_row[peer->owns++] = rows[i];
         for (size_t k = data->start[rows[i]]; k < data->start[rows[i] + 1]; k++)
             peer->crowd[data->index[k]]++;
-    for (size_t i = 0; i < s->items; i++)
+    }
+    for (size_t i = 0; i < s->items; i++) {
+        if (peer->crowd[i] > 0 && peer->crowd[i] == (float)s->rated[i])
+            peer->own_row[peer->owns++] = s->users + i;
         peer->crowd[i] = peer->crowd[i] > 0 ? (float)s->rated[i] / peer->crowd[i] : 1;
+    }
+    peer->own = rbt_try_alloc_raw(peer->owns, s->cols * sizeof *peer->own);
+    if (peer->own == NULL)
+        return refuse_memory(s, error);
+    for (size_t k = 0; k < peer->owns; k++)
+        memcpy(peer->own + k * s->cols, w + peer->own_row[k] * s->cols, s->cols * sizeof *w);
     return RBT_OK;
 }
 
 /* What becomes of a row that has been changed: u has it as it was. It goes up to `reach` times its distance from the optimum. */
-static void finish(const rbt_plan *plan, const rbt_mf_side *side, double reach, float *now, float *u)
+static void finish(const rbt_plan *plan, const rbt_mf_side *side, double reach, const float *now, float *u)
 {
     const rbt_mf_state *s = plan->state;
     double workers = plan->workers, stretch = workers;
 
     if (side->pull > 1e-6f)
         stretch = reach * rbt_mf_stretch((double)side->pull, workers / reach);
-    if (s->rates.biases)
-        now[s->rank] = side->bias;
     for (size_t k = 0; k < s->cols; k++)
         u[k] = (float)stretch * (now[k] - u[k]);
+}
+
+/* The same of a row that is the peer's own: `own` is what it was, u what averages have made of it. */
+static void finish_own(const rbt_plan *plan, const float *now, float *own, float *u)
+{
+    const rbt_mf_state *s = plan->state;
+
+    for (size_t k = 0; k < s->cols; k++) {
+        u[k] = (float)plan->workers * (now[k] - own[k]) + (float)plan->own_reach * (own[k] - u[k]);
+        own[k] = now[k];
+    }
 }
 
 static void finish_all(const rbt_plan *plan, const rbt_mf_peer *peer, float *w, float *u)
 {
     const rbt_mf_state *s = plan->state;
+    size_t cols = s->cols;
 
     for (size_t i = 0; i < s->users + s->items; i++) {
-        double reach = plan->own_reach;
+        if (peer->side[i].pull > 0 && s->rates.biases)
+            w[i * cols + s->rank] = peer->side[i].bias;
+        if (!(peer->side[i].pull > 0))
+            memset(u + i * cols, 0, cols * sizeof *u);
+        else if (!is_own(s, peer, i))
+            finish(plan, &peer->side[i], fmin(plan->workers / (double)peer->crowd[i - s->users], plan->reach),
+                   w + i * cols, u + i * cols);
+    }
+    for (size_t k = 0; k < peer->owns; k++) {
+        size_t i = peer->own_row[k];
 
-        if (i >= s->users) {
-            reach = plan->workers / (double)peer->crowd[i - s->users];
-            reach = reach < plan->reach ? reach : plan->reach;
-        }
         if (peer->side[i].pull > 0)
-            finish(plan, &peer->side[i], reach, w + i * s->cols, u + i * s->cols);
-        else
-            memset(u + i * s->cols, 0, s->cols * sizeof *u);
+            finish_own(plan, w + i * cols, peer->own + k * cols, u + i * cols);
     }
 }
 
@@ -123,13 +161,17 @@ rbt_err rbt_mf_update(rbt_plan *plan, uint32_t worker, uint64_t clock, const uin
     rbt_mf_peer *peer = &s->peer[worker];
     rbt_mf_rates rates = s->rates;
     double sum = 0, scale = (double)rates.scale;
-    rbt_err err = peer->side != NULL ? RBT_OK : begin(plan, worker, error);
+    rbt_err err = RBT_OK;
 
-    if (err != RBT_OK || peer->side == NULL) /* always both or none */
-        return err;
     rates.rate = (float)rbt_plan_rate_at(plan, clock, plan->lr);
     rbt_kernels_best()->add(s->start, w, rbt_mf_size(plan));
     memcpy(u, w, rbt_mf_size(plan) * sizeof *u);
+    if (peer->side == NULL)
+        err = begin(plan, worker, w, error);
+    if (err != RBT_OK || peer->side == NULL) /* always both or none */
+        return err;
+    for (size_t k = 0; k < peer->owns; k++)
+        memcpy(w + peer->own_row[k] * s->cols, peer->own + k * s->cols, s->cols * sizeof *w);
     for (size_t i = 0; i < s->users + s->items; i++) {
         peer->side[i].pull = 0;
         peer->side[i].bias = rates.biases ? w[i * s->cols + s->rank] : 0;

@@ -6,6 +6,7 @@
  */
 #include "model/liblinear.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -253,6 +254,10 @@ static rbt_err take_line(header *h, bool *done, rbt_error *error)
         err = take_real(h, "bias", &at, stop, &h->bias, error);
     } else if (word_is(key, n, "w"))
         *done = true;
+    else if (n > 0 && !isprint((unsigned char)key[0]))
+        return rbt_fail(error, RBT_E_DATA,
+                        "%s:%zu: is no text; give a model that liblinear-train wrote (Rubato's own need no import)",
+                        h->name, h->line);
     else
         return rbt_fail(
             error, RBT_E_DATA,

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "data/file.h"
+#include "data/paths.h"
+#include "job/options.h"
 #include "report/chart.h"
 #include "report/compare.h"
 #include "report/text.h"
@@ -326,13 +328,15 @@ static void heading(const rbt_recorder *runs, size_t n, FILE *file)
 {
     const rbt_recorder *run = &runs[0];
     const char *straggler = rbt_recorder_setting(run, "straggler", NULL);
+    char data[RBT_OPTION_ROOM];
     const char *workers = rbt_recorder_setting(run, "workers", "?"),
-               *servers = rbt_recorder_setting(run, "servers", "?");
+               *servers = rbt_recorder_setting(run, "servers", "no"); /* in shared memory, and peers */
 
     fputs("<h1>", file);
     rbt_html_escape(file, rbt_recorder_setting(run, "model", "model"));
     fputs(" on ", file);
-    rbt_html_escape(file, rbt_recorder_setting(run, "data", "data"));
+    rbt_paths_title(rbt_recorder_setting(run, "data", "data"), data, sizeof data);
+    rbt_html_escape(file, data);
     fprintf(file, "</h1>\n<p class=\"sub\">");
     if (n == 1) {
         rbt_html_escape(file, run->name);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/paths.h"
+#include "job/options.h"
 #include "report/text.h"
 
 #define WORKERS_SHOWN  16 /* more workers than this: only the slowest, and all together */
@@ -114,10 +116,13 @@ static void length_text(const rbt_recorder *run, char *text, size_t room)
         snprintf(per_clock, sizeof per_clock, "1 batch");
     else
         snprintf(per_clock, sizeof per_clock, "%.40s batches", batches);
-    if (strcmp(size, "auto") == 0)
-        snprintf(text, room, "%s, %s per clock", length, per_clock);
+    if (strcmp(size, "auto") == 0) /* a method, which cuts its passes into clocks as it sees fit */
+        snprintf(text, room, "%s", length);
+    else if (rbt_recorder_setting(run, "set", NULL) != NULL) /* likewise, in batches */
+        snprintf(text, room, "%s, batches of %s rows", length, batch);
     else
-        snprintf(text, room, "%s, batches of %s rows, %s per clock", length, batch, per_clock);
+        snprintf(text, room, "%s, batches of %s row%s, %s per clock", length, batch, strcmp(size, "1") == 0 ? "" : "s",
+                 per_clock);
 }
 
 /* A setting that is a number, with few digits: what was worked out from the data has many. */
@@ -148,15 +153,45 @@ static void learning_text(const rbt_recorder *run, char *text, size_t room)
              strcmp(rbt_recorder_setting(run, "no-bias", "false"), "true") == 0 ? ", no bias" : "");
 }
 
+/* What a method learns by: its own options, and those of all jobs that it was given or has settled. */
+static void settings_text(const rbt_recorder *run, const char *settings, char *text, size_t room)
+{
+    static const char *const NAMES[] = {"lr", "l1", "l2"};
+    size_t used = (size_t)snprintf(text, room, "%.300s", settings);
+
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0] && used < room; i++) {
+        const char *value = rbt_recorder_setting(run, NAMES[i], "auto");
+        if (strcmp(value, "auto") != 0)
+            used += (size_t)snprintf(text + used, room - used, "%s%s=%.40s", used > 0 ? "," : "", NAMES[i], value);
+    }
+    if (used < room && strcmp(rbt_recorder_setting(run, "no-bias", "false"), "true") == 0)
+        snprintf(text + used, room - used, ",no-bias");
+}
+
+/* What is sent, when it is not just everything at the end of a clock. */
+static void sending_text(const rbt_recorder *run, char *text, size_t room)
+{
+    static const char *const NAMES[] = {"budget", "priority", "filter", "codec"};
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0] && used < room; i++) {
+        const char *value = rbt_recorder_setting(run, NAMES[i], NULL);
+        if (value != NULL && strcmp(value, "threshold=1e-06") != 0) /* what dyn always leaves out */
+            used += (size_t)snprintf(text + used, room - used, "%s%s %.80s", used > 0 ? ", " : "", NAMES[i], value);
+    }
+}
+
 void rbt_summary_configuration(const rbt_recorder *run, FILE *file)
 {
     const char *settings = rbt_recorder_setting(run, "set", NULL); /* of a method */
     const char *valid = rbt_recorder_setting(run, "valid", NULL);
     const char *net = rbt_recorder_setting(run, "net", NULL);
-    char workers[64], servers[64], text[512];
+    char workers[64], servers[64], text[512], data[RBT_OPTION_ROOM];
 
-    fprintf(file, "  %-10s %s on %s%s%s\n", "job", rbt_recorder_setting(run, "model", "?"),
-            rbt_recorder_setting(run, "data", "?"), valid != NULL ? ", validated on " : "", valid != NULL ? valid : "");
+    rbt_paths_title(rbt_recorder_setting(run, "data", "?"), data, sizeof data);
+    fprintf(file, "  %-10s %s on %s%s%s\n", "job", rbt_recorder_setting(run, "model", "?"), data,
+            valid != NULL ? ", validated on " : "", valid != NULL ? valid : "");
     plural(workers, sizeof workers, rbt_recorder_setting(run, "workers", "?"), "worker");
     if (in_shared_memory(run) || among_peers(run))
         snprintf(servers, sizeof servers, "no servers");
@@ -170,7 +205,11 @@ void rbt_summary_configuration(const rbt_recorder *run, FILE *file)
     line_of(file, "length", text);
     if (settings == NULL)
         learning_text(run, text, sizeof text);
-    line_of(file, "learning", settings != NULL ? settings : text);
+    else
+        settings_text(run, settings, text, sizeof text);
+    line_of(file, "learning", text);
+    sending_text(run, text, sizeof text);
+    line_of(file, "sending", text[0] != '\0' ? text : NULL);
     line_of(file, "stragglers", rbt_recorder_setting(run, "straggler", NULL));
     line_of(file, "faults", rbt_recorder_setting(run, "faults", NULL));
     line_of(file, "target", rbt_recorder_setting(run, "target-loss", NULL));

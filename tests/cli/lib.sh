@@ -14,6 +14,8 @@ case $RUBATO in
 *) RUBATO=$PWD/$RUBATO ;;
 esac
 
+# shellcheck disable=SC2034 # for the tests
+started=$PWD # where a relative $0 is from
 work=$(mktemp -d "${TMPDIR:-/tmp}/rubato-cli-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM

@@ -20,6 +20,32 @@ tail -n +151 data.svm >part-2.svm
 expect 1 train lr --data 'nothing-*.svm'
 says 'nothing-*.svm: no file matches'
 
+# several paths, after one --data or several; patterns among them
+several() { # ARGUMENTS: the hash
+    "$RUBATO" train lr "$@" --workers 2 --sync bsp --clocks 3 >"$out" 2>"$err" || fail "train $*: $(cat "$err")"
+    sed -n 's/.*hash //p' "$out"
+}
+[ "$(several --data part-1.svm part-2.svm)" = "$whole" ] || fail 'two paths give other parameters than one file'
+"$RUBATO" train lr --data part-1.svm part-2.svm --quiet --epochs 1 --json list.json
+check list.json 'first["data"] == "part-1.svm\npart-2.svm"'
+expect 0 train lr --data part-1.svm part-2.svm --epochs 1
+prints 'lr on part-1.svm and 1 more'
+[ "$(several --data part-1.svm --data 'part-2*')" = "$whole" ] || fail 'two --data give other parameters than one file'
+expect 0 convert --data part-1.svm part-2.svm --to libsvm --out both.svm
+cmp -s both.svm data.svm || fail 'convert of two paths: other bytes'
+expect 2 convert --data part-1.svm part-2.svm --to libsvm --out part-2.svm
+says 'would be written over'
+expect 0 launch --local 2 -- train lr --data part-1.svm part-2.svm --sync bsp --clocks 3
+prints "$whole"
+expect 0 train lr --data part-1.svm part-2.svm --cache auto --quiet
+expect 1 train lr --data part-1.svm nothing.svm --quiet
+says 'nothing.svm: cannot be opened'
+expect 2 train lr --data part-1.svm '' --quiet
+says '--data needs a value'
+expect 2 train lr --quiet --data $(seq -f 'a-file-with-a-long-name-%g.svm' 200)
+says 'give a pattern in quotes'
+rm -f rubato-*.rbt-cache
+
 for tool in gzip zstd; do
     command -v $tool >/dev/null || continue
     $tool -c <part-1.svm >packed-1

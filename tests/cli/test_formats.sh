@@ -142,7 +142,7 @@ says 't-labels-idx1-ubyte: cannot be opened'
 printf '\000\000\010\001\000\000\000\002\005\007' >t-labels-idx1-ubyte
 expect 0 info t-images-idx3-ubyte
 prints 'features    2'
-prints '5: 1 rows'
+prints '5: 1 row ('
 cp t-labels-idx1-ubyte other
 expect 0 train lr --data t-images-idx3-ubyte --label other --workers 1 --clocks 1 --out images.rbt
 rm t-labels-idx1-ubyte

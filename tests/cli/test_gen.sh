@@ -94,10 +94,18 @@ fi
 )
 says 'File too large'
 
+writing() # PID: it has begun with x, which has no name yet, or that of a temporary file
+{
+    for open in "/proc/$1/fd"/*; do
+        case $(readlink "$open") in *' (deleted)') return 0 ;; esac
+    done
+    [ -s "x.tmp-$1" ]
+}
+
 # Ctrl-C: the file that is being written goes away
 "$RUBATO" gen lr --rows 4000000 --cols 100 --nnz 50 --out x >"$out" 2>"$err" &
 pid=$!
-while [ ! -s "x.tmp-$pid" ]; do
+until writing "$pid"; do
     kill -0 $pid || fail 'the generator ended too soon'
 done
 kill -INT $pid
@@ -105,6 +113,17 @@ code=0
 wait $pid || code=$?
 [ "$code" -eq 130 ] || fail "interrupted: exit code $code, expected 130"
 says 'x: interrupted; nothing was written'
+"$RUBATO" gen lr --rows 4000000 --cols 100 --nnz 50 --out x >"$out" 2>"$err" &
+pid=$!
+until writing "$pid"; do
+    kill -0 $pid || fail 'the generator ended too soon'
+done
+nameless=no
+[ -e "x.tmp-$pid" ] || nameless=yes
+kill -KILL $pid
+wait $pid || code=$?
+[ "$nameless" = no ] || [ ! -e "x.tmp-$pid" ] || fail 'a killed process leaves a part of a file behind'
+rm -f "x.tmp-$pid"
 for left in x*; do
     [ ! -e "$left" ] || fail "$left was left behind"
 done

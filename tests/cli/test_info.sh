@@ -21,7 +21,7 @@ PYTHON
 
 awk 'BEGIN { for (i = 1; i <= 2000; i++) print i / 8, (i % 7 + 1) ":1" }' >numbers.svm
 expect 0 info numbers.svm
-prints 'more than 1000 different ones, 0.125 to 250'
+prints 'numbers, 0.125 to 250'
 awk 'BEGIN { for (i = 1; i <= 30; i++) print i, "1:1" }' >many.svm
 expect 0 info many.svm
 prints 'and 10 other labels'
@@ -46,5 +46,13 @@ expect 0 train linear --data numbers.svm --workers 1 --epochs 1 --lr 0.001 --no-
 expect 0 info linear.rbt
 prints 'model       linear'
 ! grep -q '^labels\|^bias' "$out" || fail 'a regression without bias has labels or a bias'
+expect 0 gen regression --rows 100 --cols 10 --nnz 3 --out many.svm
+expect 0 info many.svm
+prints 'labels      numbers, '
+seq -f 'w%g,1' 1500 >words.csv
+expect 0 info words.csv
+prints 'labels      1500 different words'
+expect 1 info /dev/null
+[ ! -s "$out" ] || fail 'info of nothing prints something'
 expect 1 info softmax.rbt --vocab missing
 says 'missing: cannot be opened'

@@ -89,6 +89,11 @@ check l.json 'len({l["param_hash"] for l in lines if l["event"] == "done"}) == 1
 printf '0 1:0.5 2:1\n' >weights.svm
 expect 1 train lda --data weights.svm --topics 4
 says 'document 1 has word 1 0.5 times'
+expect 1 predict --model local.rbt --data weights.svm
+says 'document 1 has word 1 0.5 times'
+printf '0 900:1 901:2\n' >others.svm
+expect 1 eval --model local.rbt --data others.svm
+says 'no document has two words that the model knows'
 printf '0\n0\n' >empty.svm
 expect 1 train lda --data empty.svm --topics 4
 expect 2 train lda --data docs.svm --topics 0

@@ -44,6 +44,12 @@ expect 0 eval --model local.rbt --data four.svm
 prints 'distance'
 expect 0 eval --model local.rbt --data four.svm --json e.json
 check e.json 'last["rows"] == 400 and last["distance"] < 1'
+expect 0 eval --model local.rbt --data four.svm --metric distance --baseline local.rbt --json e.json
+check e.json 'last["ratio"]["distance"] == 1 and last["baseline"]["distance"] == last["distance"]'
+expect 2 eval --model local.rbt --data four.svm --metric accuracy
+says "--metric 'accuracy' is none of a model of kmeans, which has distance"
+expect 2 predict --model local.rbt --data four.svm --as probability
+says '--as makes no sense'
 expect 0 export --model local.rbt --format json --out m.json
 check m.json 'len(last["means"]) == 4 and sum(last["sizes"][0]) == 400'
 expect 0 export --model local.rbt --format text --out m.txt
@@ -52,6 +58,10 @@ expect 0 export --model local.rbt --format npy --array sizes --out m.npy
 [ "$(head -c 6 m.npy | tail -c 5)" = NUMPY ] || fail 'npy export'
 expect 2 export --model local.rbt --format npy --array nothing --out m.npy
 says "no array 'nothing'"
+expect 2 export --model local.rbt --format text --array sizes --out m.txt
+says '--array chooses'
+expect 2 export --model local.rbt --format npy --vocab m.txt --out m.npy
+says '--vocab'
 expect 2 export --model local.rbt --format liblinear --out m.txt
 says 'npy, json or text'
 

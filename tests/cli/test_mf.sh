@@ -75,6 +75,12 @@ for options in 'adpsgd' 'hop --max-gap 5 --backup 1' 'hop --max-gap 5 --stalenes
     expect 0 train mf --data train.dat --workers 4 --rank 4 --l2 0.02 --epochs 20 --runtime sim --sync $options --json o.json --quiet
     check o.json 'last["loss"] < 0.6 * events("clock")[0]["loss"]'
 done
+# what one peer alone has learned of its users comes through averages whole, however seldom these are
+for options in 'adpsgd --cost sample=10us' 'hop --batch 100%'; do
+    # shellcheck disable=SC2086
+    expect 0 train mf --data train.dat --valid test.dat --workers 4 --rank 4 --l2 0.02 --epochs 20 --runtime sim --sync $options --json o.json --quiet
+    check o.json 'events("eval")[-1]["rmse"] < 0.4'
+done
 expect 0 train mf --data train.dat --workers 4 --rank 4 --epochs 20 --runtime sim --sync hop --target-loss 0.3 --json o.json --quiet
 check o.json 'last["reached"] and last["clocks"] < 200 and last["loss"] <= 0.3'
 

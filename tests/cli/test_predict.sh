@@ -42,6 +42,28 @@ printf '1 1:1 999:5\n-1 2:1\n' >wide.svm
 expect 0 predict --model model.rbt --data wide.svm
 [ "$(wc -l <"$out")" -eq 2 ] || fail 'unknown features break predict'
 
+# a model in the place of data is told apart; columns of a CSV file that are not those of the training are told
+expect 1 predict --model model.rbt --data model.rbt
+says 'model.rbt: is a model of Rubato, not data'
+expect 1 train lr --data model.rbt
+says 'model.rbt: is a model of Rubato, not data'
+expect 1 import --model model.rbt --out x.rbt
+says 'is no text'
+printf 'y,a,b\n1,2.5,3\n0,1,2\n1,7,4\n' >train.csv
+expect 0 train lr --data train.csv --out csv.rbt --quiet
+expect 0 predict --model csv.rbt --data train.csv
+[ ! -s "$err" ] || fail 'the columns of the training are complained about'
+printf 'y,a,b\n1,2.5,3\n0,oops,2\n' >moved.csv
+expect 0 predict --model csv.rbt --data moved.csv
+says 'the model was trained with 2: they may stand for others'
+printf 'a,b\n2.5,3\n' >bare.csv
+expect 0 predict --model csv.rbt --data bare.csv
+says 'check --label (none, if there is none)'
+expect 0 predict --model csv.rbt --data bare.csv --label none
+[ ! -s "$err" ] || fail 'data without labels is complained about'
+expect 0 eval --model csv.rbt --data moved.csv
+says 'they may stand for others'
+
 # info
 expect 0 info model.rbt
 prints 'trained model'

@@ -81,6 +81,33 @@ CONF
 expect 0 train --config job.conf --workers 3 --json conf.json
 check conf.json 'first["workers"] == 3 and first["sync"] == "bsp" and last["clocks"] == 3'
 
+# features counted from 0 in one file and from 1 in the other
+printf '1 0:1 2:3\n-1 1:1\n' >from0.svm
+printf '1 1:1\n-1 2:1\n' >from1.svm
+expect 0 train lr --data from0.svm --valid from1.svm
+prints 'note: --data counts features from 0, --valid from 1'
+expect 0 train lr --data from1.svm --valid from0.svm
+prints 'note: --valid counts features from 0, --data from 1'
+expect 0 train lr --data from0.svm --valid from0.svm
+! grep -q 'counts features' "$out" || fail 'data that counts alike is complained about'
+
+# Ctrl-C while data is read, here from a pipe that says nothing: the end, at once
+mkfifo silent
+"$RUBATO" train lr --data silent --out never.rbt >"$out" 2>"$err" &
+pid=$!
+python3 -c '
+import os, signal, sys
+with open(sys.argv[1], "w"):  # open: the reader is there
+    os.kill(int(sys.argv[2]), signal.SIGINT)
+    while os.path.exists("/proc/" + sys.argv[2]) and open("/proc/" + sys.argv[2] + "/stat").read().split()[2] != "Z":
+        pass
+' silent "$pid"
+code=0
+wait "$pid" || code=$?
+[ "$code" -eq 130 ] || fail "interrupted while reading: exit code $code"
+says 'interrupted before training began'
+[ ! -e never.rbt ] || fail 'a job that never began has a model'
+
 # Ctrl-C: ends cleanly, with the summary so far and exit code 130. The signal is sent once the first clock is in the log.
 mkfifo pipe
 "$RUBATO" train lr --data data.svm --workers 2 --clocks 1e9 --straggler frac=1,slow=50 --json pipe --out stopped.rbt >"$out" 2>"$err" &

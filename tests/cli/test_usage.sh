@@ -12,6 +12,13 @@ for command in train compare predict eval export import gen convert info swarm k
     prints "rubato $command"
     expect 0 --help
 done
+if [ -c /dev/full ]; then
+    for help in --help --version 'train --help' 'key --help'; do
+        # shellcheck disable=SC2086
+        ! "$RUBATO" $help >/dev/full 2>"$err" || fail "$help that cannot be written is taken for done"
+        says 'cannot write to the standard output'
+    done
+fi
 expect 0 train --help
 prints '--staleness'
 prints 'Only with --runtime sim'
@@ -32,6 +39,8 @@ says "--quiet takes no value"
 expect 2 train lr --data data.svm --seed 1 --seed 2
 says "--seed is given twice"
 expect 2 train lr extra --data data.svm
+says "unexpected 'extra'"
+expect 2 eval --model m --data data.svm --metric x extra
 says "unexpected 'extra'"
 expect 2 train lr --data data.svm -w 3
 says "unknown option '-w'"

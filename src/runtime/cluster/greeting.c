@@ -132,14 +132,25 @@ static bool fill_greeting(rbt_link *link)
 
 /* --------------------------------------------------------------------------------------------------- refusing */
 
+/* A key's id; without a key it is all zeros. */
+static void name_key(const uint8_t id[RBT_KEY_ID], char text[2 * RBT_KEY_ID + 1])
+{
+    static const uint8_t NONE[RBT_KEY_ID];
+
+    if (memcmp(id, NONE, sizeof NONE) == 0)
+        memcpy(text, "none", sizeof "none");
+    else
+        rbt_key_id_text(id, text);
+}
+
 /* Closes with a sentence about why the two do not fit; `by_them` when the other side said so. */
 static void close_refused(rbt_link *link, enum refusal refusal, const greeting *theirs, bool by_them)
 {
     char id[2 * RBT_KEY_ID + 1], mine[2 * RBT_KEY_ID + 1];
     const char *who = by_them ? "refused us" : "was refused";
 
-    rbt_key_id_text(theirs->key, id);
-    rbt_key_id_text(link->config->key.id, mine);
+    name_key(theirs->key, id);
+    name_key(link->config->key.id, mine);
     switch (refusal) {
     case OTHER_VERSION:
         rbt_link_close(link, RBT_E_PROTOCOL,

@@ -1,0 +1,85 @@
+/* Options that would change nothing in this job. An option that is silently ignored is one that somebody counts on: it is
+ * refused, unless it has the value that it has anyway. A part of rbt_options_check (options.h); checking twice changes
+ * nothing. Proved by tests/unit/test_options.c and tests/cli/test_usage.sh.
+ */
+#include "job/options.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define DELTA_DEFAULT        1.0 /* what the table in options_table.c has */
+#define JOIN_TIMEOUT_DEFAULT 60
+
+/* Is the word among those with blanks between? */
+static bool listed(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *at = words; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        if (length == n && memcmp(at, word, n) == 0)
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+/* Of a method: an option that was given and that it does not heed, or NULL. */
+static const char *unheeded(const rbt_options *o, const rbt_method *method)
+{
+    const struct {
+        const char *name, *word; /* the option's name, and what the method's list calls it */
+        bool given;
+    } options[] = {
+        {"lr", "lr", o->lr > 0},
+        {"decay", "decay", o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT},
+        {"l1", "l1", o->l1 > 0},
+        {"l2", "l2", !isnan(o->l2) && o->l2 > 0},
+        {"batch", "batch", o->batch > 0},
+        {"batches-per-clock", "batch", o->batches_per_clock > 0},
+        {"epochs", "epochs", o->epochs > 0 && o->epochs != 1}, /* 1 is what it does */
+        {"clocks", "epochs", o->clocks > 0},
+        {"valid", "valid", o->valid != NULL},
+    };
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (options[i].given && listed(method->unheeded, options[i].word))
+            return options[i].name;
+    return NULL;
+}
+
+bool rbt_method_unheeds(const rbt_method *method, const char *word)
+{
+    return listed(method->unheeded, word);
+}
+
+rbt_err rbt_options_check_unused(const rbt_options *o, const rbt_method *method, rbt_error *error)
+{
+    const char *given = method != NULL ? unheeded(o, method) : NULL;
+
+    if (given != NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s; leave it out", given, method->name);
+    if (o->momentum != RBT_MOMENTUM_DEFAULT && o->optimizer != RBT_OPTIMIZER_MOMENTUM && o->rule != RBT_RULE_MOMENTUM)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--momentum makes no sense without --optimizer momentum or --rule momentum; give one of them");
+    if (o->delta != DELTA_DEFAULT && o->model != NULL && strcmp(o->model, "huber") != 0 &&
+        strchr(o->model, '/') == NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--delta makes no sense for %s: it is where huber's loss becomes linear; "
+                        "leave it out, or train huber",
+                        o->model);
+    if (o->skip_trigger != RBT_SKIP_TRIGGER_DEFAULT && o->skip == 0)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--skip-trigger says when a peer skips iterations; give --skip too, as in --skip 10");
+    if (o->join_timeout != JOIN_TIMEOUT_DEFAULT && o->runtime != RBT_RUNTIME_CLUSTER)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--join-timeout is for several processes; use rubato launch, or --runtime cluster under srun "
+                        "or mpirun");
+    if (o->machines != NULL && (o->graph == NULL || strcmp(o->graph, "clique") != 0))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--machines makes no sense without --graph clique: other graphs do not go by machines; leave "
+                        "it out, or use --graph clique");
+    return RBT_OK;
+}
