@@ -6,94 +6,117 @@
 #
 #   RUBATO=COMMAND sh bench/comm.sh [lda|mf]...      default: both, a few minutes
 #
-# BUDGETS="14Mbit 50Mbit" and PRIORITIES="random relative" change what is measured. DOCS=FILE (UCI bag of words), TOPICS= and TARGET=
-# take another topic model. What the figures mean: docs/reproduction.md.
+# BUDGETS="14Mbit 50Mbit", PRIORITIES="random relative" and SEEDS="1 2 3" change what is measured; with several seeds figures are means,
+# and [least, most] follows. DOCS=FILE (UCI bag of words), TOPICS= and TARGET= take another topic model. What the figures mean:
+# docs/reproduction.md.
 set -eu
 [ -n "${RUBATO:-}" ] || { echo "bench/comm.sh: set RUBATO to the command" >&2; exit 2; }
 [ $# -gt 0 ] || set -- lda mf
 priorities=${PRIORITIES:-random relative}
+seeds=${SEEDS:-1}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-ratio() {
-    awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'
+# mean LIST [OVER]: the mean of some numbers, or of their ratios to those of another list, and with several seeds the range.
+mean() {
+    echo "$1 / ${2:-}" | awk '{
+        for (n = 0; $(n + 1) != "/"; n++)
+            ;
+        for (i = 1; i <= n; i++) {
+            x = $i / (NF > n + 1 ? $(n + 1 + i) : 1)
+            sum += x
+            least = i == 1 || x < least ? x : least
+            most = i == 1 || x > most ? x : most
+        }
+        if (n == 0)
+            printf "none"
+        else
+            printf "%5.2f", sum / n
+        if (n > 1)
+            printf " [%.2f, %.2f]", least, most
+    }'
 }
 
-# likelihood CLOCKS OPTION...: the log-likelihood per token of the model then, all updates counted. Not the loss that workers tell
-# during a run: theirs is that of their own copies, which looks better the less they know of each other.
-likelihood() {
-    clocks=$1
-    shift
-    # shellcheck disable=SC2086 # options
-    "$RUBATO" train lda $options --clocks "$clocks" --out "$work/model" --json "$work/json" --quiet "$@" >"$work/messages" 2>&1 || {
-        cat "$work/messages" >&2
-        exit 1
-    }
-    "$RUBATO" info "$work/model" | awk '/log_likelihood/ { print $2 }'
-}
-
-# lda_row LABEL OPTION...: clocks to the target, between two whole numbers by a straight line; left in $clocks_to.
-lda_row() {
-    label=$1
-    shift
-    n=4 before=''
-    while :; do
-        now=$(likelihood "$n" "$@")
-        awk -v l="$now" -v t="$target" 'BEGIN { exit !(l < t) }' || break
-        before=$now
-        n=$((n + 1))
-        [ "$n" -le 60 ] || break
-    done
-    clocks_to=$(awk -v n="$n" -v a="${before:-$now}" -v b="$now" -v t="$target" 'BEGIN { printf "%.2f", (b > a ? n - (b - t) / (b - a) : n) }')
-    bytes=$(tail -n 1 "$work/json" | sed 's/.*"bytes_sent":\([0-9]*\).*/\1/')
-    printf '%-22s %6s clocks %7d kB a clock' "$label" "$clocks_to" "$((bytes / n / 1000))"
-}
-
-run_lda() {
-    target=${TARGET:--8.6}
-    docs=${DOCS:-$work/docs}
-    [ -n "${DOCS:-}" ] || "$RUBATO" gen docs --out "$docs" --rows 1000 --words 5000 --topics 20 --seed 3 >/dev/null
-    options="--data $docs --runtime sim --workers 16 --servers 4 --sync ssp --staleness 2 --eager on --topics ${TOPICS:-20} --cut documents --batch 100% --pieces 32
-        --cost nnz=200us --net bw=1Gbit,lat=100us"
-    echo "lda: 16 workers, 4 servers, ${TOPICS:-20} topics, staleness 2, log-likelihood per token >= $target"
-    lda_row "clocks only"
-    echo
-    alone=$clocks_to
-    for budget in ${BUDGETS:-14Mbit 24Mbit 50Mbit 100Mbit 200Mbit}; do
-        random=
-        for priority in $priorities; do
-            lda_row "$budget, $priority" --budget "$budget" --priority "$priority"
-            printf '; %s of clocks only' "$(ratio "$clocks_to" "$alone")"
-            [ "$priority" != random ] || random=$clocks_to
-            [ "$priority" = random ] || [ -z "$random" ] || printf ', %s of random' "$(ratio "$clocks_to" "$random")"
-            echo
-        done
-    done
-}
-
-# mf_run OPTION...: clocks until the mean squared error is below the target, for good; left in $clocks_to, empty: it is not.
-mf_run() {
-    # shellcheck disable=SC2086 # options
-    "$RUBATO" train mf $options --json "$work/json" --quiet "$@" >"$work/messages" 2>&1 ||
-        grep -q 'training diverged' "$work/messages" || {
-        cat "$work/messages" >&2
-        exit 1
-    }
-    clocks_to=$(awk -v target="$target" '
+# first_below TARGET: the clock in which the loss that a job has told falls below the target for good, by a straight line between two
+# records; nothing: it does not.
+first_below() {
+    awk -v target="$1" '
         /"event":"clock"/ {
             loss = clock = $0
             gsub(/.*"loss":/, "", loss); gsub(/[,}].*/, "", loss)
             gsub(/.*"clock_min":/, "", clock); gsub(/[,}].*/, "", clock)
             good = loss != "null" && loss + 0 <= target
             if (good && first == "")
-                first = loss == last ? clock : clock - (target - loss) / (last - loss)
+                first = loss == last ? clock : clock - (target - loss) / (last - loss) * (clock - before)
             if (!good)
                 first = ""
             last = loss == "null" ? loss : loss + 0
+            before = clock
         }
         /"event":"done"/ { ended = 1 }
-        END { if (ended && first != "") printf "%.2f", first }' "$work/json")
+        END { if (ended && first != "") printf "%.2f", first }' "$work/json"
+}
+
+# lda_row LABEL OPTION...: clocks to the target; left in $clocks_to, seed by seed. The clock before the first pass does not count.
+lda_row() {
+    label=$1
+    clocks_to=
+    shift
+    for seed in $seeds; do
+        # shellcheck disable=SC2086 # options
+        "$RUBATO" train lda $options --clocks 16 --seed "$seed" --json "$work/json" --quiet "$@" >"$work/messages" 2>&1 || {
+            cat "$work/messages" >&2
+            exit 1
+        }
+        clocks_to="$clocks_to $(first_below "$target" | awk '{ print $1 - 1 }')"
+        bytes=$(tail -n 1 "$work/json" | sed 's/.*"bytes_sent":\([0-9]*\).*/\1/')
+    done
+    printf '%-18s %s clocks, %d kB a clock' "$label" "$(mean "$clocks_to")" "$((bytes / 16000))"
+}
+
+run_lda() {
+    target=${TARGET:-8.6}
+    docs=${DOCS:-$work/docs}
+    [ -n "${DOCS:-}" ] || "$RUBATO" gen docs --out "$docs" --rows 1000 --words 5000 --topics 20 --seed 3 >/dev/null
+    options="--data $docs --runtime sim --workers 16 --servers 4 --sync ssp --staleness 2 --eager on --topics ${TOPICS:-20} --cut documents --batch 100% --pieces 32
+        --cost nnz=200us --net bw=1Gbit,lat=100us"
+    echo "lda: 16 workers, 4 servers, ${TOPICS:-20} topics, staleness 2, loss (-log-likelihood per token) <= $target"
+    lda_row "clocks only"
+    echo
+    alone=$clocks_to
+    for budget in ${BUDGETS:-8Mbit 10Mbit 12Mbit 14Mbit 20Mbit 50Mbit 200Mbit}; do
+        random=
+        for priority in $priorities; do
+            lda_row "$budget, $priority" --budget "$budget" --priority "$priority"
+            printf '; %s of clocks only' "$(mean "$clocks_to" "$alone")"
+            [ "$priority" != random ] || random=$clocks_to
+            [ "$priority" = random ] || [ -z "$random" ] || printf ', %s of random' "$(mean "$clocks_to" "$random")"
+            echo
+        done
+    done
+}
+
+# mf_run OPTION...: clocks until the mean squared error is below the target, for good; left in $clocks_to, seed by seed; empty: with
+# some seed it is not.
+mf_run() {
+    all=
+    for seed in $seeds; do
+        mf_run_seed --seed "$seed" "$@"
+        [ -n "$clocks_to" ] || return 0
+        all="$all $clocks_to"
+    done
+    clocks_to=$all
+}
+
+mf_run_seed() {
+    # shellcheck disable=SC2086 # options
+    "$RUBATO" train mf $options --json "$work/json" --quiet "$@" >"$work/messages" 2>&1 ||
+        grep -q 'training diverged' "$work/messages" || {
+        cat "$work/messages" >&2
+        exit 1
+    }
+    clocks_to=$(first_below "$target")
 }
 
 run_mf() {
@@ -111,16 +134,16 @@ run_mf() {
                 else
                     mf_run --lr "$lr" --budget "$budget" --priority "$priority"
                 fi
-                if [ -n "$clocks_to" ] && awk -v a="$clocks_to" -v b="${best:-1e9}" 'BEGIN { exit !(a < b) }'; then
+                if [ -n "$clocks_to" ] && awk -v a="$(mean "$clocks_to")" -v b="$(mean "${best:-1e9}")" 'BEGIN { exit !(a + 0 < b + 0) }'; then
                     best=$clocks_to best_lr=$lr
                 fi
             done
             if [ "$budget" = none ]; then
                 alone=$best
-                printf '%-22s %6s clocks at --lr %s\n' "clocks only" "$best" "$best_lr"
+                printf '%-18s %s clocks at --lr %s\n' "clocks only" "$(mean "$best")" "$best_lr"
                 break
             fi
-            printf '%-22s %6s clocks at --lr %s; %s of clocks only\n' "$budget, $priority" "$best" "$best_lr" "$(ratio "$best" "$alone")"
+            printf '%-18s %s clocks at --lr %s; %s of clocks only\n' "$budget, $priority" "$(mean "$best")" "$best_lr" "$(mean "$best" "$alone")"
         done
     done
 }

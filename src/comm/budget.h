@@ -3,7 +3,7 @@
  * Kept by every worker and server of a job with --budget (node/early.c). What holds always: when `n` bytes are sent only
  * after rbt_budget_room said that n fit, all bytes counted in any window of time that ends there are at most
  * rate * window + burst. Bytes that cannot wait are counted too, and may overfill it: then the others wait longer.
- * docs/protocols.md, section 3. Proved by tests/unit/test_budget.c, and in the simulator by runtime/check_budget.c.
+ * docs/protocols.md, section 3.1. Proved by tests/unit/test_budget.c, and in the simulator by runtime/check_budget.c.
  */
 #ifndef RBT_COMM_BUDGET_H
 #define RBT_COMM_BUDGET_H

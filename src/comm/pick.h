@@ -1,4 +1,4 @@
-/* What goes first when there is room for a part only (Bösen's priorities; docs/protocols.md, section 3).
+/* What goes first when there is room for a part only (Bösen's priorities; docs/protocols.md, section 3.1).
  *
  * A candidate is a strip of a block (table/strips.h). rbt_pick_score says how much it matters; rbt_pick_begin and
  * rbt_pick_next give those that matter most first, one by one, so that the many that are not sent are not sorted. Equal ones
@@ -18,14 +18,14 @@ typedef enum rbt_priority {
     RBT_PRIORITY_ROUND_ROBIN, /* what has waited longest */
     RBT_PRIORITY_RANDOM,
     RBT_PRIORITY_MAGNITUDE, /* what has changed most */
-    RBT_PRIORITY_RELATIVE,  /* ... in proportion to what it is: the sum of |d / a| over its elements */
+    RBT_PRIORITY_RELATIVE,  /* ... in proportion to what it is (rbt_changes_magnitude) */
 } rbt_priority;
 
 typedef struct rbt_candidate {
     uint32_t table;
     uint32_t block;
     uint32_t strip;
-    uint32_t bytes; /* what it takes to send it, about */
+    uint32_t bytes; /* what it takes to send it, without what names its block */
     double score;
 } rbt_candidate;
 

@@ -93,7 +93,25 @@ static const char *rule_name(rbt_rule_kind rule)
     return NAMES[rule];
 }
 
-/* Managed communication sends parts of updates, which must add up, before a clock ends, which BSP forbids. */
+/* Why a rule's updates cannot be sent in parts; NULL: they can. */
+static const char *why_not_in_parts(rbt_rule_kind rule)
+{
+    switch (rule) {
+    case RBT_RULE_DYN:
+        return "an update of a clock is one term of a mean, and parts of it would count as several; use --rule con";
+    case RBT_RULE_ADAGRAD:
+        return "the squares of a gradient's parts do not add up to the square of the whole; use --rule adarev, which "
+               "knows what a part has missed of the others";
+    case RBT_RULE_MOMENTUM:
+        return "its velocity begins anew with the first update of a clock, and parts of the one before would come "
+               "after it; use --rule con";
+    default:
+        return NULL;
+    }
+}
+
+/* Managed communication sends parts of updates, which must come to the same as the whole, before a clock ends, which BSP
+ * forbids. */
 static rbt_err check_budget(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
 {
     uint64_t bytes, burst;
@@ -113,11 +131,9 @@ static rbt_err check_budget(const rbt_options *o, rbt_sync sync, rbt_rule_kind r
         return rbt_fail(error, RBT_E_USAGE,
                         "--budget makes no sense with --staleness 0, where nobody may see a clock's updates before it "
                         "ends; use --staleness 1 or more");
-    if (rule != RBT_RULE_SUM && rule != RBT_RULE_CON)
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--budget makes no sense with --rule %s: only updates that add up can be sent in parts; use "
-                        "--rule sum or con",
-                        rule_name(rule));
+    if (why_not_in_parts(rule) != NULL)
+        return rbt_fail(error, RBT_E_USAGE, "--budget makes no sense with --rule %s: %s", rule_name(rule),
+                        why_not_in_parts(rule));
     return rbt_budget_parse(o->budget, &bytes, &burst, error);
 }
 

@@ -157,6 +157,10 @@ static rbt_err work_clock(rbt_worker *worker, const swarm_case *c, float *values
          i++) { /* its own updates are on their way */
         rbt_worker_did(worker, 1 + rbt_rng_below(&rng, 1000), 0);
         err = read_tables(worker, c, &rng, clock + 1, values, counters, error);
+        if (err == RBT_OK && rbt_has_tags(&c->topology, VALUES)) { /* computed from what was just read */
+            make_update(c, me, clock + CLOCKS_MAX * (uint64_t)(i + 1), values);
+            err = rbt_inc_row(worker, VALUES, 0, values, error);
+        }
     }
     if (err == RBT_OK && c->prefetches)
         err = rbt_prefetch(worker, VALUES, 0, 0, c->cols, RBT_STALENESS_OF_JOB, error);

@@ -53,6 +53,30 @@ static const void *changes_of(const rbt_copy *copy, const rbt_strips *strips, ui
     return (const char *)copy->buffer->value + rbt_strip_first(strips, strip) * size;
 }
 
+/* A block whose updates name versions goes as a whole, with what was computed from earlier copies. */
+static void look_at_tagged(rbt_client *client, rbt_span span, candidates *found)
+{
+    const rbt_copy *copy = &client->cache[span.table].copies[span.block];
+    rbt_priority priority = client->topology->priority;
+    rbt_candidate c = {.table = span.table, .block = span.block};
+    bool is_dirty = copy->strips.list.count > 0, is_relative = priority == RBT_PRIORITY_RELATIVE && copy->base != NULL;
+    uint32_t n = copy->strips.length, changed;
+    float values[RBT_STRIP_ELEMENTS], gradient[RBT_STRIP_ELEMENTS];
+    double change = 0;
+
+    if ((!is_dirty && copy->aside.count == 0) || found->count >= RBT_EARLY_LOOK)
+        return;
+    if (is_relative)
+        rbt_snap_read(copy->base, 0, n, values);
+    for (size_t i = 0; i < copy->aside.count + is_dirty; i++) {
+        rbt_snap_read(i < copy->aside.count ? copy->aside.at[i].update : copy->buffer, 0, n, gradient);
+        change += rbt_changes_magnitude(RBT_F32, gradient, is_relative ? values : NULL, n, &changed);
+        c.bytes += (uint32_t)(PART_BYTES + changed * (sizeof(uint32_t) + sizeof(float)));
+    }
+    c.score = rbt_pick_score(priority, is_dirty ? copy->strips.list.at[0].since : 0, change, &client->early_rng);
+    rbt_array_push(found, c);
+}
+
 /* All strips of a block that have increments to be sent, at most RBT_EARLY_LOOK in all. */
 static void look_at(rbt_client *client, rbt_span span, candidates *found, void *room)
 {
@@ -63,6 +87,10 @@ static void look_at(rbt_client *client, rbt_span span, candidates *found, void *
 
     if (client->early[layout->server[span.block]] >= RBT_EARLY_MAX)
         return;
+    if (client->cache[span.table].has_tags) {
+        look_at_tagged(client, span, found);
+        return;
+    }
     for (size_t i = 0; i < copy->strips.list.count && found->count < RBT_EARLY_LOOK; i++) {
         const rbt_strip *dirty = &copy->strips.list.at[i];
         rbt_candidate c = {.table = span.table, .block = span.block, .strip = dirty->strip};
@@ -76,7 +104,7 @@ static void look_at(rbt_client *client, rbt_span span, candidates *found, void *
         }
         change =
             rbt_changes_magnitude(layout->type, changes_of(copy, &copy->strips, c.strip, size), values, n, &changed);
-        c.bytes = (uint32_t)(PART_BYTES + changed * (sizeof(uint32_t) + size));
+        c.bytes = (uint32_t)(changed * (sizeof(uint32_t) + size));
         c.score = rbt_pick_score(priority, dirty->since, change, &client->early_rng);
         rbt_array_push(found, c);
     }
@@ -102,12 +130,21 @@ static void look(rbt_client *client, candidates *found)
 /* How many of the candidates, best first, fit into so many bytes; they are moved to the end. */
 static size_t pick(const rbt_topology *topology, candidates *found, uint64_t room)
 {
-    uint64_t bytes = (uint64_t)MESSAGE_BYTES * topology->servers;
+    uint64_t bytes = (uint64_t)MESSAGE_BYTES * topology->servers, place;
     size_t left = found->count;
+    rbt_map named = {0};
+    bool is_new;
 
     rbt_pick_begin(found->at, found->count);
-    while (left > 0 && (bytes += found->at[0].bytes) <= room)
+    while (left > 0) {
+        place = rbt_place_of(found->at[0].table, found->at[0].block);
+        bytes += found->at[0].bytes + (rbt_map_get(&named, place) == NULL ? PART_BYTES : 0);
+        if (bytes > room)
+            break;
+        (void)rbt_map_put(&named, place, &is_new);
         (void)rbt_pick_next(found->at, &left);
+    }
+    rbt_map_deinit(&named);
     return found->count - left;
 }
 
@@ -161,6 +198,30 @@ static rbt_message *message_to(rbt_client *client, rbt_message **early, uint32_t
     return message;
 }
 
+/* All that a block has: what was computed from earlier copies first, as versions are named in order. */
+static void put_tagged(rbt_client *client, const rbt_candidate *chosen, rbt_message **early)
+{
+    rbt_copy *copy = &client->cache[chosen->table].copies[chosen->block];
+    uint32_t server = client->topology->layout[chosen->table].server[chosen->block];
+    rbt_part part = {.table = chosen->table, .block = chosen->block};
+
+    for (size_t i = 0; i < copy->aside.count; i++) {
+        part.version = copy->aside.at[i].version;
+        part.snap = copy->aside.at[i].update;
+        rbt_array_push(&message_to(client, early, server)->parts, part);
+    }
+    copy->aside.count = 0;
+    part.snap = copy->strips.list.count > 0 ? take_strips(client, chosen, 1) : NULL;
+    if (part.snap == NULL)
+        return;
+    if (part.snap->count > part.snap->length / 2)
+        rbt_snap_writable(&part.snap); /* dense is smaller */
+    part.version = rbt_copy_tag(copy);
+    if (copy->base != NULL)
+        copy->next = copy->version + 1;
+    rbt_array_push(&message_to(client, early, server)->parts, part);
+}
+
 /* Sends the chosen strips, in the order of their places. */
 static void send_strips(rbt_client *client, const rbt_candidate *chosen, size_t n, rbt_env *env)
 {
@@ -172,6 +233,10 @@ static void send_strips(rbt_client *client, const rbt_candidate *chosen, size_t 
 
         for (end = i + 1; end < n && chosen[end].table == part.table && chosen[end].block == part.block;)
             end++;
+        if (client->cache[part.table].has_tags) {
+            put_tagged(client, &chosen[i], early);
+            continue;
+        }
         part.snap = take_strips(client, &chosen[i], end - i);
         if (part.snap == NULL)
             continue;
@@ -233,6 +298,20 @@ void rbt_client_take_got(rbt_client *client, const rbt_message *got)
     }
 }
 
+void rbt_early_renew(rbt_client *client, const rbt_part *part, uint64_t slowest, rbt_applied included)
+{
+    const rbt_copy *copy = &client->cache[part->table].copies[part->block];
+    rbt_span span = {.table = part->table, .block = part->block};
+    rbt_parked newer = {.base = part->snap, .slowest = slowest, .included = included.clocks, .version = part->version};
+
+    if (part->version <= copy->version)
+        return;
+    if (copy->read_in != client->clock + 1)
+        rbt_client_adopt(client, span, part->snap, slowest, included, part->version);
+    else
+        rbt_cache_park(&client->cache[part->table], part->block, &newer);
+}
+
 /* Is a part of a peer's message what it says, and of a copy that may be patched? */
 static bool may_patch(const rbt_client *client, const rbt_message *rows, const rbt_part *part, rbt_applied included)
 {
@@ -242,7 +321,8 @@ static bool may_patch(const rbt_client *client, const rbt_message *rows, const r
     if (part->table >= client->topology->tables || part->snap == NULL || !client->cache[part->table].is_managed)
         return false;
     layout = &client->topology->layout[part->table];
-    if (part->block >= layout->blocks || part->snap->type != layout->type || part->snap->form != RBT_SPARSE ||
+    if (part->block >= layout->blocks || part->snap->type != layout->type ||
+        (part->snap->form != RBT_SPARSE && !client->cache[part->table].has_tags) ||
         part->snap->length != rbt_layout_length(layout, part->block))
         return false;
     copy = &client->cache[part->table].copies[part->block];
@@ -275,7 +355,11 @@ void rbt_client_take_rows(rbt_client *client, const rbt_message *rows, rbt_env *
         const rbt_part *part = &rows->parts.at[i];
         rbt_applied included = rbt_applied_of(own, part->table, part->block);
 
-        if (may_patch(client, rows, part, included))
+        if (!may_patch(client, rows, part, included))
+            continue;
+        if (client->cache[part->table].has_tags)
+            rbt_early_renew(client, part, rows->slowest, included);
+        else
             rbt_cache_patch(&client->cache[part->table], part->block, part->snap, rbt_early_included(client, included));
     }
 }

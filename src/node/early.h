@@ -1,5 +1,5 @@
 /* Managed communication: what workers and servers send before a clock ends, within their budget (docs/protocols.md,
- * section 3).
+ * section 3.1).
  *
  * A worker sends strips of its update buffer (EARLY), a server strips of blocks that have changed (ROWS, to registered
  * readers); comm/pick.h says which first. Called by worker.c and server.c, and by the runtime on behalf of a program
@@ -12,7 +12,9 @@
  *   - of a worker that dies in the middle of a clock the early sends are taken back, but for blocks whose update has
  *     come whole: its next life computes the clock again;
  *   - a reader sees all of its own updates: early sends stay among them until a copy includes them (rbt_applied);
- *   - only tables that add up take part (rbt_is_managed), and no job under BSP has a budget.
+ *   - only tables whose updates may come in parts take part (rbt_is_managed), and no job under BSP has a budget;
+ *   - where updates name versions (adarev) a strip is a block: its parts go in the order of their versions, and a copy that
+ *     comes while the program computes from an earlier one is parked until it reads again.
  * Proved by tests/unit/test_early.c and by the swarm.
  */
 #ifndef RBT_NODE_EARLY_H
@@ -45,6 +47,9 @@ uint64_t rbt_early_included(const rbt_client *client, rbt_applied included);
  * early sends of a former life of ours, which the servers have taken back. */
 bool rbt_early_lacks(const rbt_client *client, const rbt_copy *copy, rbt_applied included);
 
+/* Takes a copy of a block that has tags, if it is newer; in a clock that has read the block, for the next read. */
+void rbt_early_renew(rbt_client *client, const rbt_part *part, uint64_t slowest, rbt_applied included);
+
 /* ---- the server */
 void rbt_server_init_early(rbt_server *server);
 void rbt_server_deinit_early(rbt_server *server);
@@ -52,8 +57,8 @@ void rbt_server_deinit_early(rbt_server *server);
 /* What of a worker's clocks is in the server's blocks. */
 rbt_applied rbt_early_applied(const rbt_server *server, uint32_t worker);
 
-/* Notes how a cell is about to change, for its readers. */
-void rbt_early_note(rbt_server *server, rbt_server_cell *cell, const rbt_snap *update);
+/* Notes, before and after, how an update changes a cell, for its readers. NULL changes nothing. */
+void rbt_early_note(rbt_server *server, rbt_server_cell *cell, const rbt_snap *update, bool is_after);
 
 /* Takes an early send of a present life. */
 void rbt_server_take_early(rbt_server *server, rbt_message *message, rbt_env *env);

@@ -3,6 +3,7 @@
 
 #include "node/early.h"
 #include "node/slices.h"
+#include "rule/procedure.h"
 
 #define MESSAGE_BYTES 128u /* more than the head of a message without its parts */
 #define PART_BYTES    32u  /* more than what names a part */
@@ -59,21 +60,22 @@ static bool is_sound(const rbt_server *server, const rbt_message *message)
     return message->parts.count > 0;
 }
 
-void rbt_early_note(rbt_server *server, rbt_server_cell *cell, const rbt_snap *update)
+void rbt_early_note(rbt_server *server, rbt_server_cell *cell, const rbt_snap *update, bool is_after)
 {
-    bool relative = server->topology->priority == RBT_PRIORITY_RELATIVE;
-
-    rbt_strips_add(&cell->strips, update, relative ? cell->cell.value : NULL);
+    if (update != NULL)
+        rbt_strips_weigh(&cell->strips, update, cell->cell.value, server->topology->priority == RBT_PRIORITY_RELATIVE,
+                         is_after);
 }
 
-/* sum and con are all that early sends meet. */
-static void apply(rbt_server *server, uint32_t ordinal, const rbt_snap *update)
+static void apply(rbt_server *server, uint32_t ordinal, const rbt_push *push)
 {
     rbt_server_cell *cell = &server->cells.at[ordinal];
-    const rbt_rule_config *config = &server->topology->rule[cell->table];
+    size_t bytes = rbt_cell_version_bytes(&cell->cell);
 
-    rbt_early_note(server, cell, update);
-    rbt_snap_add(&cell->cell.value, update, config->rule == &rbt_rule_con ? config->factor : 1);
+    rbt_early_note(server, cell, push->update, false);
+    rbt_cell_push_part(&cell->cell, &server->topology->rule[cell->table], push);
+    rbt_early_note(server, cell, push->update, true);
+    rbt_server_count_versions(server, cell, bytes);
 }
 
 static void say_got(const rbt_server *server, const rbt_message *message, uint64_t count, rbt_env *env)
@@ -96,9 +98,10 @@ static void apply_all(rbt_server *server, rbt_message *message)
     for (size_t i = 0; i < message->parts.count; i++) {
         const rbt_part *part = &message->parts.at[i];
         uint32_t ordinal = server->ordinal[part->table][part->block];
+        rbt_push push = rbt_slices_push(message, part);
 
         if (ordinal >= server->sliced[message->worker].taken)
-            apply(server, ordinal, part->snap);
+            apply(server, ordinal, &push);
     }
     ahead->count++;
     rbt_outbox_put(&ahead->kept, message);
@@ -119,8 +122,11 @@ void rbt_server_take_early(rbt_server *server, rbt_message *message, rbt_env *en
         say_got(server, message, message->slice + 1, env);
 #else /* applied again: the swarm must notice */
         if (is_sound(server, message))
-            for (size_t i = 0; i < message->parts.count; i++)
-                apply(server, ordinal_of(server, &message->parts.at[i]), message->parts.at[i].snap);
+            for (size_t i = 0; i < message->parts.count; i++) {
+                rbt_push push = rbt_slices_push(message, &message->parts.at[i]);
+
+                apply(server, ordinal_of(server, &message->parts.at[i]), &push);
+            }
 #endif
         goto drop;
     }
@@ -161,22 +167,24 @@ static rbt_snap *negative(const rbt_snap *update)
     return snap;
 }
 
+/* What they have added is added once more with the other sign: under adarev as a gradient that was computed just now. */
 void rbt_server_undo_early(rbt_server *server, uint32_t worker)
 {
     for (const rbt_message *message = server->ahead[worker].kept.first; message != NULL; message = message->next)
         for (size_t i = 0; i < message->parts.count; i++) {
             const rbt_part *part = &message->parts.at[i];
             uint32_t ordinal = server->ordinal[part->table][part->block];
-            rbt_snap *update;
+            rbt_push push = rbt_slices_push(message, part);
 
             if (ordinal < server->sliced[worker].taken)
                 continue;
 #ifdef RBT_MUTANT_UNDO /* what a worker sent before it died stays: the swarm must notice */
             continue;
 #endif
-            update = negative(part->snap);
-            apply(server, ordinal, update);
-            rbt_snap_unref(update);
+            push.version = RBT_UNBOUNDED;
+            push.update = negative(part->snap);
+            apply(server, ordinal, &push);
+            rbt_snap_unref(push.update);
         }
     rbt_server_forget_early(server, worker);
 }
@@ -223,6 +231,20 @@ static uint32_t count_readers(const rbt_server *server, const uint32_t *readers,
     return count;
 }
 
+static bool has_tags(const rbt_server *server, const rbt_server_cell *cell)
+{
+    return rbt_has_tags(server->topology, cell->table);
+}
+
+/* May readers be told of this cell? One whose versions are kept goes out only while there is room for many: half of it is
+ * for answers, which cannot wait. */
+static bool may_tell(const rbt_server *server, const rbt_server_cell *cell)
+{
+    const rbt_rule_config *config = &server->topology->rule[cell->table];
+
+    return !has_tags(server, cell) || 2 * cell->cell.kept.count < rbt_most_kept(config);
+}
+
 /* The strips that readers have not been told of, at most RBT_EARLY_LOOK; another cell's first each time. */
 static void look(rbt_server *server, candidates *found)
 {
@@ -232,13 +254,17 @@ static void look(rbt_server *server, candidates *found)
         uint32_t ordinal = (from + i) % cells;
         const rbt_server_cell *cell = &server->cells.at[ordinal];
         const rbt_strips *strips = &cell->strips;
-        size_t size = sizeof(uint32_t) + rbt_type_size(cell->cell.value->type);
+        size_t size = sizeof(uint32_t) + rbt_type_size(cell->cell.value->type), count = strips->list.count;
 
-        for (size_t k = 0; k < strips->list.count && found->count < RBT_EARLY_LOOK; k++) {
+        if (count > 0 && !may_tell(server, cell))
+            continue;
+        for (size_t k = 0; k < count && found->count < RBT_EARLY_LOOK; k++) {
             const rbt_strip *dirty = &strips->list.at[k];
             rbt_candidate c = {.table = cell->table, .block = ordinal, .strip = dirty->strip};
 
-            c.bytes = (uint32_t)(PART_BYTES + strips->width * size);
+            if (dirty->changed == 0) /* it is again what it was */
+                continue;
+            c.bytes = (uint32_t)(dirty->changed * size);
             c.score = rbt_pick_score(server->topology->priority, dirty->since, dirty->change, &server->early_rng);
             rbt_array_push(found, c);
         }
@@ -250,16 +276,21 @@ static void look(rbt_server *server, candidates *found)
 static size_t pick(const rbt_server *server, candidates *found, const uint32_t *readers, uint32_t reader_count,
                    uint64_t room)
 {
-    uint64_t bytes = (uint64_t)MESSAGE_BYTES * reader_count;
+    uint64_t bytes = (uint64_t)MESSAGE_BYTES * reader_count, *named = rbt_alloc(server->cells.count / 64 + 1, 8);
     size_t left = found->count;
 
     rbt_pick_begin(found->at, found->count);
     while (left > 0) {
-        bytes += (uint64_t)found->at[0].bytes * count_readers(server, readers, reader_count, found->at[0].block);
+        uint32_t ordinal = found->at[0].block;
+        uint64_t bit = 1ULL << ordinal % 64, head = named[ordinal / 64] & bit ? 0 : PART_BYTES;
+
+        bytes += (found->at[0].bytes + head) * count_readers(server, readers, reader_count, ordinal);
         if (bytes > room)
             break;
+        named[ordinal / 64] |= bit;
         (void)rbt_pick_next(found->at, &left);
     }
+    rbt_free(named);
     return found->count - left;
 }
 
@@ -272,25 +303,42 @@ static int compare_places(const void *a, const void *b)
     return x->strip < y->strip ? -1 : x->strip > y->strip;
 }
 
-/* The values that chosen strips of one cell have now. */
-static rbt_snap *values_of(rbt_server_cell *cell, const rbt_candidate *chosen, size_t n)
+/* What is new in chosen strips of one cell. NULL: nothing, they are again what they were. */
+static rbt_snap *news_of(rbt_server_cell *cell, const rbt_candidate *chosen, size_t n)
 {
     const rbt_snap *value = cell->cell.value;
     rbt_snap *snap = rbt_snap_create_sparse(value->type, value->length, (uint32_t)n * cell->strips.width);
     uint32_t count = 0;
 
     for (size_t i = 0; i < n; i++) {
-        uint32_t first = rbt_strip_first(&cell->strips, chosen[i].strip);
-        uint32_t length = rbt_strip_length(&cell->strips, chosen[i].strip);
-
-        rbt_snap_read(value, first, length, (char *)snap->value + count * rbt_type_size(value->type));
-        for (uint32_t k = 0; k < length; k++)
-            snap->index[count++] = first + k;
+        count += rbt_strips_news(&cell->strips, chosen[i].strip, value, snap->index + count,
+                                 (char *)snap->value + count * rbt_type_size(value->type));
         rbt_strips_clean(&cell->strips, chosen[i].strip);
     }
     rbt_strips_sweep(&cell->strips);
     snap->count = count;
-    return snap;
+    if (count > 0)
+        return snap;
+    rbt_snap_unref(snap);
+    return NULL;
+}
+
+/* A whole cell whose updates name versions, as it is now; those who are told may name this one. */
+static void lend(rbt_server *server, rbt_server_cell *cell, const uint32_t *readers, uint32_t reader_count,
+                 rbt_part *part)
+{
+    const rbt_rule_config *config = &server->topology->rule[cell->table];
+    uint32_t ordinal = server->ordinal[cell->table][cell->block];
+    size_t bytes = rbt_cell_version_bytes(&cell->cell);
+    rbt_snap *value = rbt_cell_read(&cell->cell, config, 0, &part->version);
+
+    for (uint32_t r = 0; r < reader_count; r++)
+        if (reads(server, readers[r], ordinal))
+            rbt_cell_lend(&cell->cell, config, readers[r]);
+    rbt_server_count_versions(server, cell, bytes);
+    part->snap = rbt_snap_thin(value);
+    rbt_snap_unref(value);
+    rbt_strips_clean_all(&cell->strips);
 }
 
 static rbt_message *begin_rows(const rbt_server *server, uint32_t worker)
@@ -321,9 +369,12 @@ static void send_strips(rbt_server *server, const rbt_candidate *chosen, size_t 
 
         for (end = i + 1; end < n && chosen[end].block == ordinal;)
             end++;
-        part.snap = values_of(cell, &chosen[i], end - i);
+        if (has_tags(server, cell))
+            lend(server, cell, readers, reader_count, &part);
+        else
+            part.snap = news_of(cell, &chosen[i], end - i);
         for (uint32_t r = 0; r < reader_count; r++) {
-            if (!reads(server, readers[r], ordinal))
+            if (part.snap == NULL || !reads(server, readers[r], ordinal))
                 continue;
             if (rows[r] == NULL)
                 rows[r] = begin_rows(server, readers[r]);

@@ -143,7 +143,7 @@ static bool pull_is_outdated(const rbt_server *server, const rbt_message *pull)
     return false;
 }
 
-static void count_versions(rbt_server *server, const rbt_server_cell *cell, size_t bytes_before)
+void rbt_server_count_versions(rbt_server *server, const rbt_server_cell *cell, size_t bytes_before)
 {
     rbt_server_stats *stats = &server->stats;
 
@@ -164,7 +164,7 @@ static void add_block(rbt_server *server, rbt_message *answer, uint32_t ordinal,
         size_t bytes = rbt_cell_version_bytes(&cell->cell);
 
         rbt_cell_lend(&cell->cell, rule_of(server, cell), answer->worker);
-        count_versions(server, cell, bytes);
+        rbt_server_count_versions(server, cell, bytes);
     }
     value = rbt_cell_read(&cell->cell, rule_of(server, cell), version, &part.version);
     part.snap = server->topology->slice_bytes > 0 ? rbt_snap_thin(value) : rbt_snap_ref(value); /* where it travels */
@@ -315,10 +315,10 @@ static bool apply_slice(rbt_server *server, rbt_message *slice, rbt_env *env)
         size_t bytes = rbt_cell_version_bytes(&cell->cell);
         rbt_push push = rbt_slices_push(slice, part);
 
-        if (part->snap != NULL)
-            rbt_early_note(server, cell, part->snap);
+        rbt_early_note(server, cell, part->snap, false);
         rbt_cell_push(&cell->cell, rule_of(server, cell), &push);
-        count_versions(server, cell, bytes);
+        rbt_early_note(server, cell, part->snap, true);
+        rbt_server_count_versions(server, cell, bytes);
     }
     if (slice->more == 0) {
         rbt_server_forget_early(server, slice->worker);
@@ -345,7 +345,7 @@ static bool leave(rbt_server *server, uint32_t worker)
         size_t bytes = rbt_cell_version_bytes(&cell->cell);
 
         rbt_cell_leave(&cell->cell, rule_of(server, cell), worker);
-        count_versions(server, cell, bytes);
+        rbt_server_count_versions(server, cell, bytes);
     }
     return rbt_floor_leave(&server->clocks, worker);
 }

@@ -97,6 +97,9 @@ void rbt_server_deinit(rbt_server *server);
 /* Handles one message (which it takes) and puts what it has to say into env->out. */
 void rbt_server_handle(rbt_server *server, rbt_message *message, rbt_env *env);
 
+/* Counts what has become of a cell's versions, which had so many bytes. */
+void rbt_server_count_versions(rbt_server *server, const rbt_server_cell *cell, size_t bytes_before);
+
 /* For whom do readers wait? A live worker that has finished the fewest clocks; UINT32_MAX when nobody is live. */
 uint32_t rbt_server_slowest_worker(const rbt_server *server);
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "rule/procedure.h"
+#include "table/strips.h"
 
 /* What servers do with a table's updates. */
 static rbt_err choose_rule(rbt_topology *topology, uint32_t t, const rbt_table_spec *spec, rbt_error *error)
@@ -41,6 +42,9 @@ rbt_err rbt_topology_init(rbt_topology *topology, const rbt_table_spec *specs, u
             err = rbt_layout_init(&topology->layout[t], &specs[t], topology->servers, t, error);
         if (err == RBT_OK)
             topology->tables = t + 1;
+        if (err == RBT_OK && rbt_is_managed(topology, t) &&
+            rbt_has_tags(topology, t)) /* versions of rows are blocks' */
+            err = rbt_layout_split(&topology->layout[t], specs[t].name, RBT_STRIP_ELEMENTS, t, error);
     }
     if (err != RBT_OK)
         rbt_topology_deinit(topology);

@@ -58,11 +58,20 @@ typedef struct rbt_topology {
     const rbt_hop *hop;    /* peers instead of servers; NULL: servers */
 } rbt_topology;
 
-/* May parts of a table's updates be sent before the clock ends, and its rows as they change? Only what adds up. */
+/* May parts of a table's updates be sent before the clock ends, and its rows as they change? Only where parts come to the
+ * same as the whole: what adds up, and adarev's gradients, each with the version it was computed from (docs/protocols.md,
+ * section 3.1). */
 static inline bool rbt_is_managed(const rbt_topology *topology, uint32_t table)
 {
-    return topology->budget_bytes > 0 &&
-           (topology->rule[table].rule == &rbt_rule_sum || topology->rule[table].rule == &rbt_rule_con);
+    const rbt_rule *rule = topology->rule[table].rule;
+
+    return topology->budget_bytes > 0 && (rule == &rbt_rule_sum || rule == &rbt_rule_con || rule == &rbt_rule_adarev);
+}
+
+/* Do updates of this table name the version they were computed from? */
+static inline bool rbt_has_tags(const rbt_topology *topology, uint32_t table)
+{
+    return topology->rule[table].rule->versions == RBT_VERSIONS_READ;
 }
 
 /* May entries of a table's updates wait for later ones? Only numbers that are added up, or their means. */

@@ -12,10 +12,9 @@ static bool has_versions(const rbt_client *client, uint32_t table)
     return client->topology->rule[table].rule->versions == RBT_VERSIONS_SHARED;
 }
 
-/* Must updates of this table name the version they were computed from? */
 static bool has_tags(const rbt_client *client, uint32_t table)
 {
-    return client->topology->rule[table].rule->versions == RBT_VERSIONS_READ;
+    return rbt_has_tags(client->topology, table);
 }
 
 static rbt_copy *copy_of(const rbt_client *client, rbt_span span)
@@ -159,9 +158,8 @@ static bool version_is_known(rbt_client *client, uint64_t clock, uint64_t need, 
     return false;
 }
 
-/* Takes a copy over as this worker's own. */
-static void adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t slowest, rbt_applied included,
-                  uint64_t version)
+void rbt_client_adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t slowest, rbt_applied included,
+                      uint64_t version)
 {
     rbt_copy *copy = copy_of(client, span);
     uint32_t server = client->topology->layout[span.table].server[span.block];
@@ -172,7 +170,7 @@ static void adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t sl
         copy->next > version)
         version = copy->next; /* this worker has named a later one already, and may not go back */
     rbt_cache_adopt(&client->cache[span.table], span.block, base, slowest, included.clocks,
-                    rbt_early_included(client, included), version);
+                    has_tags(client, span.table) ? 0 : rbt_early_included(client, included), version);
 }
 
 /* Are copies of this table not shared in the process? A server must know who may name a version. */
@@ -203,7 +201,7 @@ static void look_around(rbt_client *client, const rbt_span *spans, size_t n, uin
         if (!is_found)
             continue;
         if (!rbt_early_lacks(client, copy_of(client, spans[i]), included))
-            adopt(client, spans[i], found.base, found.slowest, included, found.version);
+            rbt_client_adopt(client, spans[i], found.base, found.slowest, included, found.version);
         rbt_snap_unref(found.base);
     }
 }
@@ -310,8 +308,10 @@ void rbt_client_note_read(rbt_client *client, const rbt_span *spans, size_t n)
 void rbt_client_read(rbt_client *client, rbt_span span, uint32_t offset, uint32_t n, uint64_t staleness, void *out)
 {
     rbt_copy *copy = copy_of(client, span);
-    uint64_t gap = client->clock > copy->slowest ? client->clock - copy->slowest : 0;
+    uint64_t gap;
 
+    rbt_cache_unpark(&client->cache[span.table], span.block);
+    gap = client->clock > copy->slowest ? client->clock - copy->slowest : 0;
     if (!client->is_observer) {
         RBT_ASSERT(staleness == RBT_UNBOUNDED || (copy->base != NULL && gap <= staleness));
         RBT_ASSERT(!is_synchronised(client, span.table) || copy->version == client->read_version);
@@ -388,14 +388,17 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
         is_awaited = asked && copy->request == answer->request;
         if (is_awaited)
             copy->request = 0;
-        if ((included.clocks < client->clock && !client->is_observer) || !may_replace(client, copy, part, is_awaited))
+        if (included.clocks < client->clock && !client->is_observer)
             continue;
         if (copy->base != NULL &&
             (copy->slowest > answer->slowest || (client->is_observer && copy->included > included.clocks)))
             continue; /* what we have is newer */
         if (rbt_early_lacks(client, copy, included))
             continue;
-        adopt(client, span, part->snap, answer->slowest, included, part->version);
+        if (may_replace(client, copy, part, is_awaited))
+            rbt_client_adopt(client, span, part->snap, answer->slowest, included, part->version);
+        else if (client->cache[part->table].is_managed)
+            rbt_early_renew(client, part, answer->slowest, included);
     }
 }
 
@@ -611,8 +614,13 @@ static void flush_block(rbt_client *client, rbt_span span, uint64_t slowest, rbt
     part.snap =
         rbt_cache_flush(&client->cache[span.table], span.block,
                         client->topology->layout[span.table].type == RBT_F32 ? client->topology->filter : 0, is_mine);
-    if (has_tags(client, span.table))
+    if (has_tags(client, span.table)) {
+        if (part.snap != NULL && part.snap->count == 0) { /* it has all gone out early */
+            rbt_snap_unref(part.snap);
+            part.snap = NULL;
+        }
         is_named = tag_parts(copy, &part, push) || is_named;
+    }
     if (has_versions(client, span.table)) {
         part.version = version_of(client, span, slowest);
         copy->next = rbt_dyn_next(part.version, slowest, client->clock, client->topology->staleness);

@@ -68,6 +68,10 @@ void rbt_client_deinit(rbt_client *client);
 /* Starts a worker that was restarted (incarnation > 0): not ready before its clock is known. */
 void rbt_client_begin(rbt_client *client, rbt_env *env);
 
+/* Takes a copy over as this worker's own. */
+void rbt_client_adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t slowest, rbt_applied included,
+                      uint64_t version);
+
 void rbt_client_handle(rbt_client *client, rbt_message *message, rbt_env *env);
 
 /* May the program read these blocks (in clock `clock`) with this staleness? If not, asks for what is missing and is not

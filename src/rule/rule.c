@@ -52,18 +52,29 @@ static void raise_version(rbt_cell *cell, const rbt_rule_config *config, const r
     RBT_ASSERT(config->staleness == RBT_UNBOUNDED || cell->versions.count <= config->staleness + 1);
 }
 
-void rbt_cell_push(rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push)
+static void apply(rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push, bool clock_ends)
 {
     const rbt_rule *rule = config->rule;
 
     rule->apply(config, cell, push);
     cell->updates += push->update != NULL;
-    if (push->clock + 1 > cell->fastest)
+    if (clock_ends && push->clock + 1 > cell->fastest)
         cell->fastest = push->clock + 1;
     if (rule->versions == RBT_VERSIONS_SHARED)
         raise_version(cell, config, push);
     else if (rule->versions == RBT_VERSIONS_READ && push->version != RBT_UNBOUNDED)
         rbt_cell_release(cell, config, push->worker, push->version);
+}
+
+void rbt_cell_push(rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push)
+{
+    apply(cell, config, push, true);
+}
+
+void rbt_cell_push_part(rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push)
+{
+    RBT_ASSERT(config->rule->versions != RBT_VERSIONS_SHARED);
+    apply(cell, config, push, false);
 }
 
 void rbt_cell_leave(rbt_cell *cell, const rbt_rule_config *config, uint32_t worker)

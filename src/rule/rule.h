@@ -113,6 +113,9 @@ bool rbt_cell_accepts(const rbt_cell *cell, const rbt_rule_config *config, const
  * procedure that keeps versions may get several parts of one push, each with its own version. */
 void rbt_cell_push(rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push);
 
+/* Applies a part of the update of a clock that goes on. */
+void rbt_cell_push_part(rbt_cell *cell, const rbt_rule_config *config, const rbt_push *push);
+
 /* The worker will push no more. */
 void rbt_cell_leave(rbt_cell *cell, const rbt_rule_config *config, uint32_t worker);
 

@@ -352,9 +352,13 @@ static void fold_early(rbt_checker *checker, const rbt_server *server, const rbt
             continue;
         spread(part->snap, values);
         for (uint32_t k = 0; k < block->length; k++) {
-            sum[k] += sign * values[k];
+            values[k] *= sign;
+            sum[k] += values[k];
             block->scale = fabs(values[k]) > block->scale ? fabs(values[k]) : block->scale;
         }
+        if (block->adarev != NULL) /* what is taken away has missed nothing */
+            rbt_shadow_adarev_push(block->adarev, (double)checker->topology->rule[part->table].rate,
+                                   sign > 0 ? part->version : RBT_UNBOUNDED, values);
     }
 }
 
@@ -538,6 +542,10 @@ static void check_rows(rbt_checker *checker, const rbt_server *server, const rbt
         double *expected = room_for(checker, block->length);
 
         check_said(checker, server, part, rows->worker, own);
+        if (rbt_has_tags(checker->topology, part->table)) { /* a whole block */
+            compare(checker, server, part->table, part->block, part->snap, RBT_UNBOUNDED, "among rows");
+            continue;
+        }
         expect(checker, block, part->table, RBT_UNBOUNDED, expected);
         for (uint32_t k = 0; k < part->snap->count; k++) {
             double must = expected[part->snap->index[k]], is = value_at(part->snap, k);

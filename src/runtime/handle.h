@@ -42,6 +42,7 @@ struct rbt_worker {
     uint64_t communication_ns;
     uint64_t slowed_ns;
     uint64_t samples;
+    uint64_t added_clocks; /* at the end, for what was held back: not the program's */
     uint64_t reads;
     uint64_t increments;
     uint64_t staleness_sum;

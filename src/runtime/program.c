@@ -408,7 +408,7 @@ void rbt_call_publish(rbt_worker *worker)
 
     for (uint64_t i = 0; i < RBT_STALENESS_BINS; i++)
         staleness_sum += i * worker->client.staleness_seen[i];
-    atomic_store_explicit(&p->clock, worker->client.clock, relaxed);
+    atomic_store_explicit(&p->clock, worker->client.clock - worker->added_clocks, relaxed);
     atomic_store_explicit(&p->samples, worker->samples, relaxed);
     atomic_store_explicit(&p->compute_ns, worker->compute_ns, relaxed);
     atomic_store_explicit(&p->wait_ns, worker->wait_ns, relaxed);
@@ -456,6 +456,7 @@ static rbt_err retire(rbt_worker *worker, bool is_done, rbt_error *error)
         rbt_err err;
 
         rbt_client_release(&worker->client);
+        worker->added_clocks = 1;
         err = rbt_clock(worker, error);
         if (err != RBT_OK)
             return err;

@@ -63,6 +63,7 @@ void rbt_cache_deinit(rbt_cache *cache)
             rbt_snap_unref(copy->aside.at[i].update);
         rbt_array_free(&copy->aside);
         rbt_snap_unref(copy->base);
+        rbt_snap_unref(copy->parked.base);
         rbt_snap_unref(copy->buffer);
         rbt_map_deinit(&copy->scattered);
         rbt_snap_unref(copy->rest);
@@ -80,7 +81,14 @@ void rbt_cache_adopt(rbt_cache *cache, uint32_t block, rbt_snap *base, uint64_t 
     if (cache->has_tags && copy->touched && rbt_copy_tag(copy) != version) {
         rbt_part_aside aside = {.version = rbt_copy_tag(copy), .update = rbt_cache_flush(cache, block, 0, false)};
 
-        rbt_array_push(&copy->aside, aside);
+        if (aside.update->count > 0)
+            rbt_array_push(&copy->aside, aside);
+        else
+            rbt_snap_unref(aside.update);
+    }
+    if (copy->parked.base != NULL && copy->parked.version <= version) {
+        rbt_snap_unref(copy->parked.base);
+        copy->parked.base = NULL;
     }
     rbt_snap_ref(base);
     rbt_snap_unref(copy->base);
@@ -90,6 +98,28 @@ void rbt_cache_adopt(rbt_cache *cache, uint32_t block, rbt_snap *base, uint64_t 
     copy->included = included;
     copy->early = early;
     copy->version = version;
+}
+
+void rbt_cache_park(rbt_cache *cache, uint32_t block, const rbt_parked *newer)
+{
+    rbt_parked *parked = &cache->copies[block].parked;
+
+    if (parked->base != NULL && parked->version >= newer->version)
+        return;
+    rbt_snap_unref(parked->base);
+    *parked = *newer;
+    rbt_snap_ref(parked->base);
+}
+
+void rbt_cache_unpark(rbt_cache *cache, uint32_t block)
+{
+    rbt_parked newer = cache->copies[block].parked;
+
+    if (newer.base == NULL)
+        return;
+    cache->copies[block].parked.base = NULL;
+    rbt_cache_adopt(cache, block, newer.base, newer.slowest, newer.included, 0, newer.version);
+    rbt_snap_unref(newer.base);
 }
 
 /* Adds one value's bits to another's, in the table's type. */
@@ -499,13 +529,13 @@ void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, u
     size_t size = rbt_type_size(values->type);
 
     merge_own(copy);
-    if (copy->base->form == RBT_SPARSE) {
+    if (cache->layout->sparse && copy->base->form == RBT_SPARSE) {
         rbt_snap *both = replace_sparse(copy->base, values);
 
         rbt_snap_unref(copy->base);
         copy->base = both;
     } else {
-        rbt_snap_writable(&copy->base);
+        rbt_snap_writable(&copy->base); /* dense, also if it came as a sparse one: the next patch will cost little */
         for (uint32_t k = 0; k < values->count; k++)
             memcpy((char *)copy->base->value + values->index[k] * size, (const char *)values->value + k * size, size);
     }

@@ -32,6 +32,14 @@ typedef struct rbt_part_aside {
     rbt_snap *update;
 } rbt_part_aside;
 
+/* A copy that came while the program computes from an earlier one. */
+typedef struct rbt_parked {
+    rbt_snap *base;
+    uint64_t slowest;
+    uint64_t included;
+    uint64_t version;
+} rbt_parked;
+
 /* What is known of one block. */
 typedef struct rbt_copy {
     rbt_snap *base;         /* NULL: never read */
@@ -50,6 +58,7 @@ typedef struct rbt_copy {
     bool touched;
     bool holds;                      /* the buffer has what was not significant when a clock ended */
     RBT_ARRAY(rbt_part_aside) aside; /* of tables with tags: increments of this clock made before this copy came */
+    rbt_parked parked;               /* of tables with tags: the next read takes it; base NULL: none */
     uint64_t request;                /* the pull under way, 0 when none, and what it will satisfy */
     uint64_t request_need;
     uint64_t request_clock;
@@ -80,6 +89,11 @@ static inline uint64_t rbt_copy_tag(const rbt_copy *copy)
  * that the copy includes them, except early sends of the clock under way after the first `early` ones, which stay. */
 void rbt_cache_adopt(rbt_cache *cache, uint32_t block, rbt_snap *base, uint64_t slowest, uint64_t included,
                      uint64_t early, uint64_t version);
+
+/* Of tables with tags: keeps a newer copy until the program reads the block again, for what it adds meanwhile was computed
+ * from the one it has; takes a reference. And the program reads it. */
+void rbt_cache_park(rbt_cache *cache, uint32_t block, const rbt_parked *newer);
+void rbt_cache_unpark(rbt_cache *cache, uint32_t block);
 
 /* Elements of the copy, which must be there, get new values: those that `values` stores. They include own updates as for
  * rbt_cache_adopt. */

@@ -116,6 +116,26 @@ rbt_err rbt_layout_init(rbt_layout *layout, const rbt_table_spec *spec, uint32_t
     return RBT_OK;
 }
 
+rbt_err rbt_layout_split(rbt_layout *layout, const char *name, uint64_t most, uint64_t salt, rbt_error *error)
+{
+    uint64_t across = divide_up(layout->cols, most);
+
+    if (layout->block_rows == 1 && layout->block_cols <= most)
+        return RBT_OK;
+    if (across < layout->across)
+        across = layout->across;
+    if (layout->rows > RBT_BLOCKS_MAX / across)
+        return rbt_fail(error, RBT_E_LIMIT,
+                        "table '%s' of %llu x %llu elements needs more than %u blocks when every row is one, as with "
+                        "--budget and --rule adarev; leave one of them out",
+                        name, (unsigned long long)layout->rows, (unsigned long long)layout->cols, RBT_BLOCKS_MAX);
+    cut(layout, layout->rows * across);
+    rbt_free(layout->server);
+    layout->server = rbt_alloc(layout->blocks, sizeof *layout->server);
+    rbt_layout_place(layout, layout->servers, salt);
+    return RBT_OK;
+}
+
 void rbt_layout_deinit(rbt_layout *layout)
 {
     rbt_free(layout->server);

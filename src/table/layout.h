@@ -37,6 +37,9 @@ rbt_err rbt_layout_init(rbt_layout *layout, const rbt_table_spec *spec, uint32_t
                         rbt_error *error);
 void rbt_layout_deinit(rbt_layout *layout);
 
+/* Cuts it again into blocks that are rows, or pieces of them of at most `most` elements; `name` is the table's. */
+rbt_err rbt_layout_split(rbt_layout *layout, const char *name, uint64_t most, uint64_t salt, rbt_error *error);
+
 /* Places the same blocks on another number of servers. */
 void rbt_layout_place(rbt_layout *layout, uint32_t servers, uint64_t salt);
 

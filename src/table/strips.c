@@ -2,6 +2,7 @@
 #include "table/strips.h"
 
 #include <math.h>
+#include <string.h>
 
 uint32_t rbt_strip_width(const rbt_layout *layout)
 {
@@ -24,6 +25,7 @@ void rbt_strips_deinit(rbt_strips *strips)
     rbt_free(strips->place);
     rbt_map_deinit(&strips->scattered);
     rbt_array_free(&strips->list);
+    rbt_array_free(&strips->told);
     *strips = (rbt_strips){0};
 }
 
@@ -85,43 +87,113 @@ static double magnitude(rbt_type type, const void *values, uint32_t i)
     return 0;
 }
 
+/* How far an element of each is apart. */
+static double distance(rbt_type type, const void *a, const void *b)
+{
+    switch (type) {
+    case RBT_F32:
+        return fabs((double)*(const float *)a - (double)*(const float *)b);
+    case RBT_I32:
+        return fabs((double)*(const int32_t *)a - (double)*(const int32_t *)b);
+    case RBT_I64:
+        return fabs((double)*(const int64_t *)a - (double)*(const int64_t *)b);
+    }
+    return 0;
+}
+
+/* How much a change of an element matters that was `value`; both without their signs. */
+static double in_proportion(rbt_type type, double change, double value)
+{
+    if (type != RBT_F32)
+        return change / sqrt(value + 1);
+    return value > 0 ? change / value : change;
+}
+
 double rbt_changes_magnitude(rbt_type type, const void *changes, const void *values, uint32_t n, uint32_t *changed)
 {
     double sum = 0;
 
     *changed = 0;
     for (uint32_t i = 0; i < n; i++) {
-        double change = magnitude(type, changes, i), value;
+        double change = magnitude(type, changes, i);
 
         if (change == 0)
             continue;
-        value = values != NULL ? magnitude(type, values, i) : 0;
-        sum += value > 0 ? change / value : change;
+        sum += values != NULL ? in_proportion(type, change, magnitude(type, values, i)) : change;
         ++*changed;
     }
     return sum;
 }
 
-void rbt_strips_add(rbt_strips *strips, const rbt_snap *update, const rbt_snap *of)
-{
-    if (strips->width == 0)
-        return;
-    for (uint32_t k = 0; k < update->count; k++) {
-        double change = magnitude(update->type, update->value, k), value = 0;
-        uint32_t element = update->form == RBT_DENSE ? k : update->index[k];
-        uint64_t room;
+/* ------------------------------------------------------------------------------------------------- servers */
 
-        if (change == 0)
+static char *told_of(const rbt_strips *strips, size_t place)
+{
+    return strips->told.at + place * strips->width * strips->size;
+}
+
+/* The place of a strip in the list, where what it is now has been noted if it was clean. */
+static size_t note(rbt_strips *strips, uint32_t strip, const rbt_snap *value)
+{
+    size_t count = strips->list.count, place = (size_t)(mark(strips, strip) - strips->list.at), bytes;
+
+    if (strips->list.count == count)
+        return place;
+    strips->size = rbt_type_size(value->type);
+    bytes = strips->width * strips->size;
+    rbt_array_reserve(&strips->told, strips->list.count * bytes);
+    strips->told.count = strips->list.count * bytes;
+    rbt_snap_read(value, rbt_strip_first(strips, strip), rbt_strip_length(strips, strip), told_of(strips, place));
+    return place;
+}
+
+void rbt_strips_weigh(rbt_strips *strips, const rbt_snap *update, const rbt_snap *value, bool relative, bool is_after)
+{
+    uint64_t room;
+
+    for (uint32_t k = 0; strips->width > 0 && k < update->count; k++) {
+        uint32_t element = update->form == RBT_DENSE ? k : update->index[k], strip = element / strips->width;
+        const void *now = &room;
+        const char *told;
+        rbt_strip *dirty;
+        double change;
+        size_t place;
+
+        if (magnitude(update->type, update->value, k) == 0)
             continue;
-        if (of != NULL && of->form == RBT_DENSE) {
-            value = magnitude(of->type, of->value, element);
-        } else if (of != NULL) {
-            rbt_snap_read(of, element, 1, &room);
-            value = magnitude(of->type, &room, 0);
-        }
-        mark(strips, element / strips->width)->change += value > 0 ? change / value : change;
+        place = note(strips, strip, value);
+        told = told_of(strips, place) + (element - rbt_strip_first(strips, strip)) * strips->size;
+        if (value->form == RBT_DENSE)
+            now = (const char *)value->value + element * strips->size;
+        else
+            rbt_snap_read(value, element, 1, &room);
+        if (memcmp(now, told, strips->size) == 0)
+            continue;
+        change = distance(value->type, now, told);
+        if (relative)
+            change = in_proportion(value->type, change, magnitude(value->type, told, 0));
+        dirty = &strips->list.at[place];
+        dirty->change += is_after ? change : -change;
+        dirty->changed += is_after ? 1 : UINT32_MAX; /* one less */
     }
 }
+
+uint32_t rbt_strips_news(const rbt_strips *strips, uint32_t strip, const rbt_snap *value, uint32_t *index, void *values)
+{
+    uint64_t place = place_of(strips, strip);
+    uint32_t first = rbt_strip_first(strips, strip), count = 0;
+
+    for (uint32_t i = 0; place > 0 && i < rbt_strip_length(strips, strip); i++) {
+        char *now = (char *)values + count * strips->size;
+
+        rbt_snap_read(value, first + i, 1, now);
+        if (memcmp(now, told_of(strips, place - 1) + i * strips->size, strips->size) != 0)
+            index[count++] = first + i;
+    }
+    return count;
+}
+
+/* ------------------------------------------------------------------------------------------------- cleaning */
 
 void rbt_strips_clean(rbt_strips *strips, uint32_t strip)
 {
@@ -142,11 +214,15 @@ void rbt_strips_sweep(rbt_strips *strips)
 
         if (dirty.since == 0)
             continue;
-        if (kept != i)
+        if (kept != i) {
             set_place(strips, dirty.strip, kept + 1);
+            if (strips->told.count > 0)
+                memcpy(told_of(strips, kept), told_of(strips, i), strips->width * strips->size);
+        }
         strips->list.at[kept++] = dirty;
     }
     strips->list.count = kept;
+    strips->told.count = kept * strips->width * strips->size;
 }
 
 void rbt_strips_clean_all(rbt_strips *strips)
@@ -156,4 +232,5 @@ void rbt_strips_clean_all(rbt_strips *strips)
     if (strips->is_sparse)
         rbt_map_deinit(&strips->scattered);
     strips->list.count = 0;
+    strips->told.count = 0;
 }

@@ -2,8 +2,10 @@
  *
  * A strip is `width` elements of a block: of a dense table a row if rows are short, else a piece of one; of a sparse table
  * a single element. Kept by the worker for its update buffer (cache.h) and by servers for what readers have not been told
- * (node/early_server.c), in jobs with --budget only. What is dirty is in `list`, the oldest first, and costs memory; what is
- * clean does not, but for four bytes a strip of a dense table. Proved by tests/unit/test_budget.c.
+ * (node/early_server.c), in jobs with --budget only. A server also keeps what a dirty strip was when readers were told last:
+ * only what differs from that is worth telling, and by how much it differs says how urgently. What is dirty is in `list`, the
+ * oldest first, and costs memory; what is clean does not, but for four bytes a strip of a dense table. Proved by
+ * tests/unit/test_budget.c.
  */
 #ifndef RBT_TABLE_STRIPS_H
 #define RBT_TABLE_STRIPS_H
@@ -16,9 +18,10 @@
 #define RBT_STRIP_ELEMENTS 1024u /* at the most */
 
 typedef struct rbt_strip {
-    uint32_t strip; /* its number: elements strip * width, and so on */
-    uint64_t since; /* a count that rises whenever one becomes dirty; 0: it has been cleaned */
-    double change;  /* the sum of the magnitudes of its changes, or of the relative ones, as far as they were told */
+    uint32_t strip;   /* its number: elements strip * width, and so on */
+    uint64_t since;   /* a count that rises whenever one becomes dirty; 0: it has been cleaned */
+    uint32_t changed; /* servers: how many of its elements differ from what readers were told */
+    double change;    /* ... and by how much, together; or in proportion */
 } rbt_strip;
 
 typedef struct rbt_strips {
@@ -29,6 +32,8 @@ typedef struct rbt_strips {
     rbt_map scattered; /* the same of a sparse one */
     bool is_sparse;
     RBT_ARRAY(rbt_strip) list; /* dirty ones */
+    size_t size;               /* servers: of an element; 0: not known yet */
+    RBT_ARRAY(char) told;      /* servers: width elements for each in the list */
 } rbt_strips;
 
 /* The width for a table. */
@@ -37,10 +42,16 @@ uint32_t rbt_strip_width(const rbt_layout *layout);
 void rbt_strips_init(rbt_strips *strips, uint32_t length, const rbt_layout *layout);
 void rbt_strips_deinit(rbt_strips *strips);
 
-/* Elements offset .. offset + n - 1 have changed; or those that an update stores, by its values, or, if `of` is not NULL, by
- * their proportion to what that holds. */
+/* Elements offset .. offset + n - 1 have changed. */
 void rbt_strips_touch(rbt_strips *strips, uint32_t offset, uint32_t n);
-void rbt_strips_add(rbt_strips *strips, const rbt_snap *update, const rbt_snap *of);
+
+/* An update is about to change `value` (is_after: has changed it): what it stores is dirty and weighs by how much it differs
+ * from what was told, or with `relative` in proportion to that. Always both, one before and one after. */
+void rbt_strips_weigh(rbt_strips *strips, const rbt_snap *update, const rbt_snap *value, bool relative, bool is_after);
+
+/* Those elements of a dirty strip that are not what was told: adds their places and values to the arrays; how many. */
+uint32_t rbt_strips_news(const rbt_strips *strips, uint32_t strip, const rbt_snap *value, uint32_t *index,
+                         void *values);
 
 /* Elements of a strip: the first, and how many. */
 static inline uint32_t rbt_strip_first(const rbt_strips *strips, uint32_t strip)
@@ -60,8 +71,9 @@ void rbt_strips_clean(rbt_strips *strips, uint32_t strip);
 void rbt_strips_sweep(rbt_strips *strips);
 void rbt_strips_clean_all(rbt_strips *strips);
 
-/* The sum of |d| over n changes, or of |d / a| if there are `values`: |d| where they are 0 (Bösen's relative magnitude).
- * `changed` gets how many are not 0. */
+/* The sum of |d| over n changes, or in proportion to `values` if there are: of |d / a|, |d| where a is 0 (Bösen's relative
+ * magnitude), and of whole numbers, which are counts, of |d| / sqrt(|a| + 1), by how much a count differs by chance. `changed`
+ * gets how many are not 0. */
 double rbt_changes_magnitude(rbt_type type, const void *changes, const void *values, uint32_t n, uint32_t *changed);
 
 #endif

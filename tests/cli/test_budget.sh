@@ -1,6 +1,6 @@
 #!/bin/sh
 # Managed communication on all three runtimes: every token of a topic model is counted once, whatever goes first; it saves clocks; workers
-# of one process may be lost and come back; what --budget cannot do is refused. Every simulated run with a budget fails if a node's bytes
+# of one process may be lost and come back; it goes with every other option about sending, and what it cannot do is refused. Every simulated run with a budget fails if a node's bytes
 # in any 100 ms exceed it by more than the burst.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -44,6 +44,50 @@ done
 expect 0 gen lr --out rows.svm --rows 2000 --cols 50 --nnz 5
 expect 0 train lr --data rows.svm --workers 4 --per-process 2 --runtime sim --sync ssp --staleness 2 --rule sum --lr 0.05 --clocks 20 --verify \
     --budget 50Mbit --priority magnitude --faults crash=3,dup=0.1,delay=0.1,within=2ms --quiet
+
+# AdaptiveRevision: everywhere; with one worker that adds to every row once a clock it is AdaGrad, bit for bit.
+set -- train mf --data ratings.txt --sync ssp --staleness 2 --rank 4 --clocks 12 --batch 100% --lr 0.3 --share items --quiet --json run.json
+for where in local sim; do
+    expect 0 "$@" --workers 4 --pieces 8 --runtime $where --rule adarev --budget 50Mbit --priority relative
+    loss=$(tail -n 1 run.json | sed 's/.*"loss":\([0-9.e+-]*\).*/\1/')
+    awk -v loss="$loss" 'BEGIN { exit !(loss < 0.3) }' || fail "$where: the loss is $loss, not below 0.3"
+done
+expect 0 launch --local 3 -- "$@" --pieces 8 --rule adarev --budget 50Mbit
+first=
+for how in 'adagrad' 'adarev' 'adarev --budget 20Mbit --priority magnitude'; do
+    # shellcheck disable=SC2086 # options
+    expect 0 "$@" --workers 1 --runtime sim --pieces 1 --rule $how
+    hash=$(tail -n 1 run.json | sed 's/.*"param_hash":"\([0-9a-f]*\)".*/\1/')
+    [ "${first:=$hash}" = "$hash" ] || fail "$how is $hash, adagrad $first"
+done
+
+# With everything else that is about sending.
+for how in '--codec delta,keys,zeros' '--codec fp16' '--filter threshold=1e-4' '--filter significant=0.01' '--eager off' '--per-process 2' '--encode'; do
+    for rule in sum con adarev; do
+        case "$rule$how" in adarev*fp16 | adarev*significant*) continue ;; esac # refused: servers make the steps
+        # shellcheck disable=SC2086 # options
+        expect 0 train lr --data rows.svm --workers 4 --runtime sim --sync ssp --staleness 2 --rule $rule --lr 0.05 --clocks 10 --verify --budget 5Mbit --quiet $how
+    done
+done
+for rule in sum adarev; do
+    expect 0 train lr --data rows.svm --workers 4 --runtime sim --sync asp --rule $rule --lr 0.05 --clocks 10 --verify --budget 5Mbit --quiet
+    expect 0 train lr --data rows.svm --workers 4 --runtime sim --sync ssp --staleness 2 --rule $rule --lr 0.05 --clocks 20 --verify --budget 5Mbit --priority relative \
+        --faults crash=3,dup=0.1,delay=0.1,within=2ms --quiet
+done
+refuses() {
+    words=$1
+    shift
+    expect 2 train lr --data rows.svm --workers 4 --budget 50Mbit "$@"
+    says "$words"
+}
+refuses 'one term of a mean' --sync ssp --rule dyn
+refuses 'use --rule adarev' --sync ssp --rule adagrad
+refuses 'velocity' --sync ssp --rule momentum --momentum 0.5
+refuses 'use --sync ssp' --sync bsp
+refuses 'use --staleness 1' --sync ssp --staleness 0 --rule sum
+refuses 'budget' --sync hop
+refuses 'budget' --sync allreduce
+refuses 'budget' --sync hogwild
 
 expect 2 train lda --data docs.txt --sync bsp --budget 50Mbit
 says 'use --sync ssp'

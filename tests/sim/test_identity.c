@@ -296,6 +296,24 @@ static void one_worker_with_adarev_equals_sequential_adagrad(void **state)
     compare("rule=adarev", 0, 1, adagrad, COUNT(SYNCS));
 }
 
+/* Nor is there when its gradients go out row by row before the clock ends. */
+static void early_sends_of_adarev_equal_sequential_adagrad(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(SETTINGS); i++) {
+        recipe setting = SETTINGS[i];
+
+        if (setting.root > 0 || setting.power > 0)
+            continue;
+        setting.factor = 1;
+        for (size_t r = 0; r < COUNT(RUNTIMES); r++)
+            assert_int_equal(job_hash("data=data.svm workers=1 servers=1 seed=5 eval-every=0 sync=ssp staleness=2 "
+                                      "rule=adarev budget=50Mbit %s %s",
+                                      setting.line, RUNTIMES[r]),
+                             adagrad(&setting, 5));
+    }
+}
+
 static void one_worker_with_momentum_equals_a_plain_loop(void **state)
 {
     (void)state;
@@ -329,6 +347,7 @@ int main(void)
         cmocka_unit_test(small_entries_are_left_out_and_that_is_visible),
         cmocka_unit_test(one_worker_with_adagrad_equals_sequential_adagrad),
         cmocka_unit_test(one_worker_with_adarev_equals_sequential_adagrad),
+        cmocka_unit_test(early_sends_of_adarev_equal_sequential_adagrad),
         cmocka_unit_test(one_worker_with_momentum_equals_a_plain_loop),
         cmocka_unit_test(another_seed_is_another_result),
     };

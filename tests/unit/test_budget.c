@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -199,11 +200,19 @@ static bool is_dirty(const rbt_strips *strips, uint32_t strip)
     return false;
 }
 
+/* What a server does with an update. */
+static void weigh(rbt_strips *strips, const rbt_snap *update, rbt_snap **value, bool relative)
+{
+    rbt_strips_weigh(strips, update, *value, relative, false);
+    rbt_snap_add(value, update, 1);
+    rbt_strips_weigh(strips, update, *value, relative, true);
+}
+
 static void strips_that_changed_are_listed_once_until_they_are_cleaned(void **state)
 {
     for (int sparse = 0; sparse < 2; sparse++) { /* three strips, the last of two; or an element each */
         rbt_layout layout = {.block_cols = 4, .sparse = sparse == 1};
-        rbt_snap *update = rbt_snap_create_sparse(RBT_I32, 10, 3);
+        rbt_snap *update = rbt_snap_create_sparse(RBT_I32, 10, 3), *value;
         rbt_strips strips;
 
         rbt_strips_init(&strips, 10, &layout);
@@ -221,15 +230,18 @@ static void strips_that_changed_are_listed_once_until_they_are_cleaned(void **st
         rbt_strips_touch(&strips, sparse ? 4 : 5, 1); /* it is there already */
         assert_int_equal(strips.list.count, sparse ? 2 : 1);
         rbt_strips_clean_all(&strips);
-        rbt_strips_add(&strips, update, NULL);
+        value = sparse ? rbt_snap_create_sparse(RBT_I32, 10, 0) : rbt_snap_create(RBT_I32, 10);
+        weigh(&strips, update, &value, false);
         assert_int_equal(strips.list.count, sparse ? 2 : 1); /* a change by 0 is none */
         assert_true(is_dirty(&strips, sparse ? 8 : 2));
         assert_true(strips.list.at[0].change == (sparse ? 5 : 7));
+        assert_int_equal(strips.list.at[0].changed, sparse ? 1 : 2);
         rbt_strips_clean(&strips, sparse ? 8 : 2);
         rbt_strips_clean(&strips, sparse ? 9 : 2);
         rbt_strips_sweep(&strips);
         assert_int_equal(strips.list.count, 0);
         rbt_snap_unref(update);
+        rbt_snap_unref(value);
         rbt_strips_deinit(&strips);
     }
     (void)state;
@@ -238,29 +250,77 @@ static void strips_that_changed_are_listed_once_until_they_are_cleaned(void **st
 /* |-6 / 3| + |2 / 0 -> 2| + |1 / -4| */
 static void changes_are_relative_to_what_each_element_holds(void **state)
 {
-    const int32_t changes[5] = {-6, 0, 2, 0, 1}, values[5] = {3, 9, 0, 0, -4};
+    const float changes[5] = {-6, 0, 2, 0, 1}, values[5] = {3, 9, 0, 0, -4};
     rbt_layout layout = {.block_cols = 5};
-    rbt_snap *update, *dense = rbt_snap_create(RBT_I32, 5), *of;
+    rbt_snap *update, *dense = rbt_snap_create(RBT_F32, 5), *of;
     rbt_strips strips;
     uint32_t changed;
 
     (void)state;
-    assert_true(rbt_changes_magnitude(RBT_I32, changes, values, 5, &changed) == 4.25);
+    assert_true(rbt_changes_magnitude(RBT_F32, changes, values, 5, &changed) == 4.25);
     assert_int_equal(changed, 3);
-    assert_true(rbt_changes_magnitude(RBT_I32, changes, NULL, 5, &changed) == 9);
-    update = rbt_snap_pack(RBT_I32, 5, changes, 0);
-    of = rbt_snap_create_sparse(RBT_I32, 5, 3);
+    assert_true(rbt_changes_magnitude(RBT_F32, changes, NULL, 5, &changed) == 9);
+    update = rbt_snap_pack(RBT_F32, 5, changes, 0);
+    of = rbt_snap_create_sparse(RBT_F32, 5, 3);
     memcpy(of->index, (uint32_t[]){0, 1, 4}, 3 * sizeof(uint32_t));
-    memcpy(of->i32, (int32_t[]){3, 9, -4}, 3 * sizeof(int32_t));
-    memcpy(dense->i32, values, sizeof values);
-    rbt_strips_init(&strips, 5, &layout);
-    rbt_strips_add(&strips, update, dense);
-    rbt_strips_add(&strips, update, of);
-    assert_true(strips.list.at[0].change == 8.5);
-    rbt_strips_deinit(&strips);
+    memcpy(of->f32, (float[]){3, 9, -4}, 3 * sizeof(float));
+    memcpy(dense->f32, values, sizeof values);
+    for (int sparse = 0; sparse < 2; sparse++) {
+        rbt_strips_init(&strips, 5, &layout);
+        weigh(&strips, update, sparse ? &of : &dense, true);
+        assert_true(strips.list.at[0].change == 4.25);
+        weigh(&strips, update, sparse ? &of : &dense, true); /* twice as far from what it was */
+        assert_true(strips.list.at[0].change == 8.5);
+        rbt_strips_deinit(&strips);
+    }
     rbt_snap_unref(update);
     rbt_snap_unref(dense);
     rbt_snap_unref(of);
+}
+
+/* |-6| / sqrt(3 + 1) + |2| / sqrt(0 + 1) + |1| / sqrt(8 + 1) */
+static void changes_of_counts_are_relative_to_their_noise(void **state)
+{
+    const int32_t changes[3] = {-6, 2, 1}, values[3] = {3, 0, -8};
+    const int64_t wide[3] = {-6, 2, 1}, wide_values[3] = {3, 0, -8};
+    uint32_t changed;
+
+    (void)state;
+    assert_true(fabs(rbt_changes_magnitude(RBT_I32, changes, values, 3, &changed) - 16.0 / 3) < 1e-12);
+    assert_true(fabs(rbt_changes_magnitude(RBT_I64, wide, wide_values, 3, &changed) - 16.0 / 3) < 1e-12);
+    assert_true(rbt_changes_magnitude(RBT_I32, changes, NULL, 3, &changed) == 9);
+}
+
+/* Rows of two: the first goes up and down again, the second ends with one element changed. */
+static void only_what_differs_from_what_was_told_is_news(void **state)
+{
+    static const int32_t changes[][4] = {{1, 2, 3, 5}, {-1, -2, 0, -5}};
+    rbt_layout layout = {.block_cols = 2};
+    rbt_snap *value = rbt_snap_create(RBT_I32, 4);
+    uint32_t index[4];
+    int32_t values[4];
+    rbt_strips strips;
+
+    (void)state;
+    rbt_strips_init(&strips, 4, &layout);
+    for (int i = 0; i < 2; i++) {
+        rbt_snap *update = rbt_snap_pack(RBT_I32, 4, changes[i], 0);
+
+        weigh(&strips, update, &value, false);
+        rbt_snap_unref(update);
+    }
+    assert_int_equal(strips.list.count, 2);
+    assert_true(strips.list.at[0].change == 0 && strips.list.at[0].changed == 0);
+    assert_true(strips.list.at[1].change == 3 && strips.list.at[1].changed == 1);
+    assert_int_equal(rbt_strips_news(&strips, 0, value, index, values), 0);
+    rbt_strips_clean(&strips, 0);
+    rbt_strips_sweep(&strips); /* the other moves up, with what was told */
+    assert_int_equal(rbt_strips_news(&strips, 0, value, index, values), 0);
+    assert_int_equal(rbt_strips_news(&strips, 1, value, index, values), 1);
+    assert_int_equal(index[0], 2);
+    assert_int_equal(values[0], 3);
+    rbt_strips_deinit(&strips);
+    rbt_snap_unref(value);
 }
 
 int main(void)
@@ -275,6 +335,8 @@ int main(void)
         cmocka_unit_test(all_are_picked_best_first),
         cmocka_unit_test(strips_that_changed_are_listed_once_until_they_are_cleaned),
         cmocka_unit_test(changes_are_relative_to_what_each_element_holds),
+        cmocka_unit_test(changes_of_counts_are_relative_to_their_noise),
+        cmocka_unit_test(only_what_differs_from_what_was_told_is_news),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

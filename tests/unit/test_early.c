@@ -1,7 +1,9 @@
 /* Proves src/node/early.c and early_server.c in a cluster driven by hand: early sends are seen before the clock ends, count once whatever
  * is repeated, are taken back when their worker dies, leave a reader's own updates visible, and wait for the budget and for
- * acknowledgements. */
+ * acknowledgements. Under adarev each names the version that the program read. */
 #include "unit/world.h"
+
+#include <math.h>
 
 #include "node/early.h"
 
@@ -262,6 +264,155 @@ static void a_job_without_a_budget_refuses_early_sends(void **state)
     world_deinit(&w);
 }
 
+/* ----------------------------------------------------------------------------------------- adaptive revision */
+
+/* Two workers that have read version 0. */
+static void begin_adarev(world *w)
+{
+    world_init(w, MANAGED(2), &rbt_rule_adarev, 64);
+    for (uint32_t m = 0; m < 2; m++) {
+        assert_false(world_want(w, m, 2));
+        world_deliver(w, ANY, ANY);
+        assert_true(world_want(w, m, 2));
+        assert_true(world_read(w, m, 0, 2) == 0);
+    }
+    w->now_ns += 1000000000;
+}
+
+static void send_and_deliver(world *w, uint32_t worker)
+{
+    send_early(w, worker);
+    world_deliver(w, ANY, ANY);
+    w->now_ns += 1000000000;
+}
+
+/* The first element after gradients, in the order they come, that have each missed something. */
+static double revised(const double *gradient, const double *missed, int n)
+{
+    double x = 0, z = 0, most = 0;
+
+    for (int i = 0; i < n; i++) {
+        double before = 0.25 / (sqrt(most) + 1e-8), after;
+
+        z += gradient[i] * gradient[i] + 2 * gradient[i] * missed[i];
+        most = fmax(most, z);
+        after = 0.25 / (sqrt(most) + 1e-8);
+        x -= after * gradient[i] - (before - after) * missed[i];
+    }
+    return x;
+}
+
+static void a_gradient_names_the_version_that_the_program_read(void **state)
+{
+    world w;
+
+    (void)state;
+    begin_adarev(&w);
+    world_increment(&w, 0, 2);
+    send_and_deliver(&w, 0);
+    world_increment(&w, 1, -1); /* the other has been told of version 1, and computes from version 0 all the same */
+    assert_int_equal(w.clients[1].cache[0].copies[0].version, 0);
+    send_and_deliver(&w, 1);
+    assert_float_equal(stored(&w), revised((double[]){2, -1}, (double[]){0, 2}, 2), 1e-6);
+    assert_float_equal(world_read(&w, 1, 0, 2), stored(&w), 0); /* now it reads, and has missed nothing */
+    world_increment(&w, 1, 1);
+    send_and_deliver(&w, 1);
+    assert_float_equal(stored(&w), revised((double[]){2, -1, 1}, (double[]){0, 2, 0}, 3), 1e-6);
+    assert_float_equal(w.servers[0].cells.at[0].cell.memory[0], 2, 0);
+    world_deinit(&w);
+}
+
+/* What was computed from the copy before goes first, with its own version. */
+static void gradients_of_several_versions_go_in_their_order(void **state)
+{
+    rbt_message *early;
+    world w;
+
+    (void)state;
+    begin_adarev(&w);
+    world_increment(&w, 1, 3);
+    world_increment(&w, 0, 2);
+    send_and_deliver(&w, 0);
+    assert_float_equal(world_read(&w, 1, 0, 2), stored(&w), 0);
+    world_increment(&w, 1, 1);
+    send_early(&w, 1);
+    early = world_take(&w, ANY, 1, RBT_MSG_EARLY);
+    assert_int_equal(early->parts.count, 2);
+    assert_int_equal(early->parts.at[0].version, 0);
+    assert_int_equal(early->parts.at[1].version, 1);
+    world_handle(&w, early);
+    assert_float_equal(stored(&w), revised((double[]){2, 3, 1}, (double[]){0, 2, 3}, 3), 1e-6);
+    world_clock(&w, 1); /* nothing is left */
+    early = world_take(&w, node_of_worker(&w, 1), 1, RBT_MSG_PUSH);
+    assert_int_equal(early->parts.count, 0);
+    world_handle(&w, early);
+    assert_float_equal(w.servers[0].cells.at[0].cell.memory[0], 6, 0);
+    world_deinit(&w);
+}
+
+/* z and x are what one push of all of it makes them. */
+static void parts_of_a_gradient_come_to_the_same_as_the_whole(void **state)
+{
+    float whole = 0;
+
+    (void)state;
+    for (int parts = 1; parts <= 4; parts *= 2) {
+        world w;
+
+        begin_adarev(&w);
+        world_increment(&w, 0, 2);
+        send_and_deliver(&w, 0);
+        for (int i = 0; i < parts; i++) {
+            world_increment(&w, 1, 8.0f / (float)parts);
+            send_and_deliver(&w, 1);
+        }
+        world_clock(&w, 1);
+        world_deliver(&w, ANY, ANY);
+        whole = parts == 1 ? stored(&w) : whole;
+        assert_float_equal(stored(&w), whole, 1e-6);
+        assert_float_equal(w.servers[0].cells.at[0].cell.memory[64], 4 + 64 + 2 * 8 * 2, 0);
+        world_deinit(&w);
+    }
+}
+
+static void gradients_of_a_worker_that_died_are_taken_back(void **state)
+{
+    world w;
+
+    (void)state;
+    begin_adarev(&w);
+    world_increment(&w, 1, 1);
+    send_and_deliver(&w, 1);
+    world_increment(&w, 0, 2);
+    send_and_deliver(&w, 0);
+    world_restart(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_float_equal(stored(&w), revised((double[]){1, 2, -2}, (double[]){0, 1, 0}, 3), 1e-6);
+    assert_float_equal(w.servers[0].cells.at[0].cell.memory[0], 1, 0);
+    world_deinit(&w);
+}
+
+/* One reader never names a version, so that all that it was told of are kept. */
+static void readers_are_told_while_half_of_the_versions_are_free(void **state)
+{
+    world w;
+
+    (void)state;
+    begin_adarev(&w);
+    for (int i = 0; i < 2 * RBT_KEPT_MAX; i++) {
+        (void)world_read(&w, 0, 0, 2);
+        world_increment(&w, 0, 1);
+        send_and_deliver(&w, 0);
+    }
+    assert_int_equal(w.servers[0].stats.peak_versions, RBT_KEPT_MAX / 2);
+    world_increment(&w, 1, 1);
+    (void)world_read(&w, 1, 0, 2);
+    world_increment(&w, 1, 1);
+    send_and_deliver(&w, 1); /* names the newest it was told of */
+    assert_true(w.servers[0].cells.at[0].cell.kept.count < 4);
+    world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +426,11 @@ int main(void)
         cmocka_unit_test(a_reader_that_has_not_received_its_rows_is_sent_no_more),
         cmocka_unit_test(rows_with_early_sends_of_a_former_life_are_not_taken),
         cmocka_unit_test(a_job_without_a_budget_refuses_early_sends),
+        cmocka_unit_test(a_gradient_names_the_version_that_the_program_read),
+        cmocka_unit_test(gradients_of_several_versions_go_in_their_order),
+        cmocka_unit_test(parts_of_a_gradient_come_to_the_same_as_the_whole),
+        cmocka_unit_test(gradients_of_a_worker_that_died_are_taken_back),
+        cmocka_unit_test(readers_are_told_while_half_of_the_versions_are_free),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

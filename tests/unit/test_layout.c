@@ -192,6 +192,36 @@ static void rows_can_be_blocks(void **state)
     assert_non_null(strstr(error.text, "table 'rows' has 65537 columns"));
 }
 
+/* Rows of a band that is split; long ones in pieces; those that are small enough stay. */
+static void a_layout_can_be_split_into_pieces_of_rows(void **state)
+{
+    static const struct {
+        uint64_t rows, cols, most;
+        uint32_t blocks, length;
+    } cases[] = {{37, 100, 1024, 37, 100}, {5, 3000, 1024, 15, 1000}, {1, 70, 1024, 1, 70}};
+    rbt_error error = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rbt_table_spec spec = {.name = "rows", .rows = cases[i].rows, .cols = cases[i].cols, .type = RBT_F32};
+        rbt_layout l;
+
+        assert_int_equal(rbt_layout_init(&l, &spec, 1, 1, &error), RBT_OK);
+        assert_int_equal(rbt_layout_split(&l, "rows", cases[i].most, 1, &error), RBT_OK);
+        assert_int_equal(l.blocks, cases[i].blocks);
+        assert_int_equal(l.block_rows, 1);
+        for (uint32_t b = 0; b < l.blocks; b++)
+            assert_true(rbt_layout_length(&l, b) == cases[i].length && l.server[b] == 0);
+        if (i == 0)
+            assert_int_equal(rbt_layout_split(&l, "rows", 1, 1, &error), RBT_OK);
+        l.rows = (uint64_t)RBT_BLOCKS_MAX + 1;
+        l.block_rows = 2;
+        assert_int_equal(rbt_layout_split(&l, "rows", 1024, 1, &error), RBT_E_LIMIT);
+        assert_non_null(strstr(error.text, "'rows'"));
+        rbt_layout_deinit(&l);
+    }
+}
+
 static void impossible_tables_are_refused_by_name(void **state)
 {
     static const struct {
@@ -243,6 +273,7 @@ int main(void)
         cmocka_unit_test(few_blocks_move_when_a_server_is_added),
         cmocka_unit_test(placement_is_a_function_of_the_salt),
         cmocka_unit_test(rows_can_be_blocks),
+        cmocka_unit_test(a_layout_can_be_split_into_pieces_of_rows),
         cmocka_unit_test(impossible_tables_are_refused_by_name),
         cmocka_unit_test(blocks_have_no_more_rows_than_asked_for),
     };
