@@ -99,7 +99,10 @@ python3 -c '
 import os, signal, sys
 with open(sys.argv[1], "w"):  # open: the reader is there
     os.kill(int(sys.argv[2]), signal.SIGINT)
-    while os.path.exists("/proc/" + sys.argv[2]) and open("/proc/" + sys.argv[2] + "/stat").read().split()[2] != "Z":
+    try:
+        while open("/proc/" + sys.argv[2] + "/stat").read().split()[2] != "Z":
+            pass
+    except OSError:  # it has gone, and the shell knows
         pass
 ' silent "$pid"
 code=0
