@@ -88,7 +88,7 @@ static rbt_err add_data(cli_arguments *arguments, const char *path, rbt_error *e
     char *data = arguments->data;
     size_t used = strlen(data);
 
-    if (path[0] == '\0')
+    if (path == NULL || path[0] == '\0')
         return rbt_fail(error, RBT_E_USAGE, "--data needs a value");
     if (used + strlen(path) + 2 > sizeof arguments->data)
         return rbt_fail(error, RBT_E_USAGE,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "math/half.h"
 #include "math/kernels.h"
 
@@ -81,6 +82,7 @@ void rbt_cache_adopt(rbt_cache *cache, uint32_t block, rbt_snap *base, uint64_t 
     if (cache->has_tags && copy->touched && rbt_copy_tag(copy) != version) {
         rbt_part_aside aside = {.version = rbt_copy_tag(copy), .update = rbt_cache_flush(cache, block, 0, false)};
 
+        RBT_ASSERT(aside.update != NULL); /* it was touched */
         if (aside.update->count > 0)
             rbt_array_push(&copy->aside, aside);
         else
