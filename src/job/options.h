@@ -18,6 +18,8 @@
 #define RBT_SERVERS_LIMIT        10000
 #define RBT_MOMENTUM_DEFAULT     0.9 /* what the table has: an option with another value was given */
 #define RBT_SKIP_TRIGGER_DEFAULT 2
+#define RBT_DELTA_DEFAULT        1.0
+#define RBT_JOIN_TIMEOUT_DEFAULT 60
 #define RBT_OPTION_ROOM          4352 /* characters that hold any option's value as text, with the end: a path and a little */
 
 typedef enum rbt_runtime_kind { RBT_RUNTIME_LOCAL, RBT_RUNTIME_SIM, RBT_RUNTIME_CLUSTER } rbt_runtime_kind;

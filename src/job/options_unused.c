@@ -9,9 +9,6 @@
 
 #include "base/error.h"
 
-#define DELTA_DEFAULT        1.0 /* what the table in options_table.c has */
-#define JOIN_TIMEOUT_DEFAULT 60
-
 /* Is the word among those with blanks between? */
 static bool listed(const char *words, const char *word)
 {
@@ -64,7 +61,7 @@ rbt_err rbt_options_check_unused(const rbt_options *o, const rbt_method *method,
     if (o->momentum != RBT_MOMENTUM_DEFAULT && o->optimizer != RBT_OPTIMIZER_MOMENTUM && o->rule != RBT_RULE_MOMENTUM)
         return rbt_fail(error, RBT_E_USAGE,
                         "--momentum makes no sense without --optimizer momentum or --rule momentum; give one of them");
-    if (o->delta != DELTA_DEFAULT && o->model != NULL && strcmp(o->model, "huber") != 0 &&
+    if (o->delta != RBT_DELTA_DEFAULT && o->model != NULL && strcmp(o->model, "huber") != 0 &&
         strchr(o->model, '/') == NULL)
         return rbt_fail(error, RBT_E_USAGE,
                         "--delta makes no sense for %s: it is where huber's loss becomes linear; "
@@ -73,7 +70,7 @@ rbt_err rbt_options_check_unused(const rbt_options *o, const rbt_method *method,
     if (o->skip_trigger != RBT_SKIP_TRIGGER_DEFAULT && o->skip == 0)
         return rbt_fail(error, RBT_E_USAGE,
                         "--skip-trigger says when a peer skips iterations; give --skip too, as in --skip 10");
-    if (o->join_timeout != JOIN_TIMEOUT_DEFAULT && o->runtime != RBT_RUNTIME_CLUSTER)
+    if (o->join_timeout != RBT_JOIN_TIMEOUT_DEFAULT && o->runtime != RBT_RUNTIME_CLUSTER)
         return rbt_fail(error, RBT_E_USAGE,
                         "--join-timeout is for several processes; use rubato launch, or --runtime cluster under srun "
                         "or mpirun");

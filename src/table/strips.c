@@ -173,8 +173,13 @@ void rbt_strips_weigh(rbt_strips *strips, const rbt_snap *update, const rbt_snap
         if (relative)
             change = in_proportion(value->type, change, magnitude(value->type, told, 0));
         dirty = &strips->list.at[place];
-        dirty->change += is_after ? change : -change;
-        dirty->changed += is_after ? 1 : UINT32_MAX; /* one less */
+        if (is_after) {
+            dirty->change += change;
+            dirty->changed++;
+        } else {
+            dirty->change -= change;
+            dirty->changed--;
+        }
     }
 }
 

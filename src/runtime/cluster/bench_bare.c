@@ -47,17 +47,16 @@ static bool wait_tls(const rbt_bare *bare, rbt_tls_state state)
     return (state == RBT_TLS_WANT_READ || state == RBT_TLS_WANT_WRITE) && poll(&one, 1, PATIENCE_MS) == 1;
 }
 
-rbt_err rbt_bare_open(rbt_bare *bare, int socket, rbt_tls *tls, bool accepting, rbt_error *error)
+rbt_err rbt_bare_open(rbt_bare *bare, rbt_tls *tls, bool accepting, rbt_error *error)
 {
     rbt_tls_state state = RBT_TLS_WANT_WRITE;
     rbt_err err = RBT_OK;
 
-    bare->socket = socket;
     if (tls == NULL) {
-        (void)fcntl(socket, F_SETFL, 0); /* it waits */
+        (void)fcntl(bare->socket, F_SETFL, 0); /* it waits */
         return RBT_OK;
     }
-    err = rbt_tls_open(tls, socket, accepting, &bare->stream, error);
+    err = rbt_tls_open(tls, bare->socket, accepting, &bare->stream, error);
     while (err == RBT_OK && state != RBT_TLS_DONE) {
         state = rbt_tls_handshake(bare->stream, error);
         if (state != RBT_TLS_DONE && !wait_tls(bare, state))

@@ -37,8 +37,8 @@ size_t rbt_bare_batch(uint64_t bytes);
 void rbt_bare_init(rbt_bare *bare);
 void rbt_bare_deinit(rbt_bare *bare);
 
-/* Sends over a connected socket from now on, which the bare loop closes. `tls` may be NULL. */
-rbt_err rbt_bare_open(rbt_bare *bare, int socket, rbt_tls *tls, bool accepting, rbt_error *error);
+/* Sends over `socket`, which is connected by now, until it is closed. `tls` may be NULL. */
+rbt_err rbt_bare_open(rbt_bare *bare, rbt_tls *tls, bool accepting, rbt_error *error);
 void rbt_bare_close(rbt_bare *bare);
 
 rbt_err rbt_bare_run(rbt_bare *bare, const rbt_bare_job *job, rbt_error *error);

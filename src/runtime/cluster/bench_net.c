@@ -221,12 +221,12 @@ static rbt_err start_hub(end *e, kind k, rbt_error *error)
     return rbt_hub_create(&config, &events, &(rbt_log){0}, &e->hub, error);
 }
 
-/* Takes the socket. The ring's bare loop needs it, too, to notice the other one's end. */
-static rbt_err start_bare(end *e, kind k, int socket, bool is_child, rbt_error *error)
+/* Its socket is connected. The ring's bare loop needs it, too, to notice the other one's end. */
+static rbt_err start_bare(end *e, kind k, bool is_child, rbt_error *error)
 {
     e->bare.out = k == RING ? &e->rings[is_child] : NULL;
     e->bare.in = k == RING ? &e->rings[!is_child] : NULL;
-    return rbt_bare_open(&e->bare, socket, k == TLS ? e->tls : NULL, is_child, error);
+    return rbt_bare_open(&e->bare, k == TLS ? e->tls : NULL, is_child, error);
 }
 
 static void close_both(end *e)
@@ -252,7 +252,7 @@ static void end_deinit(end *e)
 static rbt_err open_child(end *e, command *c, rbt_error *error)
 {
     rbt_address address, bound, from;
-    int listener = -1, socket = -1;
+    int listener = -1;
     rbt_err err = start_hub(e, c->kind, error);
 
     if (err == RBT_OK)
@@ -270,16 +270,15 @@ static rbt_err open_child(end *e, command *c, rbt_error *error)
     rbt_address_text(&bound, c->address[1]);
     (void)send(e->control, c, sizeof *c, MSG_NOSIGNAL);
     (void)poll(&(struct pollfd){listener, POLLIN, 0}, 1, PATIENCE_MS);
-    err = rbt_socket_accept(listener, &socket, &from, error);
+    err = rbt_socket_accept(listener, &e->bare.socket, &from, error);
     (void)close(listener);
-    return err == RBT_OK ? start_bare(e, c->kind, socket, true, error) : err;
+    return err == RBT_OK ? start_bare(e, c->kind, true, error) : err;
 }
 
 static rbt_err open_parent(end *e, kind k, const char *host, rbt_error *error)
 {
     command c = {.what = OPEN, .kind = k};
     rbt_address address;
-    int socket = -1;
     rbt_err err = start_hub(e, k, error);
 
     for (int i = 0; i < 2; i++)
@@ -291,13 +290,13 @@ static rbt_err open_parent(end *e, kind k, const char *host, rbt_error *error)
     if (err == RBT_OK)
         err = rbt_address_parse(c.address[1], 0, &address, error);
     if (err == RBT_OK)
-        err = rbt_socket_dial(&address, &socket, error);
+        err = rbt_socket_dial(&address, &e->bare.socket, error);
     if (err == RBT_OK) {
-        (void)poll(&(struct pollfd){socket, POLLOUT, 0}, 1, PATIENCE_MS);
-        err = rbt_socket_connected(socket, &address, error);
-        rbt_err opened = start_bare(e, k, socket, false, err == RBT_OK ? error : NULL);
-        err = err == RBT_OK ? opened : err;
+        (void)poll(&(struct pollfd){e->bare.socket, POLLOUT, 0}, 1, PATIENCE_MS);
+        err = rbt_socket_connected(e->bare.socket, &address, error);
     }
+    if (err == RBT_OK)
+        err = start_bare(e, k, false, error);
     if (err == RBT_OK)
         err = rbt_address_parse(c.address[0], 0, &address, error);
     if (err != RBT_OK)
