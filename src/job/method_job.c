@@ -247,16 +247,18 @@ static rbt_err count_tables(rbt_method_run *r, rbt_error *error)
     return err;
 }
 
+static size_t bytes_of(const rbt_values *v)
+{
+    return (size_t)(v->rows * v->cols) * rbt_type_size(v->type);
+}
+
 /* In shared memory and with peers there are no tables: the hash is of the arrays that are kept. */
 static void hash_fitted(rbt_job *job)
 {
     rbt_hasher *hasher = rbt_hasher_create(0);
 
-    for (size_t i = 0; i < job->fitted.arrays; i++) {
-        const rbt_values *v = &job->fitted.array[i];
-
-        rbt_hasher_add(hasher, v->at, (size_t)(v->rows * v->cols) * rbt_type_size(v->type));
-    }
+    for (size_t i = 0; i < job->fitted.arrays; i++)
+        rbt_hasher_add(hasher, job->fitted.array[i].at, bytes_of(&job->fitted.array[i]));
     job->result.param_hash = rbt_hasher_value(hasher);
     rbt_hasher_destroy(hasher);
 }
@@ -324,6 +326,8 @@ static rbt_err keep(rbt_method_run *r, double load_seconds, rbt_error *error)
         err = r->plan.method->keep(&r->plan, &job->fitted, error);
     if (err == RBT_OK) {
         job->has_result = true;
+        for (size_t i = 0; i < job->fitted.arrays; i++)
+            job->result.parameter_bytes += bytes_of(&job->fitted.array[i]);
         if (r->planned.contents == NULL)
             hash_fitted(job);
         err = evaluate_valid(r, error);

@@ -12,6 +12,7 @@ awk 'NR % 10 != 0' all.dat >train.dat
 expect 0 train mf --data train.dat --valid test.dat --workers 2 --rank 4 --l2 0.02 --epochs 30 --out m.rbt --json m.json --quiet
 check m.json 'first["sync"] == "hogwild" and last["clocks"] == 30 and events("eval")[-1]["rmse"] < 0.5'
 check m.json 'sum(w["rows"] for w in last["workers"]) == 300 and sum(w["samples"] for w in last["workers"]) == 30 * 8100'
+check m.json 'last["parameter_bytes"] >= 300 * (4 + 1) * 4' # of users alone
 check m.json 'events("clock")[0]["loss"] > 2 * last["loss"]'
 for run in 1 2; do
     expect 0 train mf --data train.dat --sync sequential --rank 4 --epochs 3 --out s$run.rbt --quiet
