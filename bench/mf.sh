@@ -28,8 +28,8 @@ def mf(data, valid, rank, l2, passes):
     """M ratings per second of wall time, ratings of a pass, seconds of all threads, RMSE."""
     before = own_seconds()
     subprocess.run([rubato, "train", "mf", "--data", data, "--valid", valid, "--format", "libsvm", "--workers", "2",
-                    "--rank", str(rank), "--l2", str(l2), "--biases", "off", "--epochs", str(passes), "--json", "run.json",
-                    "--quiet"], check=True)
+                    "--rank", str(rank), "--l2", str(l2), "--biases", "off", "--epochs", str(passes), "--eval-every", "0",
+                    "--json", "run.json", "--quiet"], check=True)
     lines = [json.loads(line) for line in open("run.json")]
     ratings = sum(w["samples"] for w in lines[-1]["workers"]) / passes
     rmse = [line for line in lines if line["event"] == "eval"][-1]["rmse"]

@@ -82,32 +82,32 @@ static bool is_option(const char *argument)
     return strncmp(argument, "--", 2) == 0 && argument[2] != '\0';
 }
 
-/* One more path for --data. */
-static rbt_err add_data(cli_arguments *arguments, const char *path, rbt_error *error)
+rbt_err cli_add_path(const char *option, const char *path, char paths[RBT_OPTION_ROOM], rbt_error *error)
 {
-    char *data = arguments->data;
-    size_t used = strlen(data);
+    size_t used = strlen(paths);
 
     if (path == NULL || path[0] == '\0')
-        return rbt_fail(error, RBT_E_USAGE, "--data needs a value");
-    if (used + strlen(path) + 2 > sizeof arguments->data)
+        return rbt_fail(error, RBT_E_USAGE, "%s needs a value", option);
+    if (used + strlen(path) + 2 > RBT_OPTION_ROOM)
         return rbt_fail(error, RBT_E_USAGE,
-                        "the paths of --data are longer than %zu characters together; give a pattern in quotes, as in "
-                        "--data 'part-*.svm'",
-                        sizeof arguments->data - 2);
-    (void)snprintf(data + used, sizeof arguments->data - used, used > 0 ? "\n%s" : "%s", path);
+                        "the paths of %s are longer than %d characters together; give a pattern in quotes, as in "
+                        "%s 'part-*.svm'",
+                        option, RBT_OPTION_ROOM - 2, option);
+    (void)snprintf(paths + used, RBT_OPTION_ROOM - used, used > 0 ? "\n%s" : "%s", path);
     return RBT_OK;
 }
 
-/* --data takes the words that follow, too, once the command has all of its own. */
-static rbt_err take_more(cli_arguments *arguments, int argc, char **argv, int *i, given *g, rbt_error *error)
+/* --data and --valid take the words that follow, too, once the command has all of its own. They are put into `paths`. */
+static rbt_err take_more(const cli_arguments *arguments, int argc, char **argv, int *i, given *g, char *paths,
+                         rbt_error *error)
 {
-    rbt_err err = add_data(arguments, g->value, error);
+    const char *option = strcmp(g->name, "data") == 0 ? "--data" : "--valid";
+    rbt_err err = cli_add_path(option, g->value, paths, error);
 
     while (err == RBT_OK && arguments->words_count == arguments->words_room && *i + 1 < argc &&
            (argv[*i + 1][0] != '-' || argv[*i + 1][1] == '\0'))
-        err = add_data(arguments, argv[++*i], error);
-    g->value = arguments->data;
+        err = cli_add_path(option, argv[++*i], paths, error);
+    g->value = paths;
     return err;
 }
 
@@ -142,13 +142,14 @@ static rbt_err parse_one(cli_arguments *arguments, int argc, char **argv, int *i
         arguments->words[arguments->words_count++] = argv[*i];
         return RBT_OK;
     }
+    char valid[RBT_OPTION_ROOM] = ""; /* only a job's, which keeps a copy */
     rbt_err err = take(arguments, argc, argv, i, g, error);
-    if (err == RBT_OK && strcmp(g->name, "data") == 0)
-        err = take_more(arguments, argc, argv, i, g, error);
-    if (err != RBT_OK)
+    if (err == RBT_OK && (strcmp(g->name, "data") == 0 || (g->own == NULL && strcmp(g->name, "valid") == 0)))
+        err = take_more(arguments, argc, argv, i, g, strcmp(g->name, "data") == 0 ? arguments->data : valid, error);
+    if (err == RBT_OK && g->own == NULL)
+        err = rbt_options_set(arguments->job, g->name, g->value, error);
+    if (err != RBT_OK || g->own == NULL)
         return err;
-    if (g->own == NULL)
-        return rbt_options_set(arguments->job, g->name, g->value, error);
     *g->own->value = g->value;
     return RBT_OK;
 }

@@ -58,6 +58,8 @@ rbt_err cli_flush(rbt_error *error);
  * write a file and must not leave a part of it. */
 const atomic_bool *cli_stop_flag(void);
 
+#define CLI_NODE_END "end" /* what a launcher says to its processes when they are to end at once */
+
 /* --------------------------------------------------------------------------------------------- arguments */
 
 /* An option of one command alone; job options come from the table in src/job. */
@@ -79,8 +81,11 @@ typedef struct cli_arguments {
     char data[RBT_OPTION_ROOM]; /* --data, when several paths were given: all of them, one to a line (data/paths.h) */
 } cli_arguments;
 
+/* One more path for the option, behind those before (data/paths.h). */
+rbt_err cli_add_path(const char *option, const char *path, char paths[RBT_OPTION_ROOM], rbt_error *error);
+
 /* Takes "--name value" and "--name=value" (the value of --config is read first, so that the command line wins), and the
- * words. An option given twice is refused, but --data a.svm b.svm, and --data a.svm --data b.svm, are several paths. */
+ * words. An option given twice is refused, but --data a.svm b.svm, and --data a.svm --data b.svm, are several paths; so are --valid a.svm b.svm. */
 rbt_err cli_parse(cli_arguments *arguments, int argc, char **argv, rbt_error *error);
 void cli_help(const cli_command *command, const cli_arguments *arguments);
 
@@ -94,7 +99,7 @@ rbt_err cli_keep_apart(const char *in, const char *out, rbt_error *error);
 
 /* How data is to be read, as given on the command line (jobs have the same options in their table). */
 typedef struct cli_reading {
-    const char *format, *label, *weight, *bits, *skip_bad;
+    const char *format, *label, *weight, *bits, *base, *skip_bad;
 } cli_reading;
 
 /* Their entries in a command's list of own options. */
@@ -104,6 +109,8 @@ typedef struct cli_reading {
          &(given)->label},                                                                                             \
         {"weight", "COLUMN", "csv: the column of the rows' weights.", &(given)->weight},                               \
         {"bits", "N", "vw, and words in csv: features are hashed to 2^N columns. [18]", &(given)->bits},               \
+        {"base", "auto|0|1", "libsvm: where features begin to count; auto: at 0 if it occurs. [auto]",                 \
+         &(given)->base},                                                                                              \
     {                                                                                                                  \
         "skip-bad", "N", "Leaves out up to N rows that cannot be read. [0]", &(given)->skip_bad                        \
     }
@@ -118,14 +125,20 @@ rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
 /* Says on the standard error what was left out or filled in, if anything was. */
 void cli_reading_note(const cli_command *command, const rbt_read_report *report);
 
-/* And when columns of a file are not those that a model with so many features was trained with, as far as that can be seen. */
-void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t features);
+/* And when columns of data, which has `cols`, are not those that a model with so many features was trained with, as far as that
+ * can be seen. */
+void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t cols, size_t features);
 
 /* ------------------------------------------------------------------------------------ fitted models of methods */
 
 /* Is the file one of those? Then these do what predict, eval, info and export do with it. `array`: which one, for npy; NULL:
  * the first. */
 bool cli_fitted_is(const char *path);
+
+/* A trained model from a file; of a fitted one what it is as such (as_trained), and cli_fitted_is_trained says beforehand whether it
+ * is. */
+bool cli_fitted_is_trained(const char *path, const rbt_method *own);
+rbt_err cli_trained_load(const char *path, const rbt_trainee *plugin, rbt_trained *trained, rbt_error *error);
 
 /* The shared object that --plugin names, for models of its own; NULL: none. */
 rbt_err cli_plugin_open(const char *path, rbt_trainee *plugin, rbt_error *error);
@@ -149,11 +162,14 @@ typedef struct cli_fitted_request {
 } cli_fitted_request;
 rbt_err cli_fitted_eval(const cli_fitted_request *request, rbt_error *error);
 
-/* That the model cannot do this; and how its data is read. */
+/* That the model cannot do this; and how its data is read, with memory that is to be freed when it has been. */
 rbt_err cli_fitted_lacks(const rbt_fitted *fitted, const char *path, const char *what, rbt_error *error);
-void cli_fitted_reading(const rbt_fitted *fitted, rbt_reading *reading);
+char *cli_fitted_reading(const rbt_fitted *fitted, rbt_reading *reading);
 struct rbt_vocab;
 rbt_err cli_fitted_info(const char *path, const rbt_method *own, const struct rbt_vocab *vocab, rbt_error *error);
+
+/* Says on the standard error when --vocab has more or less names than a model has features. */
+void cli_vocab_note(const char *command, const struct rbt_vocab *vocab, size_t features);
 rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *format, const char *array,
                           const char *vocab, const char *out, rbt_error *error);
 
@@ -166,6 +182,7 @@ typedef struct cli_listener {
     rbt_progress_line *line; /* NULL: no progress */
     FILE *text;              /* where the configuration is printed; NULL: not */
     const char *prefix;      /* of the progress line */
+    rbt_job *job;            /* what runs; filled in by cli_job_run */
     bool early_end;          /* Ctrl-C before the job's start, while data is read, ends the process at once */
 } cli_listener;
 
@@ -176,8 +193,15 @@ rbt_err cli_job_check(const rbt_options *options, rbt_error *error);
 /* A job with these options. */
 rbt_err cli_job_create(const rbt_options *options, rbt_job **job, rbt_error *error);
 
-/* Runs the job; Ctrl-C (SIGINT, SIGTERM) ends it after the current clock, a second one ends the process with 130. */
+/* Runs the job; Ctrl-C (SIGINT, SIGTERM, SIGHUP) ends it after the current clock, a second one ends the process with 130. */
 rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error);
+
+/* From now on such a signal that would end the process asks this first, in the signal's handler; true: it will end by itself. */
+typedef bool (*cli_last_act)(void);
+void cli_job_before_exit(cli_last_act act);
+
+/* When a job was interrupted by a signal; 0: none has been. */
+uint64_t cli_job_interrupted_ns(void);
 
 /* The command line of train, without running it; *helped: --help was asked for and has been answered. And running it;
  * gathering: how a job on a cluster comes by its processes, NULL on one machine. */

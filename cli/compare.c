@@ -178,6 +178,8 @@ static rbt_err run_one(comparison *c, size_t protocol, size_t step, rbt_recorder
         say_result(c, run, number, of);
         if (c->has_lines)
             write_result(c, run);
+        if (c->lines.failed != 0) /* nobody will read about the others; compare() tells why */
+            err = RBT_E_INTERRUPTED;
     }
     if (err == RBT_E_TARGET || err == RBT_E_DIVERGED)
         err = RBT_OK;
@@ -273,7 +275,7 @@ static rbt_err compare(comparison *c, rbt_error *error)
         write_start(c);
     }
     err = run_all(c, error);
-    if (c->done > 0 && (err == RBT_OK || err == RBT_E_INTERRUPTED)) {
+    if (c->done > 0 && c->lines.failed == 0 && (err == RBT_OK || err == RBT_E_INTERRUPTED)) {
         rbt_error late = {RBT_OK, ""};
         rbt_err end = conclude(c, &late);
         if (end == RBT_OK && err == RBT_OK)
@@ -285,7 +287,8 @@ static rbt_err compare(comparison *c, rbt_error *error)
     }
     if (c->has_lines) {
         rbt_error late = {RBT_OK, ""};
-        if (rbt_jsonlines_close(&c->lines, &late) != RBT_OK && (err == RBT_OK || err == RBT_E_TARGET)) {
+        if (rbt_jsonlines_close(&c->lines, &late) != RBT_OK &&
+            (err == RBT_OK || err == RBT_E_TARGET || err == RBT_E_INTERRUPTED)) {
             err = late.code;
             *error = late;
         }

@@ -15,7 +15,9 @@ int cli_convert(const cli_command *command, int argc, char **argv)
         {"out", "FILE", "Where it goes; - = standard output.", &out},
         CLI_READING_OPTIONS(&given),
         {"to", "FORMAT",
-         "cache, which every command loads faster than text, or libsvm, csv, vw, ratings, docword. [cache]", &to},
+         "cache, which every command loads faster than text, or libsvm, csv, vw, ratings, docword. [as FILE ends, else "
+         "cache]",
+         &to},
     };
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
     rbt_data data = {0};
@@ -32,6 +34,8 @@ int cli_convert(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_keep_apart(path, out, &error);
     rbt_format format = RBT_FORMAT_CACHE;
+    if (err == RBT_OK)
+        err = rbt_format_of_path(out, RBT_FORMAT_CACHE, &format, &error);
     if (err == RBT_OK && to != NULL)
         err = rbt_format_find(to, true, &format, &error);
     if (err == RBT_OK)

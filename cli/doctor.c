@@ -21,6 +21,7 @@
 
 #define SAME_HOST    "localhost"
 #define TURN_MS      50
+#define CALLERS_MOST 64  /* who call at a time and have not said who they are; others wait */
 #define CLOCK_MOST_S 2.0 /* more than that, and logs cannot be put together */
 
 typedef struct patient { /* one host */
@@ -31,7 +32,7 @@ typedef struct patient { /* one host */
     char last[DOCTOR_TEXT]; /* line that was not for us */
     char version[64], name[256], listen[RBT_ADDRESS_ROOM], data[DOCTOR_TEXT], trouble[DOCTOR_TEXT];
     bool data_fine;
-    int fd; /* the connection it has made; -1: none */
+    doctor_call call; /* the connection it has made */
     double clock_ahead;
 } patient;
 
@@ -42,9 +43,11 @@ typedef struct doctor {
     size_t count;
     uint32_t *patient_of_child;
     rbt_spawn *spawn;
+    rbt_tls *tls;
     int listener;
     rbt_address listening;
-    char word[DOCTOR_WORD + 1], self[4096], directory[4096], here_data[DOCTOR_TEXT];
+    doctor_call callers[CALLERS_MOST];
+    char key_text[RBT_KEY_ROOM], self[4096], directory[4096], here_data[DOCTOR_TEXT];
     uint64_t patience_ms;
     uint32_t checks, failed;
 } doctor;
@@ -171,6 +174,7 @@ static void on_ended(void *context, size_t child, const rbt_child_end *end)
 
     p->ended = true;
     p->end = *end;
+    take(p->end.sentence, sizeof p->end.sentence, end->sentence);
 }
 
 static rbt_err start(doctor *d, uint32_t i, rbt_error *error)
@@ -193,7 +197,7 @@ static rbt_err start(doctor *d, uint32_t i, rbt_error *error)
     rbt_child_spec spec = {.name = "the remote shell",
                            .host = is_here ? NULL : p->host,
                            .words = is_here ? words : (const char *const *)remote,
-                           .first_line = d->word};
+                           .first_line = d->key_text};
     rbt_err err = rbt_spawn_start(d->spawn, &spec, error);
 
     rbt_free(line);
@@ -202,32 +206,51 @@ static rbt_err start(doctor *d, uint32_t i, rbt_error *error)
     return err;
 }
 
-/* Somebody calls: one of the helpers, if it knows the word. */
-static void answer_call(doctor *d)
+/* Somebody calls. */
+static void take_call(doctor *d, doctor_call *caller)
 {
     rbt_address from;
     rbt_error why;
-    char line[DOCTOR_TEXT], word[DOCTOR_WORD + 1] = "";
-    unsigned number = 0;
-    double clock = 0, now;
     int fd = -1;
 
-    if (rbt_socket_accept(d->listener, &fd, &from, &why) != RBT_OK || fd < 0)
-        return;
-    if (doctor_read_line(fd, line, DOCTOR_DIAL_MS) && strlen(line) > DOCTOR_WORD && line[DOCTOR_WORD] == ' ') {
-        char *end = NULL;
+    if (rbt_socket_accept(d->listener, &fd, &from, &why) == RBT_OK && fd >= 0)
+        (void)doctor_call_open(caller, d->tls, fd, true, &why);
+}
 
-        now = doctor_clock();
-        memcpy(word, line, DOCTOR_WORD);
-        number = (unsigned)strtoul(line + DOCTOR_WORD + 1, &end, 10);
-        clock = end != NULL ? strtod(end, NULL) : 0;
-        if (strcmp(word, d->word) == 0 && number < d->count && d->at[number].fd < 0) {
-            d->at[number].fd = fd;
-            d->at[number].clock_ahead = clock - now;
-            return;
-        }
+/* One who has the key says its number and its clock. */
+static void know_caller(doctor *d, doctor_call *caller)
+{
+    double now = doctor_clock();
+    char *end = NULL;
+    unsigned long number = strtoul(caller->line, &end, 10);
+
+    if (number >= d->count || d->at[number].call.fd >= 0) {
+        doctor_call_close(caller);
+        return;
     }
-    close(fd);
+    d->at[number].clock_ahead = strtod(end, NULL) - now;
+    d->at[number].call = *caller;
+    *caller = (doctor_call){.fd = -1};
+}
+
+/* As far as each of those who call has come; nobody is waited for. */
+static void hear_callers(doctor *d)
+{
+    for (size_t i = 0; i < CALLERS_MOST; i++) {
+        struct pollfd waiting = {.fd = d->listener, .events = POLLIN};
+        doctor_call *caller = &d->callers[i];
+        doctor_news news;
+
+        if (caller->fd < 0 && poll(&waiting, 1, 0) == 1)
+            take_call(d, caller);
+        if (caller->fd < 0)
+            continue;
+        news = doctor_call_step(caller);
+        if (news == DOCTOR_SAYS)
+            know_caller(d, caller);
+        else if (news == DOCTOR_GONE || rbt_now_ns() >= caller->until_ns)
+            doctor_call_close(caller);
+    }
 }
 
 /* Until every helper has called, or has ended, or has said that it cannot. */
@@ -237,15 +260,12 @@ static void wait_for_helpers(doctor *d)
     bool waiting = true;
 
     while (waiting && rbt_now_ns() < until) {
-        struct pollfd call = {.fd = d->listener, .events = POLLIN};
-
         rbt_spawn_turn(d->spawn, TURN_MS);
-        while (poll(&call, 1, 0) == 1)
-            answer_call(d);
+        hear_callers(d);
         waiting = false;
         for (size_t i = 0; i < d->count; i++)
             waiting =
-                waiting || (d->at[i].started && !d->at[i].ended && d->at[i].fd < 0 && d->at[i].trouble[0] == '\0');
+                waiting || (d->at[i].started && !d->at[i].ended && d->at[i].call.fd < 0 && d->at[i].trouble[0] == '\0');
     }
     rbt_spawn_turn(d->spawn, 0);
 }
@@ -296,7 +316,7 @@ static void check_ports(doctor *d, const patient *p)
 {
     rbt_error why;
 
-    if (p->fd >= 0)
+    if (p->call.fd >= 0)
         tell(d, p->host, true, "reaches this host at %s", p->reaches_us);
     else
         tell(d, p->host, false,
@@ -311,39 +331,39 @@ static void check_ports(doctor *d, const patient *p)
         tell(d, p->host, false,
              "is not reached at %s: %s; processes of a job listen on any free port, let them through", p->listen,
              why.text);
-    if (p->fd >= 0 && p->clock_ahead < CLOCK_MOST_S && p->clock_ahead > -CLOCK_MOST_S)
+    if (p->call.fd >= 0 && p->clock_ahead < CLOCK_MOST_S && p->clock_ahead > -CLOCK_MOST_S)
         tell(d, p->host, true, "clock differs by less than %.0f s", CLOCK_MOST_S);
-    else if (p->fd >= 0)
+    else if (p->call.fd >= 0)
         tell(d, p->host, false, "clock is %.1f s %s; logs of several hosts will not fit together: set it (chrony, ntp)",
              p->clock_ahead < 0 ? -p->clock_ahead : p->clock_ahead, p->clock_ahead < 0 ? "behind" : "ahead");
 }
 
 /* Workers and servers on different hosts talk to each other, too. */
-static void check_between(doctor *d, const patient *from, const patient *to)
+static void check_between(doctor *d, patient *from, const patient *to)
 {
-    char line[DOCTOR_TEXT];
-
-    if (from == to || from->fd < 0 || to->listen[0] == '\0')
+    if (from == to || from->call.fd < 0 || to->listen[0] == '\0')
         return;
-    if (!doctor_write_line(from->fd, to->listen) || !doctor_read_line(from->fd, line, 2 * DOCTOR_DIAL_MS))
+    if (!doctor_call_write(&from->call, to->listen, DOCTOR_DIAL_MS) ||
+        !doctor_call_read(&from->call, 2 * DOCTOR_DIAL_MS)) {
         tell(d, from->host, false, "does not say whether it reaches %s", to->host);
-    else if (strcmp(line, "ok") == 0)
+        doctor_call_close(&from->call); /* what comes late would answer another question */
+    } else if (strcmp(from->call.line, "ok") == 0) {
         tell(d, from->host, true, "reaches %s at %s", to->host, to->listen);
-    else
-        tell(d, from->host, false, "does not reach %s: %s", to->host, line);
+    } else {
+        tell(d, from->host, false, "does not reach %s: %s", to->host, from->call.line);
+    }
 }
 
 /* --------------------------------------------------------------------------------------------------- the command */
 
 static rbt_err prepare(doctor *d, rbt_error *error)
 {
-    uint8_t nonce[RBT_KEY_NONCE];
+    rbt_key key;
     uint64_t seconds = 20;
     ssize_t n = readlink("/proc/self/exe", d->self, sizeof d->self - 1);
     rbt_spawn_handler handler = {.line = on_line, .ended = on_ended, .context = d};
     rbt_err err = cli_require("hosts", d->hosts, "LIST", error);
 
-    _Static_assert(2 * RBT_KEY_NONCE == DOCTOR_WORD, "the word is the nonce in hexadecimal");
     if (err == RBT_OK && d->timeout != NULL)
         err = rbt_text_to_count("--timeout", d->timeout, 1, 3600, &seconds, error);
     d->patience_ms = seconds * 1000;
@@ -354,9 +374,12 @@ static rbt_err prepare(doctor *d, rbt_error *error)
     if (getcwd(d->directory, sizeof d->directory) == NULL)
         d->directory[0] = '\0';
     if (err == RBT_OK)
-        err = rbt_key_nonce(nonce, error);
-    for (size_t i = 0; err == RBT_OK && i < sizeof nonce; i++)
-        snprintf(d->word + 2 * i, 3, "%02x", nonce[i]);
+        err = rbt_key_create(&key, error);
+    if (err == RBT_OK) {
+        rbt_key_text(&key, d->key_text);
+        err = rbt_tls_create(&key, &d->tls, error);
+        rbt_key_wipe(&key);
+    }
     if (err == RBT_OK)
         err = rbt_spawn_create(&handler, &d->spawn, error);
     if (err != RBT_OK)
@@ -369,7 +392,7 @@ static rbt_err prepare(doctor *d, rbt_error *error)
         for (size_t k = 0; k < d->count; k++)
             again = again || strcmp(d->at[k].host, d->list.at[i].name) == 0;
         if (!again)
-            d->at[d->count++] = (patient){.host = d->list.at[i].name, .fd = -1};
+            d->at[d->count++] = (patient){.host = d->list.at[i].name, .call.fd = -1};
     }
     return RBT_OK;
 }
@@ -420,6 +443,8 @@ int cli_doctor(const cli_command *command, int argc, char **argv)
     rbt_error error = {RBT_OK, ""};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
+    for (size_t i = 0; i < CALLERS_MOST; i++)
+        d.callers[i].fd = -1;
     if (err == RBT_OK && arguments.help) {
         cli_help(command, &arguments);
         return 0;
@@ -435,8 +460,11 @@ int cli_doctor(const cli_command *command, int argc, char **argv)
         printf("%u checks, %u failed\n", d.checks, d.failed);
     }
     for (size_t i = 0; i < d.count; i++)
-        if (d.at[i].fd >= 0)
-            close(d.at[i].fd);
+        doctor_call_close(&d.at[i].call);
+    for (size_t i = 0; i < CALLERS_MOST; i++)
+        doctor_call_close(&d.callers[i]);
+    rbt_tls_destroy(d.tls);
+    memset(d.key_text, 0, sizeof d.key_text);
     if (d.spawn != NULL)
         rbt_spawn_end(d.spawn, 1000);
     rbt_spawn_destroy(d.spawn);

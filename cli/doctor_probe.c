@@ -42,10 +42,15 @@ bool doctor_look(const char *path, char text[DOCTOR_TEXT])
         int fd = open(found.gl_pathv[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
         fine = fd >= 0 && fstat(fd, &status) == 0;
-        if (fine)
-            bytes += (unsigned long long)status.st_size;
-        else
+        if (!fine) {
             snprintf(text, DOCTOR_TEXT, "%.600s cannot be read: %s", found.gl_pathv[i], strerror(errno));
+        } else if (S_ISDIR(status.st_mode)) {
+            fine = false;
+            snprintf(text, DOCTOR_TEXT, "%.600s is a folder; name the files in it, as in '%.300s/*'", found.gl_pathv[i],
+                     found.gl_pathv[i]);
+        } else {
+            bytes += (unsigned long long)status.st_size;
+        }
         if (fd >= 0)
             close(fd);
     }
@@ -94,40 +99,6 @@ double doctor_clock(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-bool doctor_read_line(int fd, char line[DOCTOR_TEXT], int timeout_ms)
-{
-    double until = doctor_clock() + timeout_ms / 1000.0;
-    size_t n = 0;
-
-    while (n + 1 < DOCTOR_TEXT) {
-        struct pollfd ready = {.fd = fd, .events = POLLIN};
-        double left = until - doctor_clock();
-        ssize_t got;
-
-        if (left <= 0 || poll(&ready, 1, (int)(left * 1000) + 1) != 1)
-            return false;
-        got = read(fd, line + n, 1);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR))
-            continue;
-        if (got != 1)
-            return false;
-        if (line[n] == '\n') {
-            line[n] = '\0';
-            return true;
-        }
-        n++;
-    }
-    return false;
-}
-
-bool doctor_write_line(int fd, const char *line)
-{
-    char text[DOCTOR_TEXT + 1];
-    int n = snprintf(text, sizeof text, "%s\n", line);
-
-    return n > 0 && (size_t)n < sizeof text && send(fd, text, (size_t)n, MSG_NOSIGNAL) == n; /* a new socket has room */
-}
-
 /* ------------------------------------------------------------------------------------------------------ the helper */
 
 static void say(const char *what, const char *text)
@@ -153,34 +124,55 @@ static int listen_here(const char *towards)
     return fd;
 }
 
+/* Calls the doctor, and dials for it whom it names. */
+static void answer(const rbt_key *key, const char *address, const char *number)
+{
+    char line[DOCTOR_TEXT];
+    doctor_call call = {.fd = -1};
+    rbt_tls *tls = NULL;
+    rbt_error why;
+    int fd = -1;
+
+    if (rbt_tls_create(key, &tls, &why) != RBT_OK || !dial(address, &fd, &why) ||
+        !doctor_call_open(&call, tls, fd, false, &why)) {
+        say("no", why.text);
+    } else {
+        snprintf(line, sizeof line, "%.16s %.6f", number, doctor_clock());
+        if (!doctor_call_write(&call, line, DOCTOR_DIAL_MS))
+            say("no", "what listens there does not speak as the doctor does; is the port right?");
+        while (doctor_call_read(&call, DOCTOR_LIFE_S * 1000))
+            if (!doctor_call_write(&call, doctor_dial(call.line, &why) ? "ok" : why.text, DOCTOR_DIAL_MS))
+                break;
+        doctor_call_close(&call);
+    }
+    rbt_tls_destroy(tls);
+}
+
 int doctor_probe(const char *address, const char *number, const char *data)
 {
-    char line[DOCTOR_TEXT], host[256] = "", word[DOCTOR_TEXT];
+    char line[DOCTOR_TEXT], host[256] = "";
+    rbt_key key;
     rbt_error why;
-    int listener, fd = -1;
+    int listener;
+    rbt_err err;
 
     alarm(DOCTOR_LIFE_S);
-    if (!doctor_read_line(STDIN_FILENO, word, DOCTOR_LIFE_S * 1000))
-        return 1;
+    err = rbt_key_read("-", &key, &why);
     (void)gethostname(host, sizeof host - 1);
     say("version", rbt_version());
     say("host", host);
+    if (err != RBT_OK) {
+        say("no", why.text);
+        return 1;
+    }
     if (data != NULL) {
         bool fine = doctor_look(data, line);
 
         say(fine ? "data" : "nodata", line);
     }
     listener = listen_here(address);
-    if (!dial(address, &fd, &why)) {
-        say("no", why.text);
-        say("end", "");
-    } else {
-        snprintf(line, sizeof line, "%.*s %.16s %.6f", DOCTOR_WORD, word, number, doctor_clock());
-        (void)doctor_write_line(fd, line);
-        while (doctor_read_line(fd, line, DOCTOR_LIFE_S * 1000))
-            (void)doctor_write_line(fd, doctor_dial(line, &why) ? "ok" : why.text);
-        close(fd);
-    }
+    answer(&key, address, number);
+    rbt_key_wipe(&key);
     if (listener >= 0)
         close(listener);
     return 0;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/where.h"
 #include "job/text.h"
 #include "model/classes.h"
 #include "model/metrics.h"
@@ -21,6 +22,7 @@ typedef struct eval_request {
     unsigned want;
     bool confusion;
     size_t features; /* of the model, if it is a trained one */
+    size_t cols;     /* of the data */
 } eval_request;
 
 /* A model and how it fared. */
@@ -272,6 +274,8 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
     rbt_err err = rbt_trained_load_own(request->model, request->plugin.model, &s[0].trained, error);
 
     request->features = err == RBT_OK ? s[0].trained.shape.cols : 0;
+    request->reading.origin = s[0].trained.origin;
+    request->reading.classes = s[0].trained.shape.classes > 0;
     if (err == RBT_OK)
         err = parse_metrics(&s[0].trained, request, error);
     if (err == RBT_OK && request->baseline != NULL)
@@ -281,11 +285,21 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
         err = rbt_fail(error, RBT_E_USAGE,
                        "--baseline %s: one model predicts classes, the other numbers; give two of a kind",
                        request->baseline);
+    if (err == RBT_OK && s[0].trained.origin != NULL && s[1].trained.origin != NULL &&
+        strcmp(s[0].trained.origin, s[1].trained.origin) != 0)
+        err =
+            rbt_fail(error, RBT_E_USAGE,
+                     "--baseline %s: its training data was read in another way than that of %s, so that the same data "
+                     "cannot be read for both; evaluate them one by one",
+                     request->baseline, request->model);
     if (err == RBT_OK)
         err = rbt_data_read_as(request->data, &request->reading, &data, error);
+    request->cols = data.cols;
     if (err == RBT_OK)
         err = request->baseline == NULL ? measure(&s[0], &data, request->want, error)
                                         : measure_both(s, &data, request->want, error);
+    if (err == RBT_E_DATA && data.rows > 0)
+        rbt_where_rows(request->data, &request->reading, error);
     if (err == RBT_OK && (request->json == NULL || strcmp(request->json, "-") != 0))
         print(request, s);
     if (err == RBT_OK && request->json != NULL)
@@ -343,6 +357,6 @@ int cli_eval(const cli_command *command, int argc, char **argv)
         return cli_fail(command, &error);
     cli_reading_note(command, &report);
     if (request.features > 0)
-        cli_columns_note(command, &report, request.features);
+        cli_columns_note(command, &report, request.cols, request.features);
     return 0;
 }

@@ -114,18 +114,19 @@ static rbt_err format_of(const char *name, export_format *found, rbt_error *erro
     return rbt_fail(error, RBT_E_USAGE, "--format '%s' is unknown; choose liblinear, npy, json or text", name);
 }
 
-static rbt_err export_model(const char *model, const rbt_model *own, export_format format, const char *names,
+static rbt_err export_model(const char *model, const rbt_trainee *plugin, export_format format, const char *names,
                             const char *out, rbt_error *error)
 {
     rbt_trained t = {0};
     rbt_vocab vocab = {0};
     rbt_err err = RBT_OK;
 
-    err = rbt_trained_load_own(model, own, &t, error);
+    err = cli_trained_load(model, plugin, &t, error);
     if (err == RBT_OK && names != NULL)
         err = rbt_vocab_read(names, &vocab, error);
     if (err != RBT_OK)
         goto deinit;
+    cli_vocab_note("export", &vocab, t.shape.cols);
     switch (format) {
     case FORMAT_LIBLINEAR:
         err = rbt_liblinear_write(&t, out, error);
@@ -186,10 +187,11 @@ int cli_export(const cli_command *command, int argc, char **argv)
                        "--array chooses what of a method's model goes into a npy file; leave it out");
     if (err == RBT_OK && vocab != NULL && format != FORMAT_JSON && format != FORMAT_TEXT)
         err = rbt_fail(&error, RBT_E_USAGE, "--vocab goes with --format json or text: the others have no names");
-    if (err == RBT_OK && cli_fitted_is(model))
+    if (err == RBT_OK && cli_fitted_is(model) &&
+        (format != FORMAT_LIBLINEAR || !cli_fitted_is_trained(model, plugin.method)))
         err = cli_fitted_export(model, plugin.method, name, array, vocab, out, &error);
     else if (err == RBT_OK)
-        err = export_model(model, plugin.model, format, vocab, out, &error);
+        err = export_model(model, &plugin, format, vocab, out, &error);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
 }
 

@@ -17,6 +17,7 @@
 #include "job/trainee.h"
 #include "method/method.h"
 #include "model/export.h"
+#include "model/trained.h"
 #include "model/vocab.h"
 
 #define TOP_DEFAULT 10
@@ -30,6 +31,48 @@ bool cli_fitted_is(const char *path)
     if (file != NULL)
         fclose(file);
     return rbt_fitted_begins(first, n);
+}
+
+bool cli_fitted_is_trained(const char *path, const rbt_method *own)
+{
+    unsigned char head[16 + RBT_TRAINED_NAME_BYTES + 1] = {0}; /* magic, version, the length of a name, the name */
+    FILE *file = cli_fitted_is(path) ? fopen(path, "rbe") : NULL;
+    size_t n = file != NULL ? fread(head, 1, sizeof head - 1, file) : 0, length = n > 16 ? head[12] : 0;
+    const char *name = (const char *)head + 16;
+    const rbt_method *method;
+
+    if (file != NULL)
+        fclose(file);
+    if (length == 0 || length > RBT_TRAINED_NAME_BYTES)
+        return false;
+    head[16 + length] = '\0';
+    method = own != NULL && strcmp(own->name, name) == 0 ? own : rbt_method_find(name);
+    return method != NULL && method->as_trained != NULL;
+}
+
+rbt_err cli_trained_load(const char *path, const rbt_trainee *plugin, rbt_trained *trained, rbt_error *error)
+{
+    rbt_fitted fitted = {0};
+    rbt_err err;
+
+    if (!cli_fitted_is(path))
+        return rbt_trained_load_own(path, plugin->model, trained, error);
+    err = rbt_fitted_load_own(path, plugin->method, &fitted, error);
+    if (err == RBT_OK)
+        err = fitted.method->as_trained != NULL
+                  ? fitted.method->as_trained(&fitted, trained, error)
+                  : cli_fitted_lacks(&fitted, path, "do as models of gradients do", error);
+    if (err == RBT_OK) {
+        rbt_reading unused;
+        char *origin = cli_fitted_reading(&fitted, &unused);
+
+        if (origin[0] != '\0')
+            trained->origin = origin;
+        else
+            rbt_free(origin);
+    }
+    rbt_fitted_deinit(&fitted);
+    return err;
 }
 
 rbt_err cli_plugin_open(const char *path, rbt_trainee *plugin, rbt_error *error)
@@ -50,10 +93,21 @@ rbt_err cli_fitted_lacks(const rbt_fitted *fitted, const char *path, const char 
                     fitted->method->name, fitted->method->about, what);
 }
 
-void cli_fitted_reading(const rbt_fitted *fitted, rbt_reading *reading)
+char *cli_fitted_reading(const rbt_fitted *fitted, rbt_reading *reading)
 {
+    const rbt_name_list *lines = rbt_fitted_names(fitted, RBT_FITTED_ORIGIN);
+    size_t room = 1, n = 0;
+    char *origin;
+
+    for (size_t i = 0; lines != NULL && i < lines->n; i++)
+        room += strlen(lines->at[i]) + 1;
+    origin = rbt_alloc(room, 1);
+    for (size_t i = 0; lines != NULL && i < lines->n; i++)
+        n += (size_t)snprintf(origin + n, room - n, "%s\n", lines->at[i]);
     reading->expect = fitted->method->content;
     reading->unlabelled = true;
+    reading->origin = origin;
+    return origin;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- predict */
@@ -123,7 +177,7 @@ static rbt_err answer_lines(const rbt_fitted *fitted, const char *path, rbt_outp
     enum { LINES = 1024 };
     rbt_event_key *keys = rbt_alloc(LINES, sizeof *keys);
     rbt_events *events = NULL;
-    rbt_err err = rbt_events_open(path, &(rbt_events_options){.column = 0}, &events, error);
+    rbt_err err = rbt_events_open(path, &(rbt_events_options){.column = 0, .empty = true}, &events, error);
     size_t n = err == RBT_OK;
 
     while (err == RBT_OK && n > 0) {
@@ -146,11 +200,12 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
     rbt_data data = {0};
     rbt_rating_list list = {0};
     rbt_output output;
+    char *origin;
     rbt_err err = rbt_fitted_load_own(model, own, &fitted, error);
 
     if (err != RBT_OK)
         return err;
-    cli_fitted_reading(&fitted, &as);
+    origin = cli_fitted_reading(&fitted, &as);
     err = fitted.method->predict != NULL || fitted.method->answer != NULL
               ? rbt_output_open(out != NULL ? out : "-", &output, error)
               : cli_fitted_lacks(&fitted, model, "predict", error);
@@ -158,7 +213,7 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
         goto deinit;
     if (fitted.method->answer != NULL) {
         err = answer_lines(&fitted, path, &output, error);
-    } else if (fitted.method->content == RBT_CONTENT_ROWS) {
+    } else if (fitted.method->content == RBT_CONTENT_ROWS || fitted.method->content == RBT_CONTENT_POINTS) {
         err = cli_answer_stream(path, &as, answer_rows, &fitted, &output, error);
     } else {
         err = rbt_data_read_listed(path, &as, &data, fitted.method->predict_one != NULL ? &list : NULL, error);
@@ -171,6 +226,7 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
     else
         rbt_output_abandon(&output);
 deinit:
+    rbt_free(origin);
     rbt_rating_list_deinit(&list);
     rbt_data_deinit(&data);
     rbt_fitted_deinit(&fitted);
@@ -208,6 +264,7 @@ rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const cha
     rbt_fitted fitted = {0};
     rbt_output output;
     uint64_t n = TOP_DEFAULT;
+    char *origin;
     rbt_err err = RBT_OK;
 
     if (user == NULL)
@@ -221,7 +278,7 @@ rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const cha
         err = rbt_fitted_load_own(model, own, &fitted, error);
     if (err != RBT_OK)
         return err;
-    cli_fitted_reading(&fitted, &as);
+    origin = cli_fitted_reading(&fitted, &as);
     err = fitted.method->recommend != NULL ? rbt_output_open(out != NULL ? out : "-", &output, error)
                                            : cli_fitted_lacks(&fitted, model, "recommend anything to a user", error);
     if (err == RBT_OK) {
@@ -231,6 +288,7 @@ rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const cha
         else
             rbt_output_abandon(&output);
     }
+    rbt_free(origin);
     rbt_fitted_deinit(&fitted);
     return err;
 }
@@ -238,6 +296,25 @@ rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const cha
 /* -------------------------------------------------------------------------------------------------------------- info */
 
 /* Names that are given with the command, for a model that has none of its own. */
+void cli_vocab_note(const char *command, const rbt_vocab *vocab, size_t features)
+{
+    if (vocab->count > 0 && features > 0 && vocab->count != features)
+        fprintf(stderr, "rubato %s: --vocab has %zu names, the model %zu features; are they of the same data?\n",
+                command, vocab->count, features);
+}
+
+/* How many features a model of a method has names for; 0: not known. */
+static size_t features_of(const rbt_fitted *fitted)
+{
+    const rbt_values *words = rbt_fitted_values(fitted, "word_topic"), *weights = rbt_fitted_values(fitted, "weights"),
+                     *means = rbt_fitted_values(fitted, "means");
+
+    return words != NULL     ? (size_t)words->rows
+           : weights != NULL ? (size_t)weights->cols
+           : means != NULL   ? (size_t)means->cols
+                             : 0;
+}
+
 static void add_vocabulary(rbt_fitted *fitted, const rbt_vocab *vocab)
 {
     const char **names;
@@ -269,6 +346,7 @@ rbt_err cli_fitted_info(const char *path, const rbt_method *own, const rbt_vocab
         printf("%-11s %s: %zu\n", i == 0 ? "names" : "", fitted.list[i].name, fitted.list[i].n);
     for (size_t i = 0; i < fitted.numbers; i++)
         printf("%-11s %s: %.10g\n", i == 0 ? "numbers" : "", fitted.number[i].name, fitted.number[i].value);
+    cli_vocab_note("info", vocab, features_of(&fitted));
     add_vocabulary(&fitted, vocab);
     if (fitted.method->describe != NULL)
         fitted.method->describe(&fitted, stdout);
@@ -378,6 +456,7 @@ rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *
         rbt_fitted_deinit(&fitted);
         return err;
     }
+    cli_vocab_note("export", &names, features_of(&fitted));
     add_vocabulary(&fitted, &names);
     rbt_vocab_deinit(&names);
     if (strcmp(format, "json") == 0 || strcmp(format, "text") == 0) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "method/method.h"
 #include "report/text.h"
 
@@ -56,13 +57,21 @@ static rbt_err examine(const cli_fitted_request *request, const char *model, rbt
 
     if (err != RBT_OK)
         return err;
-    cli_fitted_reading(&x->fitted, &as);
     if (x->fitted.method->measure != NULL)
         return x->fitted.method->measure(&x->fitted, request->data, x->figures, &x->n, error);
     if (x->fitted.method->evaluate == NULL)
         return cli_fitted_lacks(&x->fitted, model, "be evaluated", error);
-    if (data->rows == 0)
+    if (data->rows == 0) {
+        char *origin = cli_fitted_reading(&x->fitted, &as);
+
+        as.unlabelled = x->fitted.method->content != RBT_CONTENT_RATINGS && /* what is compared with them needs them */
+                        x->fitted.method->as_trained == NULL;
+        as.classes = x->fitted.method->has_classes;
         err = rbt_data_read_as(request->data, &as, data, error);
+        if (as.report != NULL && as.expect != RBT_CONTENT_ROWS)
+            as.report->unlabelled = 0; /* nobody asks for labels */
+        rbt_free(origin);
+    }
     if (err == RBT_OK)
         err = x->fitted.method->evaluate(&x->fitted, data, x->figures, &x->n, error);
     return err;

@@ -141,8 +141,10 @@ static rbt_err write_rows(kind k, const numbers *n, const char *to, const rbt_wr
         .rate = n->real[RATE],
     };
     rbt_format format = RBT_FORMAT_LIBSVM;
-    rbt_err err = to != NULL ? rbt_format_find(to, false, &format, error) : RBT_OK;
+    rbt_err err = rbt_format_of_path(how->path, RBT_FORMAT_LIBSVM, &format, error);
 
+    if (err == RBT_OK && to != NULL)
+        err = rbt_format_find(to, false, &format, error);
     return err == RBT_OK ? rbt_generate_write(&options, format, how, error) : err;
 }
 
@@ -158,9 +160,12 @@ static rbt_err check_format(kind k, const char *to, rbt_error *error)
 
 static rbt_err write_kind(kind k, const numbers *n, const char *to, const rbt_writing *how, rbt_error *error)
 {
+    rbt_format named = RBT_FORMAT_LIBSVM;
     if (kinds[k].format == NULL)
         return write_rows(k, n, to, how, error);
     rbt_err err = check_format(k, to, error);
+    if (err == RBT_OK)
+        err = rbt_format_of_path(how->path, RBT_FORMAT_LIBSVM, &named, error);
     if (err != RBT_OK)
         return err;
     if (k == RATINGS)
@@ -171,7 +176,7 @@ static rbt_err write_kind(kind k, const numbers *n, const char *to, const rbt_wr
                                                            .skew = n->real[SKEW],
                                                            .noise = n->real[NOISE],
                                                            .seed = n->seed},
-                                    to != NULL && strcmp(to, "csv") == 0, how, error);
+                                    to != NULL ? strcmp(to, "csv") == 0 : named == RBT_FORMAT_CSV, how, error);
     if (k == DOCUMENTS)
         return rbt_generate_docs(&(rbt_docs_options){.docs = n->count[ROWS],
                                                      .words = n->count[COLS],
@@ -196,7 +201,8 @@ int cli_gen(const cli_command *command, int argc, char **argv)
     const char *name = NULL;
     const cli_option own[] = {
         {"out", "FILE", "Where the data goes; - = standard output. images: the beginning of two names.", &t.out},
-        {"to", "FORMAT", "Rows: libsvm, csv, vw or cache [libsvm]; ratings: ratings or csv; docs: uci; images: idx.",
+        {"to", "FORMAT",
+         "Rows: libsvm, csv, vw or cache [as FILE ends, else libsvm]; ratings: ratings or csv; docs: uci; images: idx.",
          &t.to},
         {"rows", "N", "Rows, ratings, documents or images. [10000; ratings 100000; docs, images 1000]",
          &t.option[ROWS]},

@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "data/data.h"
 #include "data/file.h"
+#include "data/origin.h"
+#include "data/paths.h"
 #include "data/read.h"
 #include "data/stats.h"
 #include "method/method.h"
@@ -22,11 +24,12 @@
 #define OUTPUTS_SHOWN   20
 #define LABELS_SHOWN    20
 #define LABELS_COUNTED  1000 /* more different labels are numbers to predict */
+#define FILES_MOST      256  /* more: a pattern */
 
 /* --------------------------------------------------------------------------------------------------- model */
 
 /* The largest weights of decision value k by magnitude, the bias aside. */
-static void print_weights(const rbt_trained *t, size_t k, size_t most, const rbt_vocab *vocab)
+static void print_weights(const rbt_trained *t, size_t k, size_t base, size_t most, const rbt_vocab *vocab)
 {
     size_t outputs = t->model->outputs(&t->shape), top[WEIGHTS_SHOWN], count = 0;
 
@@ -41,7 +44,7 @@ static void print_weights(const rbt_trained *t, size_t k, size_t most, const rbt
     }
     for (size_t i = 0; i < count; i++) {
         const char *name = rbt_vocab_name(vocab, top[i]);
-        printf("  %10zu  % .6g%s%s\n", top[i] + 1, (double)t->w[top[i] * outputs + k], name != NULL ? "  " : "",
+        printf("  %10zu  % .6g%s%s\n", top[i] + base, (double)t->w[top[i] * outputs + k], name != NULL ? "  " : "",
                name != NULL ? name : "");
     }
 }
@@ -49,17 +52,18 @@ static void print_weights(const rbt_trained *t, size_t k, size_t most, const rbt
 static void print_all_weights(const rbt_trained *t, const rbt_vocab *vocab)
 {
     size_t outputs = t->model->outputs(&t->shape);
+    size_t base = rbt_reading_base(&(rbt_reading){.origin = t->origin}) == RBT_BASE_0 ? 0 : 1;
     char label[RBT_LABEL_ROOM];
 
-    printf("largest weights (feature as in the file, from 1)\n");
+    printf("largest weights (feature as in the file, from %zu)\n", base);
     if (outputs == 1) {
-        print_weights(t, 0, WEIGHTS_SHOWN, vocab);
+        print_weights(t, 0, base, WEIGHTS_SHOWN, vocab);
         return;
     }
     for (size_t k = 0; k < outputs && k < OUTPUTS_SHOWN; k++) {
         rbt_shape_label_text(&t->shape, (double)k, label);
         printf(" label %s\n", label);
-        print_weights(t, k, WEIGHTS_OF_MANY, vocab);
+        print_weights(t, k, base, WEIGHTS_OF_MANY, vocab);
     }
     if (outputs > OUTPUTS_SHOWN)
         printf(" and %zu other labels; rubato export --format text has all\n", outputs - OUTPUTS_SHOWN);
@@ -78,6 +82,29 @@ static void print_classes(const rbt_shape *shape)
     printf("%s", shape->classes > 0 ? "\n" : "");
 }
 
+/* How the data was read that it was trained with, and is read that it is applied to. */
+static void print_origin(const char *text)
+{
+    rbt_origin origin;
+
+    if (text == NULL || !rbt_origin_parse(text, &origin))
+        return;
+    printf("data        ");
+    if (origin.base != RBT_BASE_AUTO)
+        printf("LIBSVM text, features counted from %d", origin.base == RBT_BASE_0 ? 0 : 1);
+    if (origin.column.count > 0)
+        printf("CSV of %zu columns", origin.column.count);
+    for (size_t i = 0; i < origin.column.count; i++)
+        if (origin.column.at[i].kind == RBT_COLUMN_LABEL && origin.column.at[i].name != NULL)
+            printf(", label %.*s", (int)origin.column.at[i].bytes, origin.column.at[i].name);
+        else if (origin.column.at[i].kind == RBT_COLUMN_LABEL)
+            printf(", label in column %zu", i + 1);
+    if (origin.bits > 0)
+        printf("%s, hashed to 2^%u columns", origin.column.count > 0 ? "" : "Vowpal Wabbit text", origin.bits);
+    printf("\n");
+    rbt_origin_deinit(&origin);
+}
+
 static void print_model(const rbt_trained *t, const rbt_vocab *vocab)
 {
     size_t outputs = t->model->outputs(&t->shape), nonzero = 0;
@@ -93,6 +120,7 @@ static void print_model(const rbt_trained *t, const rbt_vocab *vocab)
            t->shape.cols);
     printf("parameters  %zu, of which %zu are not zero\n", t->n, nonzero);
     print_classes(&t->shape);
+    print_origin(t->origin);
     if (t->shape.unit_rows)
         printf("rows        are scaled to length 1\n");
     printf("norm        %.6g; sum of magnitudes %.6g (without the bias)\n", sqrt(squares), sum);
@@ -142,9 +170,16 @@ static bool count_labels(const rbt_data *data, label_count *found, size_t *count
     return true;
 }
 
+static const char *label_text(float label, char text[RBT_LABEL_ROOM])
+{
+    rbt_label_print((double)label, text);
+    return text;
+}
+
 static void print_label_range(const rbt_data *data)
 {
     float least = data->label[0], most = data->label[0];
+    char first[RBT_LABEL_ROOM], last[RBT_LABEL_ROOM];
     double sum = 0;
 
     if (data->label_names != NULL) {
@@ -156,7 +191,8 @@ static void print_label_range(const rbt_data *data)
         most = data->label[r] > most ? data->label[r] : most;
         sum += (double)data->label[r];
     }
-    printf("labels      numbers, %g to %g, %.6g on average\n", (double)least, (double)most, sum / (double)data->rows);
+    printf("labels      numbers, %s to %s, %.6g on average\n", label_text(least, first), label_text(most, last),
+           sum / (double)data->rows);
 }
 
 /* Are these numbers to predict rather than classes? Many, and not all of them whole. */
@@ -174,6 +210,7 @@ static void print_labels(const rbt_data *data)
 {
     label_count *found = rbt_alloc(LABELS_COUNTED, sizeof *found);
     size_t count = 0;
+    char text[RBT_LABEL_ROOM];
 
     if (!count_labels(data, found, &count) || are_numbers(data, found, count)) {
         print_label_range(data);
@@ -185,7 +222,7 @@ static void print_labels(const rbt_data *data)
         if (data->label_names != NULL && name < data->label_count)
             printf("%s", data->label_names[name]);
         else
-            printf("%g", (double)found[i].label);
+            printf("%s", label_text(found[i].label, text));
         printf(": %zu row%s (%.2f %%)\n", found[i].rows, found[i].rows == 1 ? "" : "s",
                100.0 * (double)found[i].rows / (double)data->rows);
     }
@@ -273,14 +310,16 @@ static bool is_model(const rbt_input *input)
 
 /* A pattern stands for data; one file may be either. */
 static rbt_err tell(const char *path, const rbt_trainee *plugin, const rbt_reading *reading, const rbt_vocab *vocab,
-                    rbt_error *error)
+                    bool given_vocab, rbt_error *error)
 {
     rbt_input input = {.name = path};
     rbt_trained trained = {0};
     rbt_data data = {0};
     bool pattern = rbt_data_is_pattern(path);
+    char title[RBT_PATHS_TITLE_ROOM];
     rbt_err err = pattern ? RBT_OK : rbt_input_open(path, &input, error);
 
+    rbt_paths_title(path, title, sizeof title);
     if (err != RBT_OK)
         return err;
     if (rbt_fitted_begins(input.bytes, input.n)) {
@@ -292,14 +331,21 @@ static rbt_err tell(const char *path, const rbt_trainee *plugin, const rbt_readi
         if (err == RBT_OK) {
             printf("file        %s\n", input.name);
             print_model(&trained, vocab);
+            cli_vocab_note("info", vocab, trained.shape.cols);
         }
         rbt_trained_deinit(&trained);
         rbt_input_close(&input);
         return err;
     }
+    if (given_vocab) {
+        rbt_input_close(&input);
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--vocab makes no sense for %s, which is data: it names the features of models; leave it out",
+                        path);
+    }
     err = pattern ? rbt_data_read_as(path, reading, &data, error) : rbt_data_take(&input, reading, &data, error);
     if (err == RBT_OK)
-        err = print_data(strcmp(path, "-") == 0 ? "standard input" : path, &data, error);
+        err = print_data(strcmp(path, "-") == 0 ? "standard input" : title, &data, error);
     rbt_data_deinit(&data);
     return err;
 }
@@ -307,7 +353,8 @@ static rbt_err tell(const char *path, const rbt_trainee *plugin, const rbt_readi
 int cli_info(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
-    const char *path = NULL, *names = NULL, *plugin_path = NULL;
+    const char *words[FILES_MOST] = {NULL}, *path = NULL, *names = NULL, *plugin_path = NULL;
+    char paths[RBT_OPTION_ROOM] = "";
     rbt_trainee plugin = {0};
     cli_reading given = {0};
     rbt_read_report report = {0};
@@ -316,7 +363,7 @@ int cli_info(const cli_command *command, int argc, char **argv)
         {"vocab", "FILE", "Names of the features, one per line, for a model's weights or topics.", &names},
         CLI_PLUGIN_OPTION(&plugin_path),
         CLI_READING_OPTIONS(&given)};
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &path, 1, 0, false, ""};
+    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, words, FILES_MOST, 0, false, ""};
     rbt_vocab vocab = {0};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
@@ -324,6 +371,9 @@ int cli_info(const cli_command *command, int argc, char **argv)
         cli_help(command, &arguments);
         return 0;
     }
+    for (size_t i = 0; err == RBT_OK && i < arguments.words_count; i++)
+        err = cli_add_path("info", words[i], paths, &error);
+    path = arguments.words_count > 0 ? paths : NULL;
     if (err == RBT_OK && path == NULL) {
         error = (rbt_error){RBT_E_USAGE, "which file? give a model file or a data file"};
         err = RBT_E_USAGE;
@@ -336,7 +386,7 @@ int cli_info(const cli_command *command, int argc, char **argv)
         err = cli_reading_settle(&given, &report, &reading, &error);
     reading.unlabelled = true;
     if (err == RBT_OK)
-        err = tell(path, &plugin, &reading, &vocab, &error);
+        err = tell(path, &plugin, &reading, &vocab, names != NULL, &error);
     rbt_vocab_deinit(&vocab);
     if (err != RBT_OK)
         return cli_fail(command, &error);

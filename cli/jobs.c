@@ -1,6 +1,7 @@
 /* Running a job for a command: checks beforehand, events to their outputs, Ctrl-C. The contract stands in cli.h.
  *
- * A signal handler has nothing but global state to find the job by: `running`, and whether it may end the process at once.
+ * A signal handler has nothing but global state to find the job by: `running`, whether it may end the process at once, and what
+ * a launcher has to do before that.
  */
 #include "cli/cli.h"
 
@@ -13,13 +14,19 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/time.h"
 #include "data/file.h"
 #include "job/trainee.h"
 
 static _Atomic(rbt_job *) running;
 static atomic_bool at_once; /* nothing has been trained yet, and nothing would be left behind */
+static _Atomic(cli_last_act) last_act;
+static atomic_bool was_told; /* to end, whatever came of it */
+static _Atomic uint64_t interrupted_ns;
 
 #define EXIT_INTERRUPTED 130
+
+static const int SIGNALS[3] = {SIGINT, SIGTERM, SIGHUP};
 
 /* ------------------------------------------------------------------------------------------ beforehand */
 
@@ -111,16 +118,51 @@ FILE *cli_text_stream(const rbt_options *options)
 static void on_signal(int number)
 {
     static const char EARLY[] = "rubato: interrupted before training began\n";
-    rbt_job *job = atomic_exchange(&running, NULL);
+    rbt_job *job;
 
-    (void)number;
-    if (job == NULL) /* the second time, or nothing is running: at once */
-        _exit(EXIT_INTERRUPTED);
+    if (number == SIGHUP && atomic_exchange(&was_told, true)) /* the shell says so, and the system once more */
+        return;
+    atomic_store(&was_told, true);
+    job = atomic_exchange(&running, NULL);
+    if (job == NULL) { /* the second time, or nothing is running: at once */
+        cli_last_act act = atomic_load(&last_act);
+
+        if (act == NULL || !act())
+            _exit(EXIT_INTERRUPTED);
+        return;
+    }
     if (atomic_load(&at_once)) { /* reading may take long, or wait for a pipe */
         (void)!write(STDERR_FILENO, EARLY, sizeof EARLY - 1);
         _exit(EXIT_INTERRUPTED);
     }
+    atomic_store(&interrupted_ns, rbt_now_ns());
     rbt_job_interrupt(job);
+}
+
+uint64_t cli_job_interrupted_ns(void)
+{
+    return atomic_load(&interrupted_ns);
+}
+
+/* SIGHUP: the terminal is gone; under nohup that is to be ignored. */
+static void listen_to_signals(struct sigaction old[3])
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < 3; i++)
+        sigaction(SIGNALS[i], NULL, &old[i]);
+    for (size_t i = 0; i < 3; i++)
+        if (SIGNALS[i] != SIGHUP || old[i].sa_handler != SIG_IGN)
+            sigaction(SIGNALS[i], &action, NULL);
+}
+
+void cli_job_before_exit(cli_last_act act)
+{
+    struct sigaction old[3];
+
+    atomic_store(&last_act, act);
+    listen_to_signals(old);
 }
 
 static double monotonic_seconds(void)
@@ -138,8 +180,12 @@ static void on_event(void *context, const rbt_event *event)
     if (event->kind == RBT_EVENT_START)
         atomic_store(&at_once, false);
     rbt_recorder_event(listener->recorder, event);
-    if (listener->lines != NULL)
+    if (listener->lines != NULL) {
         rbt_jsonlines_event(listener->lines, listener->recorder, event);
+        if (listener->lines->failed !=
+            0) /* nobody will read about it: as after Ctrl-C, and the reason is told at the end */
+            rbt_job_interrupt(listener->job);
+    }
     if (listener->text != NULL && event->kind == RBT_EVENT_START) {
         rbt_summary_configuration(listener->recorder, listener->text);
         fflush(listener->text);
@@ -150,17 +196,16 @@ static void on_event(void *context, const rbt_event *event)
 
 rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error)
 {
-    struct sigaction action = {.sa_handler = on_signal}, old_int, old_term;
+    struct sigaction old[3];
     rbt_err err = RBT_OK;
 
-    sigemptyset(&action.sa_mask);
+    listener->job = job;
     atomic_store(&at_once, listener->early_end);
     atomic_store(&running, job);
-    sigaction(SIGINT, &action, &old_int);
-    sigaction(SIGTERM, &action, &old_term);
+    listen_to_signals(old);
     err = rbt_job_run(job, on_event, listener, error);
-    sigaction(SIGINT, &old_int, NULL);
-    sigaction(SIGTERM, &old_term, NULL);
+    for (size_t i = 0; i < 3; i++)
+        sigaction(SIGNALS[i], &old[i], NULL);
     atomic_store(&running, NULL);
 
     if (listener->line != NULL)

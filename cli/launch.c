@@ -5,20 +5,36 @@
 #include "cli/cli.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/time.h"
 #include "job/text.h"
 #include "runtime/cluster/hosts.h"
 #include "runtime/cluster/rsh.h"
 #include "runtime/cluster/spawn.h"
 
 #define GRACE_MS  2000 /* for children to end by themselves when the job has */
+#define LAST_MS   200  /* for those that have not, before they are killed */
 #define TURN_MS   100
 #define RESTARTS  100 /* of one process, with --on-worker-loss wait */
 #define SAME_HOST "localhost"
+
+_Static_assert(RBT_STOP_MS + RBT_LEAVE_MS + LAST_MS < RBT_LAUNCH_MS && RBT_LAUNCH_MS < 5000, "docs/cluster.md: 5 s");
+
+#define FORCE_MS 1000 /* for children to end when Ctrl-C came a second time */
+
+/* A signal's handler has nothing else to tell by. */
+static atomic_bool has_children, must_force;
+
+static bool on_second_signal(void)
+{
+    atomic_store(&must_force, true);
+    return atomic_load(&has_children);
+}
 
 typedef struct launch {
     const cli_command *command;
@@ -26,8 +42,10 @@ typedef struct launch {
     uint32_t workers; /* processes with workers; those of servers come after them */
     uint32_t processes;
     const char *rsh, *rubato;
-    char key[RBT_KEY_ROOM];
-    bool insecure, shm, restart;
+    char key[RBT_KEY_ROOM], timeout[16];
+    const char *listen; /* as it was said */
+    bool insecure, restart;
+    rbt_rings shm;
     const char *key_file; /* NULL: a key for this job alone */
     FILE *text;           /* where the address for those who watch is told; NULL: nowhere */
     char *self, *directory;
@@ -64,20 +82,43 @@ static const char *host_of(const launch *l, uint32_t rank)
     return l->hosts.at[l->hosts.count - 1].name;
 }
 
-/* Where a host reaches us: an address of ours that faces it, unless one was said. */
+static bool is_this_host(const char *host)
+{
+    return host == NULL || strcmp(host, SAME_HOST) == 0;
+}
+
+static bool has_others(const launch *l)
+{
+    for (size_t i = 0; i < l->hosts.count; i++)
+        if (!is_this_host(l->hosts.at[i].name))
+            return true;
+    return false;
+}
+
+/* Our address that faces a host. */
+static rbt_err find_facing(const char *host, rbt_address *mine, rbt_error *why)
+{
+    rbt_address there;
+    rbt_err err = rbt_address_parse(strrchr(host, '@') != NULL ? strrchr(host, '@') + 1 : host, RBT_PORT, &there, why);
+
+    return err == RBT_OK ? rbt_address_facing(&there, mine, why) : err;
+}
+
+/* Where a host reaches us: an address of ours that faces it, unless one was said. A name that leads to loopback is this host,
+ * whose processes are reached by the other hosts as we are. */
 static rbt_err address_for(const launch *l, const char *host, char text[RBT_ADDRESS_ROOM], rbt_error *error)
 {
-    const char *name = strrchr(host, '@') != NULL ? strrchr(host, '@') + 1 : host;
-    rbt_address listening, there, mine;
+    rbt_address listening, mine, other;
     rbt_error why;
     rbt_err err = rbt_address_parse(l->tcp, 0, &listening, error);
 
     snprintf(text, RBT_ADDRESS_ROOM, "%s", l->tcp);
     if (err != RBT_OK || !rbt_address_is_any(&listening))
         return err;
-    err = rbt_address_parse(name, RBT_PORT, &there, &why);
-    if (err == RBT_OK)
-        err = rbt_address_facing(&there, &mine, &why);
+    err = find_facing(host, &mine, &why);
+    for (size_t i = 0; err == RBT_OK && rbt_address_is_loopback(&mine) && i < l->hosts.count; i++)
+        if (find_facing(l->hosts.at[i].name, &other, NULL) == RBT_OK)
+            mine = other;
     if (err != RBT_OK)
         return rbt_fail(error, err, "which address of this host does %s reach? %s; say so with --advertise ADDRESS",
                         host, why.text);
@@ -86,31 +127,50 @@ static rbt_err address_for(const launch *l, const char *host, char text[RBT_ADDR
     return RBT_OK;
 }
 
+/* Where a process on this host listens for those of other hosts: where we do, on a port of its own. */
+static rbt_err listen_beside(const launch *l, char text[RBT_ADDRESS_ROOM], rbt_error *error)
+{
+    rbt_address address;
+    rbt_err err = rbt_address_parse(l->listen, RBT_PORT, &address, error);
+
+    rbt_address_set_port(&address, 0);
+    rbt_address_text(&address, text);
+    return err;
+}
+
 static rbt_err start_child(launch *l, uint32_t rank, rbt_error *error)
 {
     const char *host = host_of(l, rank);
-    bool is_here = host == NULL || strcmp(host, SAME_HOST) == 0;
+    bool is_here = is_this_host(host), must_listen = is_here && has_others(l);
     char number[16], name[64], address[RBT_ADDRESS_ROOM];
-    const char *words[16] = {is_here ? l->self : l->rubato,
+    const char *words[20] = {is_here ? l->self : l->rubato,
                              "node",
                              "--join",
-                             host == NULL ? l->local : address,
+                             is_here ? l->local : address,
                              "--key",
                              "-",
                              "--rank",
                              number,
+                             "--join-timeout",
+                             l->timeout,
                              "--quiet"};
-    size_t n = 9;
+    size_t n = 11;
     char *line = NULL, **remote = NULL;
-    rbt_err err = host != NULL ? address_for(l, host, address, error) : RBT_OK;
+    rbt_err err = must_listen ? listen_beside(l, address, error)
+                  : is_here   ? RBT_OK
+                              : address_for(l, host, address, error);
 
     if (err != RBT_OK)
         return err;
+    if (must_listen) {
+        words[n++] = "--listen";
+        words[n++] = address;
+    }
     if (l->insecure)
         words[n++] = "--insecure";
-    if (!l->shm) {
+    if (l->shm != RBT_RINGS_AUTO) {
         words[n++] = "--shm";
-        words[n++] = "off";
+        words[n++] = l->shm == RBT_RINGS_ON ? "on" : "off";
     }
     words[n] = NULL;
     snprintf(number, sizeof number, "%u", rank);
@@ -122,7 +182,8 @@ static rbt_err start_child(launch *l, uint32_t rank, rbt_error *error)
     rbt_child_spec spec = {.name = name,
                            .host = is_here ? NULL : host,
                            .words = is_here ? words : (const char *const *)remote,
-                           .first_line = l->key};
+                           .first_line = l->key,
+                           .last_line = CLI_NODE_END};
     err = rbt_spawn_start(l->spawn, &spec, error);
     rbt_free(line);
     rbt_rsh_words_free(remote);
@@ -160,7 +221,15 @@ static void on_ended(void *context, size_t child, const rbt_child_end *end)
         return;
     if (end->killed) /* else it has said itself what was wrong, here or to the lead */
         fprintf(stderr, "rubato launch: %s\n", end->sentence);
-    if (l->restart && rank <= l->workers && l->restarts[rank]++ < RESTARTS && start_child(l, rank, &error) != RBT_OK)
+    if (!l->restart || rank > l->workers)
+        return;
+    if (l->restarts[rank]++ == RESTARTS)
+        fprintf(stderr,
+                "rubato launch: worker process (rank %u) has been started again %d times and is not any more; the job "
+                "waits "
+                "for it until Ctrl-C ends it\n",
+                rank, RESTARTS);
+    else if (start_child(l, rank, &error) != RBT_OK)
         fprintf(stderr, "rubato launch: %s\n", error.text);
 }
 
@@ -172,6 +241,32 @@ static rbt_err start_all(launch *l, rbt_error *error)
     for (uint32_t rank = 1; err == RBT_OK && rank < l->processes; rank++)
         err = start_child(l, rank, error);
     return err;
+}
+
+/* Ctrl-C came twice: nobody is waited for, and nobody is left. */
+static void force_end(launch *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->must_end = true;
+    pthread_mutex_unlock(&l->lock);
+    rbt_spawn_end(l->spawn, FORCE_MS);
+    _exit(rbt_err_exit_code(RBT_E_INTERRUPTED));
+}
+
+static void turn(launch *l)
+{
+    rbt_spawn_turn(l->spawn, TURN_MS);
+    if (atomic_load(&must_force))
+        force_end(l);
+}
+
+/* Until when children may end by themselves, now that the job has. */
+static uint64_t patience_end(void)
+{
+    uint64_t signal = cli_job_interrupted_ns(), last = signal + (RBT_LAUNCH_MS - LAST_MS) * UINT64_C(1000000),
+             until = rbt_now_ns() + GRACE_MS * UINT64_C(1000000);
+
+    return signal != 0 && last < until ? last : until;
 }
 
 /* The watching thread: the children live as long as it does. */
@@ -187,6 +282,7 @@ static void *watch(void *argument)
     pthread_mutex_unlock(&l->lock);
     if (l->must_end)
         return NULL;
+    atomic_store(&has_children, true);
     failed = start_all(l, &error) != RBT_OK;
     pthread_mutex_lock(&l->lock);
     if (failed)
@@ -196,18 +292,19 @@ static void *watch(void *argument)
     while (!l->must_end) {
         pthread_mutex_unlock(&l->lock);
         if (l->spawn != NULL)
-            rbt_spawn_turn(l->spawn, TURN_MS);
+            turn(l);
         pthread_mutex_lock(&l->lock);
     }
     pthread_mutex_unlock(&l->lock);
     if (l->spawn != NULL) {
-        uint64_t turns = GRACE_MS / TURN_MS;
+        uint64_t until = patience_end();
 
-        while (rbt_spawn_running(l->spawn) > 0 && turns-- > 0) /* the end of the job has been told to them */
-            rbt_spawn_turn(l->spawn, TURN_MS);
-        rbt_spawn_end(l->spawn, TURN_MS);
+        while (rbt_spawn_running(l->spawn) > 0 && rbt_now_ns() < until) /* the end of the job has been told to them */
+            turn(l);
+        rbt_spawn_end(l->spawn, LAST_MS);
         rbt_spawn_destroy(l->spawn);
     }
+    atomic_store(&has_children, false);
     return NULL;
 }
 
@@ -273,16 +370,21 @@ static rbt_err pass_on(const launch_arguments *given, rbt_options *options, rbt_
 {
     const struct {
         const char *name, *value;
-    } both[] = {{"runtime", "cluster"},           {"servers", given->servers},
-                {"listen", given->listen},        {"advertise", given->advertise},
-                {"join-timeout", given->timeout}, {"insecure", given->insecure},
-                {"colocate", given->colocate},    {"key", given->key}};
+    } both[] = {{"servers", given->servers},
+                {"listen", given->listen},
+                {"advertise", given->advertise},
+                {"join-timeout", given->timeout},
+                {"insecure", given->insecure},
+                {"colocate", given->colocate},
+                {"key", given->key}};
+    const char *other = options->runtime == RBT_RUNTIME_SIM ? "sim" : "local";
     rbt_err err = RBT_OK;
 
-    if (options->runtime == RBT_RUNTIME_SIM)
+    if (options->runtime != RBT_RUNTIME_CLUSTER) /* which it is unless somebody says otherwise */
         return rbt_fail(error, RBT_E_USAGE,
-                        "--runtime sim makes no sense with rubato launch, which starts processes; leave it out, or run "
-                        "`rubato train --runtime sim` without launch");
+                        "--runtime %s makes no sense with rubato launch, which starts processes; leave it out, or run "
+                        "`rubato train --runtime %s` without launch",
+                        other, other);
     for (size_t i = 0; err == RBT_OK && i < sizeof both / sizeof both[0]; i++)
         if (both[i].value != NULL)
             err = rbt_options_set(options, both[i].name, both[i].value, error);
@@ -333,8 +435,10 @@ static rbt_err plan(launch *l, const launch_arguments *given, rbt_options *optio
     err = rbt_options_check(&settled, error);
     l->processes = 1 + l->workers + (settled.colocate == RBT_ON ? 0 : settled.servers);
     rbt_options_deinit(&settled);
+    snprintf(l->timeout, sizeof l->timeout, "%u", options->join_timeout);
+    l->listen = options->listen;
     l->insecure = options->insecure;
-    l->shm = options->shm != RBT_OFF;
+    l->shm = rbt_job_rings(options);
     l->key_file = options->key;
     l->text = cli_text_stream(options);
     l->restart = options->on_worker_loss == RBT_LOSS_WAIT;
@@ -359,6 +463,7 @@ static int lead(launch *l, const rbt_options *options, rbt_error *error)
     rbt_key_text(&gathering.key, l->key);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->news, NULL);
+    cli_job_before_exit(on_second_signal);
     if (pthread_create(&thread, NULL, watch, l) != 0) {
         rbt_fail(error, RBT_E_LIMIT, "the system refused a thread");
         return cli_fail(l->command, error);
@@ -422,6 +527,7 @@ int cli_launch(const cli_command *command, int argc, char **argv)
     while (mine < argc && strcmp(argv[mine], "--") != 0)
         mine++;
     rbt_options_init(&options);
+    options.runtime = RBT_RUNTIME_CLUSTER;
     rbt_err err = cli_parse(&arguments, mine, argv, &error);
     if (err != RBT_OK && mine == argc)
         add_hint(&error);

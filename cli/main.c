@@ -2,14 +2,16 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "job/text.h"
 
 static const cli_command COMMANDS[] = {
-    {"train", "MODEL --data PATH... [--valid PATH] [--out FILE] [options]", "Trains a model.", cli_train},
+    {"train", "MODEL --data PATH... [--valid PATH...] [--out FILE] [options]", "Trains a model.", cli_train},
     {"compare", "MODEL --data PATH... --protocols LIST [--grid lr=LIST] [options]",
      "Trains the same model under several protocols and shows them side by side.", cli_compare},
     {"predict", "--model FILE --data PATH... [--out FILE] [--as label|probability|score]",
@@ -23,7 +25,7 @@ static const cli_command COMMANDS[] = {
      "Generates data to train on.", cli_gen},
     {"convert", "--data PATH... --out FILE [--to cache|libsvm|csv|vw|ratings|docword]",
      "Writes data in another format, such as a cache that loads fast.", cli_convert},
-    {"info", "FILE [--vocab FILE]", "Tells what a model file or a data file holds.", cli_info},
+    {"info", "FILE... [--vocab FILE]", "Tells what a model file or data files hold.", cli_info},
     {"graph", "KIND N | FILE [--machines 3,3,2] [--svg FILE] [--json FILE] [options]",
      "Tells what a graph of peers is worth: neighbours, diameter, spectral gap, how far peers can get apart.",
      cli_graph},
@@ -50,15 +52,30 @@ void cli_write_line(void *context, const char *line)
 int cli_fail(const cli_command *command, const rbt_error *error)
 {
     fflush(stdout);
+    if (error->code == RBT_E_PIPE) /* as other programs do it: `rubato ... | head` is no failure worth a word */
+        return rbt_err_exit_code(error->code);
     fprintf(stderr, "rubato %s: %s\n", command->name, error->text);
     return rbt_err_exit_code(error->code);
 }
 
+/* The reason of a write that failed some time ago is forgotten, but a pipe without a reader still has none. */
+static bool nobody_reads(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 rbt_err cli_flush(rbt_error *error)
 {
+    bool failed;
+
     errno = 0;
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return rbt_fail(error, RBT_E_IO, "cannot write to the standard output: %s",
+    failed = fflush(stdout) != 0 || ferror(stdout);
+    if (failed && errno == 0 && nobody_reads())
+        errno = EPIPE;
+    if (failed)
+        return rbt_fail(error, errno == EPIPE ? RBT_E_PIPE : RBT_E_IO, "cannot write to the standard output: %s",
                         errno != 0 ? strerror(errno) : "a part of it was refused: a full disk, or nobody reads it");
     return RBT_OK;
 }
@@ -72,7 +89,7 @@ static int help(void)
     printf(
         "\nrubato COMMAND --help lists a command's options; rubato --version tells the version.\n"
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 target not reached, 4 processes missing, 5 broken guarantee,\n"
-        "6 no progress, 7 a process was lost, 130 interrupted.\n");
+        "6 no progress, 7 a process was lost, 130 interrupted, 141 nobody reads.\n");
     return 0;
 }
 
@@ -102,7 +119,7 @@ static int finish(const cli_command *command, int code)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is a write error, reported like any other */
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is a write error: files are put in order before the end */
     signal(SIGXFSZ, SIG_IGN); /* and so is a limit on the size of files */
     if (argc < 2) {
         fprintf(stderr, "rubato: which command? rubato --help lists them\n");

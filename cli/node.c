@@ -11,15 +11,20 @@
 #include "base/error.h"
 #include "job/text.h"
 
-/* A launcher's pipe: its end means that the launcher is gone. The key was its first line. */
+/* A launcher's pipe. The key was its first line; another one says that the job is to end, whatever it could go on without; its end means
+ * that the launcher is gone. */
 static void *watch_input(void *argument)
 {
+    static const char END[] = CLI_NODE_END "\n";
+    const atomic_bool *is_free = argument;
+    size_t matching = 0;
     char byte;
 
-    const atomic_bool *is_free = argument;
-
-    while (read(STDIN_FILENO, &byte, 1) > 0)
-        ;
+    while (read(STDIN_FILENO, &byte, 1) > 0) {
+        matching = byte == END[matching] ? matching + 1 : 0;
+        if (END[matching] == '\0')
+            _exit(rbt_err_exit_code(RBT_E_INTERRUPTED));
+    }
     if (atomic_load(is_free))
         return NULL;
     _exit(rbt_err_exit_code(RBT_E_LOST));
@@ -51,7 +56,11 @@ static rbt_err settle(const node_arguments *given, rbt_session_config *config, u
     rbt_err err = cli_require("join", given->join, "ADDRESS", error);
 
     config->insecure = given->insecure != NULL;
-    config->shm = given->shm == NULL || strcmp(given->shm, "off") != 0;
+    config->shm = given->shm != NULL && strcmp(given->shm, "off") == 0  ? RBT_RINGS_OFF
+                  : given->shm != NULL && strcmp(given->shm, "on") == 0 ? RBT_RINGS_ON
+                                                                        : RBT_RINGS_AUTO;
+    if (err == RBT_OK && config->shm == RBT_RINGS_AUTO && given->shm != NULL && strcmp(given->shm, "auto") != 0)
+        err = rbt_fail(error, RBT_E_USAGE, "--shm '%.60s' is unknown; choose one of auto|on|off", given->shm);
     config->listen = given->listen;
     config->advertise = given->advertise;
     config->join_timeout_ms = 60000;

@@ -113,17 +113,19 @@ static rbt_err write_rows(const rbt_trained *trained, const rbt_data *data, answ
 typedef struct asked {
     const rbt_trained *trained;
     answer as;
+    size_t cols; /* of the data so far */
 } asked;
 
 /* A block with what the model wants done to its rows. */
 static rbt_err answer_block(void *context, const rbt_data *block, rbt_output *output, rbt_error *error)
 {
-    const asked *q = context;
+    asked *q = context;
     const rbt_trained *trained = q->trained;
     answer as = q->as;
     rbt_data copy = {0};
     rbt_err err = RBT_OK;
 
+    q->cols = block->cols > q->cols ? block->cols : q->cols;
     if (!trained->shape.unit_rows)
         return write_rows(trained, block, as, output, error);
     err = rbt_data_join(block, 1, &copy, error);
@@ -135,16 +137,19 @@ static rbt_err answer_block(void *context, const rbt_data *block, rbt_output *ou
     return err;
 }
 
-static rbt_err predict(const char *model, const rbt_model *own, const char *path, const rbt_reading *reading,
-                       const char *out, answer as, size_t *features, rbt_error *error)
+static rbt_err predict(const char *model, const rbt_trainee *plugin, const char *path, const rbt_reading *reading,
+                       const char *out, answer as, size_t *features, size_t *cols, rbt_error *error)
 {
     rbt_trained trained = {0};
     rbt_output output;
-    rbt_err err = rbt_trained_load_own(model, own, &trained, error);
+    rbt_err err = cli_trained_load(model, plugin, &trained, error);
 
     if (err != RBT_OK)
         return err;
     *features = trained.shape.cols;
+    rbt_reading like = *reading;
+    like.origin = trained.origin;
+    like.features = trained.shape.cols;
     if (as == ANSWER_PROBABILITY && trained.model->probability == NULL)
         err = rbt_fail(error, RBT_E_USAGE, "%s is a model (%s) that knows no probabilities; use --as score", model,
                        trained.model->about);
@@ -152,7 +157,9 @@ static rbt_err predict(const char *model, const rbt_model *own, const char *path
         err = rbt_output_open(out != NULL ? out : "-", &output, error);
     if (err != RBT_OK)
         goto deinit_trained;
-    err = cli_answer_stream(path, reading, answer_block, &(asked){&trained, as}, &output, error);
+    asked question = {.trained = &trained, .as = as};
+    err = cli_answer_stream(path, &like, answer_block, &question, &output, error);
+    *cols = question.cols;
     if (err == RBT_OK)
         err = rbt_output_finish(&output, false, error);
     else
@@ -183,7 +190,8 @@ int cli_predict(const cli_command *command, int argc, char **argv)
     };
     cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
     answer as = ANSWER_LABEL;
-    size_t features = 0; /* of a trained model */
+    size_t features = 0, cols = 0; /* of a trained model; of the data */
+    bool fitted;                   /* of a method, and no trained one in other clothes */
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {
@@ -205,19 +213,20 @@ int cli_predict(const cli_command *command, int argc, char **argv)
     reading.unlabelled = true;
     if (err == RBT_OK)
         err = cli_plugin_open(plugin_path, &plugin, &error);
-    if (err == RBT_OK && as_text != NULL && cli_fitted_is(model))
+    fitted = err == RBT_OK && cli_fitted_is(model) && !cli_fitted_is_trained(model, plugin.method);
+    if (err == RBT_OK && as_text != NULL && fitted)
         err = rbt_fail(
             &error, RBT_E_USAGE,
             "--as makes no sense for %s, whose method has one kind of answer (docs/methods.md); leave it out", model);
     if (err == RBT_OK && (user != NULL || top != NULL))
         err = cli_fitted_recommend(model, plugin.method, data, &reading, user, top, out, &error);
     else if (err == RBT_OK)
-        err = cli_fitted_is(model) ? cli_fitted_predict(model, plugin.method, data, &reading, out, &error)
-                                   : predict(model, plugin.model, data, &reading, out, as, &features, &error);
+        err = fitted ? cli_fitted_predict(model, plugin.method, data, &reading, out, &error)
+                     : predict(model, &plugin, data, &reading, out, as, &features, &cols, &error);
     if (err != RBT_OK)
         return cli_fail(command, &error);
     if (features > 0)
-        cli_columns_note(command, &report, features);
+        cli_columns_note(command, &report, cols, features);
     report.unlabelled = 0; /* nothing special here */
     cli_reading_note(command, &report);
     return 0;

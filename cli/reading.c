@@ -1,6 +1,9 @@
 /* How data is to be read, for the commands that are no jobs; the contract stands in cli.h. */
 #include "cli/cli.h"
 
+#include <string.h>
+
+#include "base/error.h"
 #include "data/stream.h"
 #include "data/read.h"
 #include "job/text.h"
@@ -8,16 +11,24 @@
 rbt_err cli_reading_settle(const cli_reading *given, rbt_read_report *report, rbt_reading *reading, rbt_error *error)
 {
     uint64_t bits = 0, skip_bad = 0;
+    rbt_base base = RBT_BASE_AUTO;
     rbt_err err = RBT_OK;
 
     if (given->bits != NULL)
         err = rbt_text_to_count("--bits", given->bits, 1, RBT_BITS_LIMIT, &bits, error);
     if (err == RBT_OK && given->skip_bad != NULL)
         err = rbt_text_to_count("--skip-bad", given->skip_bad, 0, UINT64_MAX, &skip_bad, error);
+    if (given->base != NULL && strcmp(given->base, "0") == 0)
+        base = RBT_BASE_0;
+    else if (given->base != NULL && strcmp(given->base, "1") == 0)
+        base = RBT_BASE_1;
+    else if (err == RBT_OK && given->base != NULL && strcmp(given->base, "auto") != 0)
+        err = rbt_fail(error, RBT_E_USAGE, "--base '%s' is unknown; choose auto, 0 or 1", given->base);
     *reading = (rbt_reading){.format = given->format,
                              .label = given->label,
                              .weight = given->weight,
                              .bits = (uint32_t)bits,
+                             .base = base,
                              .skip_bad = skip_bad,
                              .report = report};
     return err;
@@ -31,7 +42,7 @@ void cli_reading_note(const cli_command *command, const rbt_read_report *report)
         (void)fprintf(stderr, "rubato %s: %s\n", command->name, note);
 }
 
-void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t features)
+void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t cols, size_t features)
 {
     if (report->layout != 0 && report->layout != features)
         (void)fprintf(stderr,
@@ -39,6 +50,11 @@ void cli_columns_note(const cli_command *command, const rbt_read_report *report,
                       "stand for others; check --label (none, if there is none) and --bits, and that columns of "
                       "numbers hold no words\n",
                       command->name, (unsigned long long)report->layout, features);
+    else if (cols > features)
+        (void)fprintf(stderr,
+                      "rubato %s: the data has %zu features, the model was trained with %zu and does not look at the "
+                      "others; check that they belong together\n",
+                      command->name, cols, features);
 }
 
 rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,

@@ -111,9 +111,10 @@ static int follow(const cli_command *command, const rbt_options *options, const 
     rbt_session_config config = {.key = gathering->key,
                                  .has_key = gathering->has_key,
                                  .insecure = options->insecure,
-                                 .shm = options->shm != RBT_OFF,
+                                 .shm = rbt_job_rings(options),
                                  .job = gathering->job,
                                  .local = gathering->local,
+                                 .has_others = !standing->one_host,
                                  .join_timeout_ms = (uint64_t)options->join_timeout * 1000};
     rbt_error error = {RBT_OK, ""};
     bool joined = false;

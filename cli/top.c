@@ -101,6 +101,8 @@ static const char *state_word(const rbt_picture *picture, uint32_t worker)
 
     if (home == NULL || home->state == RBT_PICTURE_LOST)
         return "lost";
+    if (home->state == RBT_PICTURE_AWAY)
+        return "away";
     if (home->state == RBT_PICTURE_DONE)
         return "done";
     return picture->workers.at[worker].waiting_ns > 0 ? "waits" : "works";
@@ -110,7 +112,7 @@ static bool is_at_work(const rbt_picture *picture, uint32_t worker)
 {
     const char *word = state_word(picture, worker);
 
-    return strcmp(word, "lost") != 0 && strcmp(word, "done") != 0;
+    return strcmp(word, "works") == 0 || strcmp(word, "waits") == 0;
 }
 
 /* ---------------------------------------------------------------------------------------------- who is shown */
@@ -354,7 +356,7 @@ static void print_picture(top *t)
 
 static void json_processes(const rbt_picture *picture, rbt_json *json)
 {
-    static const char *const STATES[] = {"missing", "joined", "ready", "lost", "done"};
+    static const char *const STATES[] = {"missing", "joined", "ready", "lost", "done", "away"};
 
     rbt_json_array(json, "processes");
     for (size_t r = 0; r < picture->processes.count; r++) {
@@ -479,7 +481,7 @@ static rbt_err follow(top *t, rbt_watch *watch, bool once, rbt_error *error)
             show(t);
         else
             continue;
-        if (once)
+        if (once || t->lines.failed != 0)
             return RBT_OK;
     }
 }

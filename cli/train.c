@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "method/method.h"
 #include "report/html.h"
 
 /* "ssp:3/dyn": the protocol in short, as compare writes it. */
@@ -88,14 +90,41 @@ int cli_train_run(const cli_command *command, const rbt_options *options, const 
     (void)cli_job_run(job, &listener, &error);
     if (rbt_job_result(job) != NULL &&
         (error.code == RBT_OK || error.code == RBT_E_TARGET || error.code == RBT_E_INTERRUPTED))
-        finish(options, job, &recorder, text, &error);
-    keep(cli_flush(&late), &late, &error);
+        finish(options, job, &recorder, lines.failed == 0 ? text : NULL, &error);
+    if (lines.failed == 0)
+        keep(cli_flush(&late), &late, &error);
     rbt_job_destroy(job);
 close_lines:
     keep(rbt_jsonlines_close(&lines, &late), &late, &error);
 deinit_recorder:
     rbt_recorder_deinit(&recorder);
     return error.code == RBT_OK ? 0 : cli_fail(command, &error);
+}
+
+/* The method of a shared object in the model's place, which is the first word; NULL: none. */
+static const rbt_method *own_method(int argc, char **argv)
+{
+    rbt_trainee trainee;
+
+    if (argc < 1 || argv[0][0] == '-' || rbt_trainee_find(argv[0], &trainee, NULL) != RBT_OK || !trainee.is_plugin)
+        return NULL;
+    return trainee.method;
+}
+
+/* An option that is unknown here, and known to the shared object. */
+static void explain_own(int argc, char **argv, rbt_error *error)
+{
+    const rbt_method *method = strncmp(error->text, "unknown option", 14) == 0 ? own_method(argc, argv) : NULL;
+
+    for (int i = 1; method != NULL && i < argc; i++) {
+        char name[64];
+
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(argv[i], "="), argv[i]);
+        if (strncmp(name, "--", 2) == 0 && rbt_method_option_find(method, name + 2) != NULL) {
+            rbt_fail(error, RBT_E_USAGE, "%s is an option of %s; give it as --set %s=VALUE", name, argv[0], name + 2);
+            return;
+        }
+    }
 }
 
 rbt_err cli_train_options(const cli_command *command, int argc, char **argv, rbt_options *options, bool *helped,
@@ -108,8 +137,17 @@ rbt_err cli_train_options(const cli_command *command, int argc, char **argv, rbt
     rbt_err err = cli_parse(&arguments, argc, argv, error);
 
     *helped = err == RBT_OK && arguments.help;
-    if (*helped)
+    if (*helped) {
+        const rbt_method *method = own_method(argc, argv);
+
         cli_help(command, &arguments);
+        if (method != NULL && method->options != NULL)
+            printf("\nOf %s alone; several with commas between:\n", argv[0]);
+        if (method != NULL)
+            rbt_options_help_method(method, cli_write_line, stdout);
+    }
+    if (err != RBT_OK)
+        explain_own(argc, argv, error);
     if (err == RBT_OK && word != NULL)
         err = rbt_options_set(options, "model", word, error);
     return err;

@@ -5,7 +5,7 @@
 # of its own. When a header mentions it, everything is compiled again.
 file(GLOB mutant_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*/*.h")
 
-foreach(name staleness duplicate slice reach early own undo rest budget expire release token late jump gossip held)
+foreach(name staleness duplicate slice reach early own undo rest budget expire release token late jump gossip held again)
     string(TOUPPER "RBT_MUTANT_${name}" macro)
     set(mentioned "")
     foreach(file ${RBT_LIBRARY_SOURCES} ${mutant_headers})

@@ -1,7 +1,7 @@
 /* A table program as a shared object: mean and variance of every feature, over any number of workers.
  *
  *     cc -shared -fPIC -o moments.so moments.c $(pkg-config --cflags rubato) -lm
- *     rubato train ./moments.so --data train.svm --workers 4 --epochs 1 --out moments.rbt
+ *     rubato train ./moments.so --data train.svm --workers 4 --epochs 1 --out moments.rbt    # one pass is enough
  *     rubato info moments.rbt --plugin ./moments.so
  */
 #include <math.h>
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 typedef struct tables {
-    rbt_table sums; /* row 0: of the values, row 1: of their squares */
+    rbt_table sums; /* of the values, then of their squares */
+    rbt_table rows; /* how many have been visited: each once in every epoch */
 } tables;
 
 static const rbt_method_option options[] = {
@@ -18,9 +19,11 @@ static const rbt_method_option options[] = {
 static rbt_err plan(rbt_plan *p, rbt_error *error)
 {
     tables *t = p->state = calloc(1, sizeof *t);
+    rbt_table_spec sums = {.name = "sums", .rows = 1, .cols = 2 * p->data->cols, .type = RBT_F32};
+    rbt_table_spec rows = {.name = "rows", .rows = 1, .cols = 1, .type = RBT_I64};
+    rbt_err err = rbt_plan_table(p, &sums, &t->sums, error);
 
-    return rbt_plan_table(p, &(rbt_table_spec){.name = "sums", .rows = 2, .cols = p->data->cols, .type = RBT_F32},
-                          &t->sums, error);
+    return err == RBT_OK ? rbt_plan_table(p, &rows, &t->rows, error) : err;
 }
 
 static void end(rbt_plan *p)
@@ -51,7 +54,7 @@ static rbt_err work(rbt_worker *worker, rbt_plan *p, rbt_error *error)
         }
         err = rbt_inc_row(worker, t->sums, 0, sums, error);
         if (err == RBT_OK)
-            err = rbt_inc_row(worker, t->sums, 1, sums + data->cols, error);
+            err = rbt_inc(worker, t->rows, 0, 0, (double)n, error);
         free(sums);
         rbt_worker_did(worker, n, nonzeros);
         if (err == RBT_OK)
@@ -63,12 +66,13 @@ static rbt_err work(rbt_worker *worker, rbt_plan *p, rbt_error *error)
 static rbt_err keep(const rbt_plan *p, rbt_fitted *fitted, rbt_error *error)
 {
     const tables *t = p->state;
-    size_t cols = p->data->cols, rows = p->data->rows;
+    size_t cols = p->data->cols;
+    int64_t rows = 0;
     float *m = rbt_fitted_add(fitted, "moments", RBT_F32, 2, cols); /* means, variances */
-    rbt_err err = rbt_plan_read(p, t->sums, 0, 0, cols, m, error);
+    rbt_err err = rbt_plan_read(p, t->sums, 0, 0, 2 * cols, m, error);
 
     if (err == RBT_OK)
-        err = rbt_plan_read(p, t->sums, 1, 0, cols, m + cols, error);
+        err = rbt_plan_read(p, t->rows, 0, 0, 1, &rows, error);
     for (size_t j = 0; err == RBT_OK && j < cols; j++) {
         m[j] /= (float)rows;
         m[cols + j] = m[cols + j] / (float)rows - m[j] * m[j];

@@ -1,5 +1,5 @@
 /* A gradient model as a shared object: Poisson regression, for counts. One decision value s per row, the expected count is
- * e^s, the loss e^s - y s. It runs under every protocol, on every runtime:
+ * e^s, the loss e^s - y s. It runs under every protocol with servers, and under hop, adpsgd and allreduce, on every runtime:
  *
  *     cc -shared -fPIC -o poisson.so poisson.c $(pkg-config --cflags rubato) -lm
  *     rubato train ./poisson.so --data counts.svm --lr 0.05 --sync ssp --out counts.rbt

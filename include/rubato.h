@@ -4,7 +4,7 @@
  *
  *   1. Errors               how a call says that it failed
  *   2. Data                 rows of sparse features with labels
- *   3. Gradient models      a parameter vector, a loss, its gradient: runs under every protocol
+ *   3. Gradient models      a parameter vector, a loss, its gradient: runs under every protocol with servers, and with peers
  *   4. Tables               shared parameters that workers read with a bound on staleness, and increment
  *   5. Jobs                 a training job from options to result
  *   6. Methods              table programs that are trained, saved and applied like models
@@ -55,6 +55,7 @@ typedef enum rbt_err {
     RBT_E_CRASHED,     /* a process died of a signal (swarm) */
     RBT_E_MISSING,     /* cluster: not all processes joined in time: exit code 4 */
     RBT_E_LOST,        /* cluster: a process that the job cannot do without was lost: exit code 7 */
+    RBT_E_PIPE,        /* whoever read the standard output has gone: exit code 141, without a word */
 } rbt_err;
 
 typedef struct rbt_error {
@@ -75,6 +76,7 @@ typedef enum rbt_content {
     RBT_CONTENT_ROWS,    /* of features, with labels */
     RBT_CONTENT_RATINGS, /* users; columns are items, values ratings, of which alone some may be 0 */
     RBT_CONTENT_DOCS,    /* documents; columns are words, values how often each occurs */
+    RBT_CONTENT_POINTS, /* only of a method and a reading: rows of features whose labels are of no matter; data has ROWS */
 } rbt_content;
 
 /* A list of names that does not change: what users and items are called in the file. Each is there once. */
@@ -103,6 +105,8 @@ typedef struct rbt_data {
     rbt_ids *row_names; /* ratings: the users, as many as there are rows; else NULL */
     rbt_ids *col_names; /* ratings: the items, as many as there are columns; else NULL */
 
+    char *origin; /* how it was read, as text (docs/formats.md, section 2); NULL: that is not known, or of no matter */
+
     /* Not NULL: start, index and value lie in this mapped cache file, which rbt_data_deinit unmaps. They must not be
      * written to, and the file not be cut short. Data that you make yourself has NULL and 0 here. */
     void *mapping;
@@ -116,10 +120,14 @@ typedef struct rbt_read_report {
     uint64_t unlabelled; /* rows without a label, which got 0 */
     rbt_error first;     /* what is wrong with the first bad row, with file:line */
     uint64_t repeated;   /* ratings: of a user and an item that have a later one, which counts */
+    uint64_t headers;    /* ratings: first lines of files that were taken for the names of the columns */
     uint64_t unknown;    /* ratings left out: of a user or an item that the reading's rows or cols do not have */
-    bool zero_based;     /* LIBSVM text that counts from 0 */
-    uint64_t layout;     /* csv, images: the columns that the file's own columns or pixels make; 0: the rows tell */
+    char mixed[384];     /* csv: the first word in a column of words that are mostly numbers, with file:line; else "" */
+    uint64_t layout; /* csv, images, vw: the columns that the file's own, its pixels or --bits make; 0: the rows tell */
 } rbt_read_report;
+
+/* Where the features of LIBSVM text begin to count. AUTO: from 0 when an index 0 occurs, else from 1. */
+typedef enum rbt_base { RBT_BASE_AUTO, RBT_BASE_0, RBT_BASE_1 } rbt_base;
 
 /* How to read a file. All zero: find out what it is, and take what is usual. */
 typedef struct rbt_reading {
@@ -127,13 +135,21 @@ typedef struct rbt_reading {
         *format; /* "libsvm", "vw", "csv", "idx", "ratings", "docword", "ldac" or "cache"; NULL or "auto" = by the
                            file's first bytes, its name and its first lines */
     rbt_content expect; /* which of the formats that a text may have is meant, when its lines do not tell: RATINGS takes
-                           any text for ratings, DOCS takes index:count for lda-c */
+                           any text for ratings, DOCS takes index:count for lda-c; POINTS: no column of csv is a label
+                           unless `label` names one */
     const char *label;  /* csv: the label's column, by name or by number from 1, or "none"; NULL = 1. idx: the file of
                            labels, or "none"; NULL = the one whose name fits */
     const char *weight; /* csv: the column of the rows' weights; NULL = none */
     uint32_t bits;      /* vw, and words in csv: hashed to 2^bits columns; 0 = 18 */
-    uint64_t skip_bad;  /* rows that may be wrong; they are left out */
-    bool unlabelled;    /* rows need no label (for prediction): 0 stands in its place */
+    rbt_base base;      /* libsvm: what the first feature's index is */
+    const char
+        *origin; /* how other data was read (rbt_data, rbt_trained): what is left open here is taken from it, and a
+                           file whose columns are others is refused; NULL = none */
+    uint64_t skip_bad; /* rows that may be wrong; they are left out */
+    size_t features;   /* csv: how many the columns are to make, those of a model that answers; 0 = whatever they make.
+                            `rubato predict` need not see all rows then before it answers the first */
+    bool unlabelled; /* rows need no label, pairs of user and item no rating (for prediction): 0 stands in its place */
+    bool classes;    /* labels tell classes apart: a number that a float would round to another one is refused */
     const rbt_ids *rows; /* ratings: the users and the items there are, in this order (those that a model was trained */
     const rbt_ids *cols; /* with); ratings of others are left out. NULL: those in the file, as they first occur */
     rbt_read_report *report; /* written on success; NULL = not wanted */
@@ -177,7 +193,8 @@ RBT_API rbt_err rbt_shape_set_numbers(const rbt_data *data, rbt_shape *shape, rb
 RBT_API rbt_err rbt_shape_apply(const rbt_shape *shape, bool labels, rbt_data *data, rbt_error *error);
 
 /* A model is a flat vector of f32 parameters and the functions below; it holds no state of its own. The data they see
- * has been made to fit the shape: a label is the number of a class, or the number to predict. Weights of rows count. */
+ * has been made to fit the shape: a label is the number of a class, or the number to predict. Weights of rows count. All must be there but
+ * link and probability. */
 typedef struct rbt_model {
     const char *name;
     const char *about;
@@ -309,7 +326,9 @@ typedef struct rbt_program {
 RBT_API uint32_t rbt_worker_id(const rbt_worker *worker);
 RBT_API uint32_t rbt_worker_count(const rbt_worker *worker);
 RBT_API uint64_t rbt_worker_clock(const rbt_worker *worker);
-RBT_API bool rbt_worker_should_stop(const rbt_worker *worker); /* the job asks everybody to end after this clock */
+RBT_API bool rbt_worker_should_stop(const rbt_worker *worker);    /* the job asks everybody to end after this clock */
+RBT_API bool rbt_worker_is_interrupted(const rbt_worker *worker); /* somebody has asked the job to: what waits for the
+                                                                     outside world, a pipe, need not wait any longer */
 
 /* Reads. The values contain every update of every worker from clocks before (my clock - staleness), all of my own
  * updates, and perhaps more. A call waits when the staleness bound demands it. `out` has the table's type. Under a rule
@@ -440,6 +459,14 @@ typedef enum rbt_event_kind {
     RBT_EVENT_DONE
 } rbt_event_kind;
 
+/* A figure about a fitted model on data: "rmse", 0.87. */
+typedef struct rbt_figure {
+    const char *name; /* a constant */
+    double value;
+} rbt_figure;
+
+#define RBT_FIGURES_MOST 8
+
 typedef struct rbt_event {
     rbt_event_kind kind;
     const rbt_job *job;
@@ -447,8 +474,10 @@ typedef struct rbt_event {
     uint64_t eval_clock;          /* EVAL: on the validation data, after this many clocks */
     double eval_seconds;
     double eval_loss;
-    double eval_accuracy;     /* of a model that predicts classes, else NaN */
-    double eval_rmse;         /* of a model that predicts numbers, else NaN */
+    double eval_accuracy;          /* of a model that predicts classes, else NaN */
+    double eval_rmse;              /* of a model that predicts numbers, else NaN */
+    const rbt_figure *eval_figure; /* of a method: all it finds; the above are those of the same name, or NaN */
+    size_t eval_figures;
     const char *note;         /* NOTE: a sentence */
     const rbt_result *result; /* DONE */
 } rbt_event;
@@ -497,6 +526,7 @@ typedef struct rbt_trained {
     rbt_shape shape;
     size_t n;
     float *w;
+    char *origin; /* how the data was read that it was trained with, as in rbt_data; or NULL */
 } rbt_trained;
 
 RBT_API rbt_err rbt_job_save(const rbt_job *job, const char *path, rbt_error *error);
@@ -523,7 +553,8 @@ RBT_API void rbt_trained_deinit(rbt_trained *trained);
  *         rbt_clock(worker, error);
  *     }
  *
- * At the end `keep` puts what is in the tables into a fitted model, once, where the job was started. */
+ * At the end `keep` puts what is in the tables into a fitted model, once, where the job was started; without servers also before that,
+ * whenever --valid is looked at. */
 
 /* An option of a method: --NAME VALUE. Its value is a number. */
 typedef struct rbt_method_option {
@@ -595,7 +626,8 @@ RBT_API rbt_err rbt_plan_tell(const rbt_plan *plan, rbt_worker *worker, double s
 RBT_API rbt_err rbt_plan_read(const rbt_plan *plan, rbt_table table, uint64_t row, uint64_t col, uint64_t n, void *out,
                               rbt_error *error);
 
-/* What a method has learned: arrays and lists of names, all by name, and numbers. A file holds just that. */
+/* What a method has learned: arrays, lists of names, and numbers, each by a name that no other of all these has, nor "model" or
+ * "about". A file holds just that. */
 typedef struct rbt_values {
     char *name;
     rbt_type type;
@@ -637,14 +669,6 @@ RBT_API rbt_err rbt_fitted_load(const char *path, rbt_fitted *fitted, rbt_error 
 RBT_API rbt_err rbt_fitted_load_own(const char *path, const rbt_method *own, rbt_fitted *fitted, rbt_error *error);
 RBT_API void rbt_fitted_deinit(rbt_fitted *fitted);
 
-/* A figure about a fitted model on data: "rmse", 0.87. */
-typedef struct rbt_figure {
-    const char *name;
-    double value;
-} rbt_figure;
-
-#define RBT_FIGURES_MOST 8
-
 /* What a worker has done in a pass in shared memory, or in a peer's clock, and what it tells of the objective. */
 typedef struct rbt_told {
     double sum;
@@ -653,6 +677,7 @@ typedef struct rbt_told {
     uint64_t nonzeros; /* peers: as for rbt_worker_did */
 } rbt_told;
 
+/* Of a method name, about, plan, work and keep must be there; with update also size and losses; of facts and survey both or none. */
 struct rbt_method {
     const char *name;
     const char *about;
@@ -664,12 +689,12 @@ struct rbt_method {
     uint32_t parts;            /* clocks that a pass is cut into unless --batch says otherwise; 0: one */
     bool keeps_state;          /* a worker remembers things between clocks: one that was lost cannot be replaced */
     bool has_bias;             /* it heeds plan->bias; others refuse --no-bias */
-    bool needs_sums;           /* its f32 tables only mean something when updates are added up: no --rule but sum */
+    bool has_classes;          /* labels tell classes apart: they are refused where a float would round them */
+    bool needs_sums;           /* its tables only mean something when updates are added up: no --rule but sum */
     bool reads_once; /* it seldom reads a row again before others have changed it: --eager is off unless asked for */
     const char *unfiltered; /* why nothing of its updates may be left out or wait (--filter); NULL: it may */
-    const char
-        *unheeded; /* job options that mean nothing to it, of lr, decay, l1, l2, batch, epochs and valid, with blanks
-                             between: these are refused; NULL: it may heed all */
+    const char *unheeded;   /* job options that mean nothing to it, of lr, decay, l1, l2, batch, epochs, valid and
+                               budget, with blanks between: these are refused; NULL: it may heed all */
 
     /* `own_rows`: a process looks at features of its own workers' rows only, so that each reads but its part of the data. What `plan` has
      * to know of all features is in plan->facts: `facts` bytes, zero at first, to which `survey` adds the rows of some data, of which the
@@ -709,7 +734,8 @@ struct rbt_method {
 
     /* What can be done with a fitted model. Writes a line for one row of data; finds at most RBT_FIGURES_MOST figures;
      * describes it for a reader. Ratings in text are predicted one by one in the order of their lines, by the names of row and
-     * column, if there is a `predict_one`. Each may be NULL. `open` checks a model from a file: may the others rely on its arrays? */
+     * column, if there is a `predict_one`. A figure "loss" is the objective, without penalties, in the unit of what workers tell: that is what
+     * --patience watches. Each may be NULL. `open` checks a model from a file: may the others rely on its arrays? */
     rbt_err (*open)(const rbt_fitted *fitted, rbt_error *error);
     rbt_err (*predict)(const rbt_fitted *fitted, const rbt_data *data, size_t row, FILE *out, rbt_error *error);
     rbt_err (*predict_one)(const rbt_fitted *fitted, const char *row, const char *col, FILE *out, rbt_error *error);
@@ -717,9 +743,13 @@ struct rbt_method {
                         rbt_error *error);
     void (*describe)(const rbt_fitted *fitted, FILE *out);
 
-    /* The same as predict and evaluate for a method that reads files itself: for a line of text, of a file. */
+    /* The same as predict and evaluate for a method that reads files itself: for a line of text, which may be empty, of a file. */
     rbt_err (*answer)(const rbt_fitted *fitted, const char *line, size_t n, FILE *out, rbt_error *error);
     rbt_err (*measure)(const rbt_fitted *fitted, const char *path, rbt_figure *figures, size_t *n, rbt_error *error);
+
+    /* What was learned as a trained model, if that is what it is, such as lr: it is then predicted with, and exported, as one. May be
+     * NULL. */
+    rbt_err (*as_trained)(const rbt_fitted *fitted, rbt_trained *trained, rbt_error *error);
 
     /* Writes the best n columns for a row of this name, a line each; those that `known` (or NULL) has for it are left out. */
     rbt_err (*recommend)(const rbt_fitted *fitted, const rbt_data *known, const char *name, size_t n, FILE *out,
@@ -741,7 +771,7 @@ typedef struct rbt_plugin {
     const rbt_method *method;
 } rbt_plugin;
 
-#define RBT_PLUGIN_VERSION 3u
+#define RBT_PLUGIN_VERSION 4u
 #define RBT_PLUGIN         "rbt_plugin_entry" /* const rbt_plugin *rbt_plugin_entry(void) */
 
 #ifdef __cplusplus

@@ -47,19 +47,34 @@ static rbt_bytes sealed(rbt_bytes from, rbt_err err)
     return to;
 }
 
-/* Takes the last byte off each; the first failure found is everybody's. */
-static rbt_err unseal(const rbt_crew *crew, rbt_bytes *in, rbt_error *error)
+static bool is_everybodys(const rbt_crew *crew, const rbt_bytes *in, rbt_bytes failure)
 {
+    for (uint32_t r = 0; r < crew->size; r++)
+        if (in[r].n != failure.n || memcmp(in[r].at, failure.at, failure.n) != 0)
+            return false;
+    return true;
+}
+
+/* Takes the last byte off each; the first failure found is everybody's. */
+static rbt_err unseal(rbt_crew *crew, rbt_bytes *in, rbt_error *error)
+{
+    rbt_error found = {RBT_OK, ""};
+    uint32_t whose = crew->size;
     for (uint32_t r = 0; r < crew->size; r++) {
         if (in[r].n == 0 || in[r].at[in[r].n - 1] > RBT_E_LOST)
             return rbt_fail(error, RBT_E_PROTOCOL, "process %u sent %zu bytes that are no part of a common step", r,
                             in[r].n);
-        in[r].n--;
-        rbt_err err = (rbt_err)in[r].at[in[r].n];
-        if (err != RBT_OK)
-            return rbt_fail(error, err, "%.*s", in[r].n < 1024 ? (int)in[r].n : 1023, (const char *)in[r].at);
+        rbt_err err = (rbt_err)in[r].at[in[r].n - 1];
+        if (err != RBT_OK && found.code == RBT_OK) {
+            whose = is_everybodys(crew, in, in[r]) ? crew->size : r;
+            rbt_fail(&found, err, "%.*s", in[r].n <= 1024 ? (int)in[r].n - 1 : 1023, (const char *)in[r].at);
+        }
     }
-    return RBT_OK;
+    for (uint32_t r = 0; r < crew->size; r++)
+        in[r].n--;
+    if (found.code != RBT_OK && crew->failed != NULL)
+        crew->failed(crew, whose, &found);
+    return found.code == RBT_OK ? RBT_OK : rbt_fail(error, found.code, "%s", found.text);
 }
 
 /* What goes out to each: the bytes, or in place of them the failure. */

@@ -26,6 +26,8 @@ typedef struct rbt_crew {
     /* out and in have `size` entries. What was handed in stays the caller's; what comes out is new memory, to be freed
      * with rbt_free (entries of n = 0 have none). Fails everywhere when one is lost or has failed. */
     rbt_err (*swap)(struct rbt_crew *crew, const rbt_bytes *out, rbt_bytes *in, rbt_error *error);
+    /* Or NULL: a step has failed, everywhere with these words; `rank` is whose failure it is, `size` when all have the same. */
+    void (*failed)(struct rbt_crew *crew, uint32_t rank, rbt_error *error);
     void *context;
 } rbt_crew;
 

@@ -33,6 +33,7 @@ static const err_entry err_table[] = {
     [RBT_E_CRASHED] = {"crashed", 1},
     [RBT_E_MISSING] = {"missing", 4},
     [RBT_E_LOST] = {"lost", 7},
+    [RBT_E_PIPE] = {"pipe", 141}, /* as if SIGPIPE had ended it, which is what other programs do */
 };
 
 #define ERR_COUNT (sizeof err_table / sizeof err_table[0])

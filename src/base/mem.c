@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define TRY_ALIGNMENT_BYTES   64 /* a cache line, and the widest vector register */
+#define TRY_ALIGNMENT_BYTES   64                 /* a cache line, and the widest vector register */
+#define PAGE_BYTES            ((size_t)64 << 10) /* of every system, or a multiple of its pages */
+#define GIVEN_BACK_FROM_BYTES ((size_t)256 << 10)
 #define HUGE_PAGE_BYTES       ((size_t)2 << 20)
 #define HUGE_FROM_BYTES       (16 * HUGE_PAGE_BYTES) /* below that, what is taken in vain would count */
 #define ARENA_ALIGNMENT_BYTES 16
@@ -47,12 +49,28 @@ static bool rounded_bytes(size_t count, size_t size, size_t *rounded)
     return true;
 }
 
+/* Clears memory. Whole pages of much memory are given back instead, for empty ones when they are first written to: most have
+ * never been there, and writing zeros would fetch them twice. */
+static void clear(unsigned char *memory, size_t bytes)
+{
+    size_t before = (size_t)(-(uintptr_t)memory % PAGE_BYTES);
+    if (bytes >= GIVEN_BACK_FROM_BYTES) {
+        size_t whole = (bytes - before) / PAGE_BYTES * PAGE_BYTES;
+        if (madvise(memory + before, whole, MADV_DONTNEED) == 0) {
+            memset(memory, 0, before);
+            memory += before + whole;
+            bytes -= before + whole;
+        }
+    }
+    memset(memory, 0, bytes);
+}
+
 void *rbt_try_alloc(size_t count, size_t size)
 {
     size_t rounded;
     void *memory = rbt_try_alloc_raw(count, size);
     if (memory != NULL && rounded_bytes(count, size, &rounded))
-        memset(memory, 0, rounded);
+        clear(memory, rounded);
     return memory;
 }
 

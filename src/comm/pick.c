@@ -1,7 +1,9 @@
 /* Priorities; the contract is in pick.h. */
 #include "comm/pick.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/map.h"
 
 double rbt_pick_score(rbt_priority priority, uint64_t since, double change, rbt_rng *rng)
 {
@@ -17,16 +19,21 @@ double rbt_pick_score(rbt_priority priority, uint64_t since, double change, rbt_
     return 0;
 }
 
+static int compare_places(const void *a, const void *b)
+{
+    const rbt_candidate *x = a, *y = b;
+
+    if (x->table != y->table)
+        return x->table < y->table ? -1 : 1;
+    if (x->block != y->block)
+        return x->block < y->block ? -1 : 1;
+    return x->strip < y->strip ? -1 : x->strip > y->strip;
+}
+
 /* Does x go before y? */
 static bool is_before(const rbt_candidate *x, const rbt_candidate *y)
 {
-    if (x->score != y->score)
-        return x->score > y->score;
-    if (x->table != y->table)
-        return x->table < y->table;
-    if (x->block != y->block)
-        return x->block < y->block;
-    return x->strip < y->strip;
+    return x->score != y->score ? x->score > y->score : compare_places(x, y) < 0;
 }
 
 /* Lets a candidate of a heap of n sink to where it belongs. */
@@ -44,19 +51,37 @@ static void sink(rbt_candidate *heap, size_t n, size_t i)
     heap[i] = sinking;
 }
 
-void rbt_pick_begin(rbt_candidate *candidates, size_t n)
+/* Moves the best of a heap of n to their end. */
+static void take_best(rbt_candidate *heap, size_t n)
 {
-    for (size_t i = n / 2; i-- > 0;)
-        sink(candidates, n, i);
+    rbt_candidate best = heap[0];
+
+    heap[0] = heap[n - 1];
+    heap[n - 1] = best;
+    sink(heap, n - 1, 0);
 }
 
-const rbt_candidate *rbt_pick_next(rbt_candidate *candidates, size_t *left)
+size_t rbt_pick_best(rbt_candidates *candidates, uint64_t room, uint64_t head)
 {
-    rbt_candidate best = candidates[0];
-    size_t last = --*left;
+    rbt_candidate *heap = candidates->at;
+    size_t left = candidates->count, picked;
+    rbt_map named = {0};
 
-    candidates[0] = candidates[last];
-    candidates[last] = best;
-    sink(candidates, last, 0);
-    return &candidates[last];
+    for (size_t i = left / 2; i-- > 0;)
+        sink(heap, left, i);
+    for (uint64_t bytes; left > 0; room -= bytes, left--) {
+        uint64_t block = (uint64_t)heap[0].table << 32 | heap[0].block;
+        bool is_new = rbt_map_get(&named, block) == NULL;
+
+        bytes = (heap[0].bytes + (is_new ? head : 0)) * heap[0].copies;
+        if (bytes > room)
+            break;
+        (void)rbt_map_put(&named, block, &is_new);
+        take_best(heap, left);
+    }
+    rbt_map_deinit(&named);
+    picked = candidates->count - left;
+    if (picked > 1)
+        qsort(heap + left, picked, sizeof *heap, compare_places);
+    return picked;
 }

@@ -1,7 +1,7 @@
 /* What goes first when there is room for a part only (Bösen's priorities; docs/protocols.md, section 3.1).
  *
- * A candidate is a strip of a block (table/strips.h). rbt_pick_score says how much it matters; rbt_pick_begin and
- * rbt_pick_next give those that matter most first, one by one, so that the many that are not sent are not sorted. Equal ones
+ * A candidate is a strip of a block (table/strips.h). rbt_pick_score says how much it matters; rbt_pick_best takes those that
+ * matter most, one by one while there is room, so that the many that are not sent are not sorted. Equal ones
  * come in an order that depends on nothing but the candidates, so that the simulator's runs repeat. Called by node/early.c
  * and early_server.c. Proved by tests/unit/test_budget.c.
  */
@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/mem.h"
 #include "base/rng.h"
 
 /* In the order of --priority's words. */
@@ -25,16 +26,19 @@ typedef struct rbt_candidate {
     uint32_t table;
     uint32_t block;
     uint32_t strip;
-    uint32_t bytes; /* what it takes to send it, without what names its block */
+    uint32_t bytes;  /* what it takes to send it, without what names its block */
+    uint32_t copies; /* to how many it goes */
     double score;
 } rbt_candidate;
+
+typedef RBT_ARRAY(rbt_candidate) rbt_candidates;
 
 /* How much a strip matters that has waited since `since` (a count that rises) and has changed by `change`, which is the sum
  * of magnitudes, or of relative ones where those are the priority. */
 double rbt_pick_score(rbt_priority priority, uint64_t since, double change, rbt_rng *rng);
 
-/* Begins to pick among n; then each call takes the best of the first *left away to their end, which makes them one less. */
-void rbt_pick_begin(rbt_candidate *candidates, size_t n);
-const rbt_candidate *rbt_pick_next(rbt_candidate *candidates, size_t *left);
+/* Picks the best, one after the other, while they fit into `room` bytes: each takes its bytes, and the first of a block `head`
+ * bytes that name it, as often as it has copies. They are moved to the end, in the order of their places; how many. */
+size_t rbt_pick_best(rbt_candidates *candidates, uint64_t room, uint64_t head);
 
 #endif

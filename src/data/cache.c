@@ -22,6 +22,7 @@
 #define FLAG_SOURCE  2U /* the last array is the source's number */
 #define FLAG_RATINGS 4U /* the names are those of users and items */
 #define FLAG_DOCS    8U
+#define FLAG_ORIGIN  16U /* behind the names stands how the data was read */
 
 /* Not text, and broken by whatever changes line ends or cuts the eighth bit. */
 static const unsigned char magic[8] = {0x89, 'R', 'B', 'D', '\r', '\n', 0x1a, '\n'};
@@ -161,14 +162,15 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
                         "%s: the cache has format version %llu, this program reads version %d; make it again from its "
                         "text with rubato convert",
                         name, (unsigned long long)version, RBT_CACHE_VERSION);
-    bool ratings = (flags & FLAG_RATINGS) != 0, docs = (flags & FLAG_DOCS) != 0;
-    if ((flags & ~(uint64_t)(FLAG_WEIGHTS | FLAG_SOURCE | FLAG_RATINGS | FLAG_DOCS)) != 0 || (ratings && docs))
+    bool ratings = (flags & FLAG_RATINGS) != 0, docs = (flags & FLAG_DOCS) != 0, origin = (flags & FLAG_ORIGIN) != 0;
+    if ((flags & ~(uint64_t)(FLAG_WEIGHTS | FLAG_SOURCE | FLAG_RATINGS | FLAG_DOCS | FLAG_ORIGIN)) != 0 ||
+        (ratings && (docs || origin)))
         return refuse(name, "byte 40 has flags that do not exist", error);
     if (cols >= RBT_DATA_INDEX_LIMIT)
         return refuse(name, "byte 24 has more columns than there can be", error);
     /* None can be more than the file has bytes; after this no sum below overflows. */
     if (rows == 0 || rows > n / 12 || nnz > n / 8 || names > n || labels > names ||
-        (ratings ? labels > 0 || names < rows + cols : (labels == 0) != (names == 0)))
+        (ratings ? labels > 0 || names < rows + cols : (labels == 0 && !origin) != (names == 0)))
         return refuse(name, "its length does not fit the rows, features and labels it promises", error);
     r->data.rows = (size_t)rows;
     r->data.cols = (size_t)cols;
@@ -176,6 +178,7 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
     r->data.label_count = (size_t)labels;
     r->data.content = ratings ? RBT_CONTENT_RATINGS : docs ? RBT_CONTENT_DOCS : RBT_CONTENT_ROWS;
     r->names.bytes = (size_t)names;
+    r->names.origin = origin;
     r->weighted = (flags & FLAG_WEIGHTS) != 0;
     r->has_source = (flags & FLAG_SOURCE) != 0;
     size_t sizes[SECTIONS], need = RBT_CACHE_HEADER_BYTES;
@@ -379,7 +382,7 @@ rbt_err rbt_cache_header(const rbt_data *data, size_t names_bytes, uint64_t sour
 {
     uint64_t flags = (data->weight != NULL ? FLAG_WEIGHTS : 0) | (source != 0 ? FLAG_SOURCE : 0) |
                      (data->content == RBT_CONTENT_RATINGS ? FLAG_RATINGS : 0) |
-                     (data->content == RBT_CONTENT_DOCS ? FLAG_DOCS : 0);
+                     (data->content == RBT_CONTENT_DOCS ? FLAG_DOCS : 0) | (data->origin != NULL ? FLAG_ORIGIN : 0);
     if (!machine_fits())
         return refuse_machine(name, error);
     if (data->rows == 0)
@@ -432,7 +435,8 @@ rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *pa
         return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
     rbt_err err = rbt_cache_names_write(data, path, &names, error);
     if (err == RBT_OK)
-        err = write_file(data, (rbt_cache_names){(const char *)names.at, names.n}, source, path, error);
+        err = write_file(data, (rbt_cache_names){(const char *)names.at, names.n, data->origin != NULL}, source, path,
+                         error);
     rbt_free(names.at);
     return err;
 }

@@ -23,10 +23,11 @@ bool rbt_cache_recognise(const void *bytes, size_t n);
 uint64_t rbt_cache_rows(const void *bytes, size_t n);
 
 /* The names in a cache: of labels or, in one of ratings, of all users and then of all items; one after the other, each ended
- * by a zero. */
+ * by a zero. Behind them, ended likewise, how the data was read (origin.h). */
 typedef struct rbt_cache_names {
     const char *at;
     size_t bytes;
+    bool origin; /* it is there */
 } rbt_cache_names;
 
 /* Checks everything, and makes `view` and `names` point into the bytes, which must be aligned to 8 and outlive them. A view
@@ -34,7 +35,7 @@ typedef struct rbt_cache_names {
 rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data *view, rbt_cache_names *names,
                          rbt_error *error);
 
-/* Makes data of a view own copies of the names; those of ratings are found to be there once each. On failure the view is as
+/* Makes data of a view own copies of the names and of the origin; those of ratings are found to be there once each. On failure the view is as
  * it was. */
 rbt_err rbt_cache_names_take(rbt_cache_names names, const char *name, rbt_data *view, rbt_error *error);
 void rbt_cache_names_drop(rbt_data *view);

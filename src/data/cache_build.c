@@ -202,7 +202,8 @@ static rbt_err put_array(rbt_cache_builder *b, int array, size_t low, uint64_t *
     return err;
 }
 
-rbt_err rbt_cache_builder_finish(rbt_cache_builder *builder, size_t low, uint64_t source, rbt_error *error)
+rbt_err rbt_cache_builder_finish(rbt_cache_builder *builder, size_t low, const char *origin, uint64_t source,
+                                 rbt_error *error)
 {
     rbt_cache_builder *b = builder;
     unsigned char header[RBT_CACHE_HEADER_BYTES];
@@ -210,7 +211,10 @@ rbt_err rbt_cache_builder_finish(rbt_cache_builder *builder, size_t low, uint64_
     size_t blocks = 0;
     b->sizes.weight = b->weighted ? b->ones : NULL; /* only whether there are any matters */
     b->bytes[WEIGHT] = b->weighted ? b->bytes[WEIGHT] : 0;
-    rbt_err err = rbt_cache_header(&b->sizes, b->bytes[NAMES], source, b->path, header, error);
+    b->sizes.origin = (char *)(uintptr_t)origin; /* likewise */
+    rbt_err err = origin != NULL ? append(b, NAMES, origin, strlen(origin) + 1, error) : RBT_OK;
+    if (err == RBT_OK)
+        err = rbt_cache_header(&b->sizes, b->bytes[NAMES], source, b->path, header, error);
     if (err == RBT_OK && source != 0)
         err = append(b, SOURCE, &source, sizeof source, error);
     for (int i = 0; i < ARRAYS; i++)

@@ -17,7 +17,8 @@ void rbt_cache_builder_destroy(rbt_cache_builder *builder);
 
 rbt_err rbt_cache_builder_add(rbt_cache_builder *builder, const rbt_data *block, rbt_error *error);
 
-/* Puts the cache in place, for a source (cache.h). The indices of the first `low` features are counted up by one. */
-rbt_err rbt_cache_builder_finish(rbt_cache_builder *builder, size_t low, uint64_t source, rbt_error *error);
+/* Puts the cache in place, for a source (cache.h). `origin`: how its data was read (origin.h), or NULL. The indices of the first `low` features are counted up by one. */
+rbt_err rbt_cache_builder_finish(rbt_cache_builder *builder, size_t low, const char *origin, uint64_t source,
+                                 rbt_error *error);
 
 #endif

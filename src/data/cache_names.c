@@ -7,6 +7,26 @@
 #include "data/cache.h"
 #include "data/ids.h"
 #include "data/names.h"
+#include "data/origin.h"
+
+/* Where the origin stands: behind the last zero but one. The end when there is none. */
+static const char *origin_of(rbt_cache_names names)
+{
+    const char *end = names.at + names.bytes, *at = end - 1;
+    while (names.origin && at > names.at && at[-1] != '\0')
+        at--;
+    return names.origin ? at : end;
+}
+
+/* Is it one? */
+static bool origin_fits(const char *text)
+{
+    rbt_origin origin;
+    bool fits = rbt_origin_parse(text, &origin);
+    if (fits)
+        rbt_origin_deinit(&origin);
+    return fits;
+}
 
 bool rbt_cache_names_fit(rbt_cache_names names, const rbt_data *view)
 {
@@ -15,8 +35,9 @@ bool rbt_cache_names_fit(rbt_cache_names names, const rbt_data *view)
     const char *at = names.at, *end = names.at + names.bytes, *before = NULL;
     if (names.bytes == 0)
         return count == 0;
-    if (end[-1] != '\0')
+    if (end[-1] != '\0' || (names.origin && !origin_fits(origin_of(names))))
         return false;
+    end = origin_of(names);
     for (; at < end; at += strlen(at) + 1, count--) {
         if (count == 0 || (!ratings && before != NULL && strcmp(before, at) >= 0))
             return false;
@@ -28,7 +49,9 @@ bool rbt_cache_names_fit(rbt_cache_names names, const rbt_data *view)
 rbt_err rbt_cache_names_take(rbt_cache_names names, const char *name, rbt_data *view, rbt_error *error)
 {
     if (view->content != RBT_CONTENT_RATINGS) {
-        view->label_names = rbt_names_read(names.at, names.bytes).at;
+        const char *origin = origin_of(names);
+        view->label_names = rbt_names_read(names.at, (size_t)(origin - names.at)).at;
+        view->origin = names.origin ? rbt_strdup(origin) : NULL;
         return RBT_OK;
     }
     rbt_ids *users = NULL, *items = NULL;
@@ -53,14 +76,24 @@ void rbt_cache_names_drop(rbt_data *view)
     rbt_names_free(&labels);
     rbt_ids_unref(view->row_names);
     rbt_ids_unref(view->col_names);
+    rbt_free(view->origin);
+    view->origin = NULL;
     view->label_names = NULL;
     view->row_names = view->col_names = NULL;
 }
 
 rbt_err rbt_cache_names_write(const rbt_data *data, const char *path, rbt_bytes *out, rbt_error *error)
 {
-    if (data->content != RBT_CONTENT_RATINGS)
-        return rbt_names_write(&(rbt_names){data->label_names, data->label_count}, path, out, error);
+    if (data->content != RBT_CONTENT_RATINGS) {
+        rbt_err err = rbt_names_write(&(rbt_names){data->label_names, data->label_count}, path, out, error);
+        if (err == RBT_OK && data->origin != NULL) {
+            size_t n = strlen(data->origin) + 1;
+            out->at = rbt_realloc(out->at, out->n + n, 1);
+            memcpy(out->at + out->n, data->origin, n);
+            out->n += n;
+        }
+        return err;
+    }
     if (data->row_names == NULL || data->col_names == NULL)
         return rbt_fail(error, RBT_E_USAGE, "%s: not written: the ratings have no names of users and items", path);
     size_t users, items;

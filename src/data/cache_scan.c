@@ -14,31 +14,27 @@
 #include "data/data.h"
 #include "data/parallel.h"
 
-#define ROWS_AT_A_TIME 4096 /* rows checked by a thread before it takes the next */
-#define INDEX_SECTION  1
-#define VALUE_SECTION  2
-#define SECTIONS       RBT_CACHE_SECTIONS
+#define ROWS_AT_A_TIME  4096   /* rows checked by a thread before it takes the next */
+#define NNZ_FOR_THREADS 500000 /* fewer are hashed before a second thread has begun */
+#define INDEX_SECTION   1
+#define VALUE_SECTION   2
+#define SECTIONS        RBT_CACHE_SECTIONS
 
 /* ------------------------------------------------------------------------------------------------------- loops */
 
 /* What is counted in blocks, without branches and with 32 bits, so that compilers make these loops many numbers wide. */
 #define INLINE static inline __attribute__((always_inline))
 
-/* How often an index is not larger than the one before it, among n + 1. */
-INLINE uint32_t count_falls(const uint32_t *index, size_t n)
+/* How often an index is not larger than the one before it, among n + 1; is one of the first n beyond the columns? */
+INLINE uint32_t count_falls(const uint32_t *index, size_t n, uint32_t cols, uint32_t *is_beyond)
 {
-    uint32_t falls = 0;
-    for (size_t i = 0; i < n; i++)
+    uint32_t falls = 0, beyond = 0;
+    for (size_t i = 0; i < n; i++) {
         falls += index[i] >= index[i + 1];
-    return falls;
-}
-
-INLINE uint32_t is_beyond(const uint32_t *index, size_t n, uint32_t cols)
-{
-    uint32_t beyond = 0;
-    for (size_t i = 0; i < n; i++)
         beyond |= index[i] >= cols;
-    return beyond;
+    }
+    *is_beyond = beyond;
+    return falls;
 }
 
 /* Is one of them not finite or, unless `least` is 0, zero: not a magnitude from `least` to below infinity's? */
@@ -54,25 +50,20 @@ INLINE uint32_t is_bad(const float *value, size_t n, uint32_t least)
 }
 
 typedef struct loops {
-    uint32_t (*count_falls)(const uint32_t *index, size_t n);
-    uint32_t (*is_beyond)(const uint32_t *index, size_t n, uint32_t cols);
+    uint32_t (*count_falls)(const uint32_t *index, size_t n, uint32_t cols, uint32_t *is_beyond);
     uint32_t (*is_bad)(const float *value, size_t n, uint32_t least);
 } loops;
 
 #define LOOPS(name, target)                                                                                            \
-    target static uint32_t name##_falls(const uint32_t *index, size_t n)                                               \
+    target static uint32_t name##_falls(const uint32_t *index, size_t n, uint32_t cols, uint32_t *is_beyond)           \
     {                                                                                                                  \
-        return count_falls(index, n);                                                                                  \
-    }                                                                                                                  \
-    target static uint32_t name##_beyond(const uint32_t *index, size_t n, uint32_t cols)                               \
-    {                                                                                                                  \
-        return is_beyond(index, n, cols);                                                                              \
+        return count_falls(index, n, cols, is_beyond);                                                                 \
     }                                                                                                                  \
     target static uint32_t name##_bad(const float *value, size_t n, uint32_t least)                                    \
     {                                                                                                                  \
         return is_bad(value, n, least);                                                                                \
     }                                                                                                                  \
-    static const loops name = {name##_falls, name##_beyond, name##_bad}
+    static const loops name = {name##_falls, name##_bad}
 
 LOOPS(plain, );
 #ifdef __x86_64__
@@ -145,9 +136,11 @@ static void look_at_block(scan *s, size_t section, size_t from, size_t bytes)
     uint32_t bad = 0;
     if (section == INDEX_SECTION) { /* the last index of all has none after it */
         size_t pairs = first + n < d->nnz ? n : n - 1;
-        atomic_fetch_add_explicit(&s->falls, s->loops->count_falls(d->index + first, pairs), memory_order_relaxed);
+        uint32_t cols = (uint32_t)d->cols; /* below RBT_DATA_INDEX_LIMIT */
+        uint32_t falls = s->loops->count_falls(d->index + first, pairs, cols, &bad);
+        atomic_fetch_add_explicit(&s->falls, falls, memory_order_relaxed);
         atomic_fetch_add_explicit(&s->ends, count_ends(d, first, pairs), memory_order_relaxed);
-        bad = s->loops->is_beyond(d->index + first, n, (uint32_t)d->cols); /* below RBT_DATA_INDEX_LIMIT */
+        bad |= d->index[first + n - 1] >= cols;
     } else if (section == VALUE_SECTION) {
         bad = s->loops->is_bad(d->value + first, n, d->content != RBT_CONTENT_RATINGS);
     }
@@ -207,6 +200,15 @@ static void check_rows(void *context, size_t item)
     release_starts(d, first, end - first);
 }
 
+static void scan_item(void *context, size_t item)
+{
+    const scan *s = context;
+    if (item < s->look->blocks)
+        scan_block(context, item);
+    else
+        check_rows(context, item - s->look->blocks);
+}
+
 void rbt_cache_scan(const rbt_data *data, const rbt_cache_section sections[SECTIONS], rbt_cache_look *look)
 {
     scan s = {.data = data, .sections = sections, .look = look, .loops = best_loops()};
@@ -214,10 +216,8 @@ void rbt_cache_scan(const rbt_data *data, const rbt_cache_section sections[SECTI
         s.first[i + 1] = s.first[i] + (sections[i].bytes + RBT_CACHE_BLOCK_BYTES - 1) / RBT_CACHE_BLOCK_BYTES;
     look->blocks = s.first[SECTIONS];
     look->hashes = rbt_alloc(look->blocks, sizeof *look->hashes);
-    /* As many blocks as there are arrays are hashed before a second thread has begun. */
-    s.threads = look->blocks > SECTIONS ? rbt_parallel_threads() : 1;
-    rbt_parallel_for(look->blocks, s.threads, scan_block, &s);
-    rbt_parallel_for((look->rows + ROWS_AT_A_TIME - 1) / ROWS_AT_A_TIME, s.threads, check_rows, &s);
+    s.threads = data->nnz >= NNZ_FOR_THREADS ? rbt_parallel_threads() : 1;
+    rbt_parallel_for(look->blocks + (look->rows + ROWS_AT_A_TIME - 1) / ROWS_AT_A_TIME, s.threads, scan_item, &s);
     look->falls = atomic_load_explicit(&s.falls, memory_order_relaxed);
     look->ends = atomic_load_explicit(&s.ends, memory_order_relaxed);
     look->wrong = atomic_load_explicit(&s.wrong, memory_order_relaxed) || data->start[0] != 0 ||

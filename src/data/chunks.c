@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "data/data.h"
 #include "data/merge.h"
+#include "data/number.h"
 #include "data/parallel.h"
 
 #define CHUNK_BYTES (size_t)(1024 * 1024) /* large beside what taking a chunk costs, small beside a core's share */
@@ -490,8 +491,7 @@ rbt_err rbt_chunks_parse(rbt_chunks *all, const rbt_reading *reading, rbt_data *
     *data = all->data;
     all->data = (rbt_data){0};
     if (reading->report != NULL)
-        *reading->report = (rbt_read_report){
-            .skipped = v.skipped, .unlabelled = v.unlabelled, .first = v.first, .zero_based = v.zero_based != 0};
+        *reading->report = (rbt_read_report){.skipped = v.skipped, .unlabelled = v.unlabelled, .first = v.first};
     return RBT_OK;
 }
 
@@ -512,6 +512,19 @@ rbt_err rbt_source_parse_piece(const rbt_source *source, size_t line, const rbt_
     rbt_err err = rbt_chunks_parse(chunks, reading, data, seen, error);
     rbt_chunks_destroy(chunks);
     return err;
+}
+
+rbt_err rbt_reader_check_class(const rbt_reader *reader, const char *at, const char *end, float value)
+{
+    char shown[RBT_TOKEN_ROOM], kept[RBT_NUMBER_ROOM];
+    if (rbt_number_is_kept(at, end, value))
+        return RBT_OK;
+    (void)rbt_number_print(value, kept);
+    return rbt_fail(
+        reader->error, RBT_E_DATA,
+        "%s:%zu: the label '%s' would become %s, for labels are kept as 32-bit floats, and classes could be "
+        "mixed up; use smaller numbers, or words as labels (in CSV)",
+        reader->name, reader->line, rbt_text_shown(at, end, shown), kept);
 }
 
 /* ----------------------------------------------------------------------------------------------------- merging */

@@ -136,6 +136,9 @@ rbt_err rbt_source_parse_piece(const rbt_source *source, size_t line, const rbt_
  * has the same index and drops what is zero then. The order of addition is that of the text. */
 rbt_err rbt_reader_merge(rbt_reader *reader, size_t first);
 
+/* Refuses the label [at, end), which was parsed as `value`, when that is another number: it tells a class apart. */
+rbt_err rbt_reader_check_class(const rbt_reader *reader, const char *at, const char *end, float value);
+
 /* Ends the row under way: its features are those written since the row before. */
 static inline void rbt_reader_end_row(rbt_reader *reader)
 {

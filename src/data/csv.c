@@ -13,26 +13,16 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "data/csv_labels.h"
 #include "data/csv_layout.h"
-
-/* A column, for messages: its number and, when it has one, its name. */
-static const char *column_shown(const rbt_csv_layout *l, size_t column, char out[96])
-{
-    char name[RBT_TOKEN_ROOM];
-    const char *text = l->column[column].name;
-    if (text == NULL)
-        (void)snprintf(out, 96, "%zu", column + 1);
-    else
-        (void)snprintf(out, 96, "%zu, %s", column + 1, rbt_text_shown(text, text + strlen(text), name));
-    return out;
-}
+#include "data/csv_origin.h"
 
 static rbt_err refuse(const rbt_reader *r, size_t column, const rbt_cell *cell, const char *expected)
 {
-    char shown[RBT_TOKEN_ROOM], which[96];
+    char shown[RBT_TOKEN_ROOM], which[RBT_CSV_COLUMN_ROOM];
     return rbt_fail(r->error, RBT_E_DATA, "%s:%zu: '%s' in column %s: expected %s", r->name, r->line,
-                    rbt_text_shown(cell->at, cell->at + cell->n, shown), column_shown(r->context, column, which),
-                    expected);
+                    rbt_text_shown(cell->at, cell->at + cell->n, shown),
+                    rbt_csv_layout_shown(r->context, column, which), expected);
 }
 
 static rbt_err parse_label(rbt_reader *r, const rbt_csv_layout *l, const rbt_cell *cell)
@@ -44,12 +34,16 @@ static rbt_err parse_label(rbt_reader *r, const rbt_csv_layout *l, const rbt_cel
         return l->unlabelled ? RBT_OK : refuse(r, l->label, cell, "a label; training needs one in every row");
     }
     if (l->label_names != NULL) {
-        size_t which = rbt_csv_layout_label(l, cell);
+        size_t which = rbt_csv_labels_find(l, cell);
         *label = (float)which;
         return which < l->label_count ? RBT_OK : refuse(r, l->label, cell, "a label");
     }
-    if (!rbt_cell_is_number(cell, label) || !isfinite(*label))
-        return refuse(r, l->label, cell, "a label that a 32-bit float holds");
+    if (!rbt_cell_is_number(cell, label) || !isfinite(*label)) {
+        *label = 0;
+        return l->answers ? RBT_OK : refuse(r, l->label, cell, "a label that a 32-bit float holds");
+    }
+    if (l->classes)
+        return rbt_reader_check_class(r, cell->at, cell->at + cell->n, *label);
     return RBT_OK;
 }
 
@@ -94,13 +88,18 @@ static rbt_err parse_cell(rbt_reader *r, const rbt_csv_layout *l, size_t column,
         return rbt_cell_is_missing(cell) ? RBT_OK : parse_word(r, l, column, cell);
     if (rbt_cell_is_number(cell, &value) && !put_number(r, l, column, value))
         return refuse(r, column, cell, "a number that a 32-bit float holds");
-    return RBT_OK; /* what is no number here is missing: else the column would be one of words */
+    if (rbt_cell_is_number(cell, &value) || rbt_cell_is_missing(cell))
+        return RBT_OK;
+    return refuse(r, column, cell, /* the column has no words */
+                  l->origin.column.count > 0 && rbt_cell_kind_of(cell) == RBT_CELL_WORD
+                      ? "a number, as everywhere in this column of the training data"
+                      : "a finite number, as the column has, or nothing where it is missing");
 }
 
 /* The words' features stand among the others; behind all numbers is their place. */
 static rbt_err finish_row(rbt_reader *r, const rbt_csv_layout *l, size_t first)
 {
-    rbt_err err = l->words ? rbt_reader_merge(r, first) : RBT_OK;
+    rbt_err err = l->words || l->mixed ? rbt_reader_merge(r, first) : RBT_OK;
     if (err != RBT_OK)
         return err;
     if (l->label == RBT_CSV_NONE) {
@@ -171,21 +170,46 @@ static const char *row_end(const void *layout, const char *from, const char *lea
     return rbt_cells_row_end(((const rbt_csv_layout *)layout)->delimiter, from, least, end);
 }
 
+static rbt_row_format format_of(const rbt_csv_layout *l)
+{
+    return (rbt_row_format){.row = "label,number,word,...",
+                            .separators = {l->delimiter},
+                            .one_more = true,
+                            .weighted = l->weight != RBT_CSV_NONE,
+                            .context = l,
+                            .row_end = row_end,
+                            .parse = parse_row};
+}
+
+/* ------------------------------------------------------------------------------------------------------ a whole */
+
+static rbt_err find_labels(rbt_csv_layout *l, rbt_chunks *chunks, const rbt_source *source, rbt_error *error)
+{
+    rbt_csv_labels *labels = rbt_csv_labels_create(l);
+    rbt_csv_labels_look(labels, chunks);
+    rbt_err err = rbt_csv_labels_settle(labels, source->portion, source->name, l, error);
+    rbt_csv_labels_destroy(labels);
+    return err;
+}
+
 static rbt_err parse(const rbt_source *source, const rbt_reading *reading, rbt_csv_layout *l, rbt_data *data,
                      rbt_error *error)
 {
-    const rbt_row_format format = {.row = "label,number,word,...",
-                                   .separators = {l->delimiter},
-                                   .one_more = true,
-                                   .weighted = l->weight != RBT_CSV_NONE,
-                                   .context = l,
-                                   .row_end = row_end,
-                                   .parse = parse_row};
-    rbt_seen seen;
+    const rbt_row_format format = format_of(l);
     rbt_chunks *chunks = rbt_chunks_create(source, &format);
-    rbt_err err = rbt_csv_layout_survey(l, chunks, reading, source, error);
+    rbt_err err = RBT_OK;
+    rbt_seen seen;
+    rbt_csv_layout_look(l, chunks, source, 1);
+    if (source->portion != NULL)
+        err = rbt_csv_layout_agree(l, source->portion->crew, source->name, error);
+    if (err == RBT_OK)
+        err = rbt_csv_layout_settle(l, reading, source->name, error);
+    if (err == RBT_OK && rbt_csv_layout_has_names(l))
+        err = find_labels(l, chunks, source, error);
     if (err == RBT_OK)
         err = rbt_chunks_parse(chunks, reading, data, &seen, error);
+    if (err == RBT_OK && reading->report != NULL)
+        rbt_csv_layout_mixed(l, reading->report->mixed);
     rbt_chunks_destroy(chunks);
     return err;
 }
@@ -199,13 +223,120 @@ rbt_err rbt_csv_parse(const rbt_source *source, const rbt_reading *reading, rbt_
         return err;
     err = parse(source, reading, &layout, &d, error);
     if (err == RBT_OK) {
-        d.cols = layout.numbers + (layout.words ? (size_t)layout.mask + 1 : 0);
+        d.cols = rbt_csv_layout_cols(&layout);
         d.label_names = layout.label_names;
         d.label_count = layout.label_count;
+        d.origin = rbt_csv_origin_text(&layout, reading);
         layout.label_names = NULL;
         layout.label_count = 0;
         *data = d;
     }
     rbt_csv_layout_deinit(&layout);
     return err;
+}
+
+/* ------------------------------------------------------------------------------------------------------- pieces */
+
+struct rbt_csv_pieces {
+    rbt_csv_layout layout;
+    rbt_reading reading;
+    const char *first; /* the name of the file with the first rows */
+    bool settled;
+    rbt_csv_labels *labels; /* being gathered; NULL: not yet, or no longer */
+};
+
+size_t rbt_csv_rows_end(const rbt_csv_pieces *p, const char *text, size_t n)
+{
+    return rbt_csv_layout_rows_end(p != NULL ? &p->layout : NULL, text, n);
+}
+
+bool rbt_csv_has_rows(const rbt_source *piece)
+{
+    return rbt_csv_layout_has_rows(piece);
+}
+
+bool rbt_csv_begins_clearly(const rbt_source *piece)
+{
+    return rbt_csv_layout_is_clear(piece);
+}
+
+rbt_err rbt_csv_pieces_create(const rbt_source *piece, const rbt_reading *reading, rbt_csv_pieces **out,
+                              rbt_error *error)
+{
+    rbt_csv_pieces *p = rbt_alloc(1, sizeof *p);
+    p->reading = *reading;
+    p->first = piece->name;
+    rbt_err err = rbt_csv_layout_init(&p->layout, piece, reading, error);
+    if (err == RBT_OK)
+        *out = p;
+    else
+        rbt_free(p);
+    return err;
+}
+
+void rbt_csv_pieces_destroy(rbt_csv_pieces *p)
+{
+    if (p == NULL)
+        return;
+    rbt_csv_labels_destroy(p->labels);
+    rbt_csv_layout_deinit(&p->layout);
+    rbt_free(p);
+}
+
+rbt_err rbt_csv_pieces_compare(const rbt_csv_pieces *p, const rbt_source *piece, rbt_error *error)
+{
+    return rbt_csv_layout_compare(&p->layout, piece, p->first, error);
+}
+
+void rbt_csv_pieces_look(rbt_csv_pieces *p, const rbt_source *piece, size_t line)
+{
+    const rbt_row_format format = format_of(&p->layout);
+    rbt_chunks *chunks = rbt_chunks_create(piece, &format);
+    if (p->labels != NULL)
+        rbt_csv_labels_look(p->labels, chunks);
+    else
+        rbt_csv_layout_look(&p->layout, chunks, piece, line);
+    rbt_chunks_destroy(chunks);
+}
+
+bool rbt_csv_pieces_fit(const rbt_csv_pieces *p)
+{
+    if (p->layout.origin.column.count > 0)
+        return p->layout.answers;
+    return p->reading.features != 0 && rbt_csv_layout_features(&p->layout, &p->reading) == p->reading.features;
+}
+
+rbt_err rbt_csv_pieces_settle(rbt_csv_pieces *p, const char *name, bool *again, rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+    *again = false;
+    if (!p->settled)
+        err = rbt_csv_layout_settle(&p->layout, &p->reading, name, error);
+    if (err == RBT_OK && p->labels != NULL) {
+        err = rbt_csv_labels_settle(p->labels, NULL, name, &p->layout, error);
+        rbt_csv_labels_destroy(p->labels);
+        p->labels = NULL;
+    } else if (err == RBT_OK && rbt_csv_layout_has_names(&p->layout) && !p->layout.answers) {
+        p->labels = rbt_csv_labels_create(&p->layout);
+        *again = true;
+    }
+    p->settled = err == RBT_OK;
+    return err;
+}
+
+rbt_err rbt_csv_pieces_parse(const rbt_csv_pieces *p, const rbt_source *piece, size_t line, const rbt_reading *reading,
+                             rbt_data *data, rbt_error *error)
+{
+    const rbt_row_format format = format_of(&p->layout);
+    rbt_seen seen;
+    rbt_err err = rbt_source_parse_piece(piece, line, &format, reading, data, &seen, error);
+    if (err != RBT_OK)
+        return err;
+    if (reading->report != NULL && reading->features == 0)
+        rbt_csv_layout_mixed(&p->layout, reading->report->mixed);
+    data->cols = rbt_csv_layout_cols(&p->layout);
+    data->origin = rbt_csv_origin_text(&p->layout, reading);
+    data->label_names = p->layout.label_names;
+    data->label_count = p->layout.label_count;
+    return RBT_OK;
 }

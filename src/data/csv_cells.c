@@ -110,6 +110,23 @@ const char *rbt_cells_row_end(char delimiter, const char *from, const char *leas
     }
 }
 
+size_t rbt_cells_rows_end(char delimiter, const char *text, size_t n)
+{
+    const char *at = text, *end = text + n, *last = text; /* `at` is outside of quotes */
+    while (at < end) {
+        const char *quote = memchr(at, '"', (size_t)(end - at)), *stop = quote != NULL ? quote : end;
+        const char *newline = memrchr(at, '\n', (size_t)(stop - at));
+        bool ignored;
+        last = newline != NULL ? newline + 1 : last;
+        if (quote == NULL)
+            break;
+        at = opens(delimiter, text, quote) ? quoted_end(quote + 1, end, &ignored) : quote + 1;
+        if (at == NULL)
+            break;
+    }
+    return (size_t)(last - text);
+}
+
 bool rbt_cell_is_missing(const rbt_cell *cell)
 {
     static const char *const words[] = {"", "?", "na", "n/a", "nan", "null"};
@@ -150,9 +167,19 @@ static bool is_written_like_a_number(const rbt_cell *cell)
     return seen > 0 && i == cell->n;
 }
 
-bool rbt_cell_is_word(const rbt_cell *cell)
+static bool is_infinite(const rbt_cell *cell)
 {
-    return !is_written_like_a_number(cell) && !rbt_cell_is_missing(cell);
+    size_t sign = cell->n > 0 && (*cell->at == '-' || *cell->at == '+'), n = cell->n - sign;
+    return (n == 3 && strncasecmp(cell->at + sign, "inf", n) == 0) ||
+           (n == 8 && strncasecmp(cell->at + sign, "infinity", n) == 0);
+}
+
+rbt_cell_kind rbt_cell_kind_of(const rbt_cell *cell)
+{
+    return is_written_like_a_number(cell) ? RBT_CELL_NUMBER
+           : rbt_cell_is_missing(cell)    ? RBT_CELL_MISSING
+           : is_infinite(cell)            ? RBT_CELL_INFINITE
+                                          : RBT_CELL_WORD;
 }
 
 char *rbt_cell_text(const rbt_cell *cell)

@@ -38,14 +38,18 @@ bool rbt_cells_skip_empty(rbt_cells *cells);
 /* Where the first row ends (behind its newline) that reaches `least`, for rows that begin at `from`. */
 const char *rbt_cells_row_end(char delimiter, const char *from, const char *least, const char *end);
 
+/* The end of the last row that ends within the text, where rows begin at its beginning; 0 when none does. */
+size_t rbt_cells_rows_end(char delimiter, const char *text, size_t n);
+
 /* Empty, NA, N/A, NaN, null or ?, in capitals or not. */
 bool rbt_cell_is_missing(const rbt_cell *cell);
 
 /* Is it a decimal number and nothing else? It may be too large for a float (an infinity). */
 bool rbt_cell_is_number(const rbt_cell *cell, float *value);
 
-/* Is it neither a number nor missing? */
-bool rbt_cell_is_word(const rbt_cell *cell);
+/* What a cell is written like. An infinity is neither a number that can be used nor a word that makes a column one of words. */
+typedef enum rbt_cell_kind { RBT_CELL_MISSING, RBT_CELL_NUMBER, RBT_CELL_INFINITE, RBT_CELL_WORD } rbt_cell_kind;
+rbt_cell_kind rbt_cell_kind_of(const rbt_cell *cell);
 
 /* The cell's text with doubled quotes made one, in memory of its own, with a zero at its end; NULL: no memory. */
 char *rbt_cell_text(const rbt_cell *cell);

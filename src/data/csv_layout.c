@@ -1,7 +1,6 @@
 /* What the columns of CSV text are. Contract in csv_layout.h; proved by tests/unit/test_csv.c. */
 #include "data/csv_layout.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +9,8 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "data/csv.h"
+#include "data/csv_origin.h"
 #include "data/data.h"
-#include "data/names.h"
 
 /* ----------------------------------------------------------------------------------------------- the first rows */
 
@@ -38,8 +36,8 @@ static bool find_row(rbt_cells *c)
     return c->at < c->end;
 }
 
-/* The one of , ; and tab that the first row has most of, outside of quotes. */
-static char find_delimiter(const char *at, const char *end)
+/* The one of , ; and tab that the first row has most of, outside of quotes. *ended: it ends within the text. */
+static char find_delimiter(const char *at, const char *end, bool *ended)
 {
     static const char delimiters[] = {',', ';', '\t'};
     size_t counts[sizeof delimiters] = {0}, best = 0;
@@ -51,6 +49,7 @@ static char find_delimiter(const char *at, const char *end)
     }
     for (size_t i = 1; i < sizeof delimiters; i++)
         best = counts[i] > counts[best] ? i : best;
+    *ended = at < end;
     return delimiters[best];
 }
 
@@ -64,25 +63,25 @@ static size_t count_cells(rbt_cells *c)
     return c->wrong == NULL ? n : 0;
 }
 
-/* Do two cells of the row say the same? Names of columns do not. */
-static bool has_twins(rbt_cells row)
+/* Do two cells of the row say the same? Names of columns do not. *twice: the second of them. */
+static bool has_twins(rbt_cells row, rbt_cell *twice)
 {
     rbt_map seen = {0};
-    rbt_cell cell;
     bool is_new = true;
-    while (is_new && rbt_cells_next(&row, &cell))
-        if (cell.n > 0)
-            (void)rbt_map_put(&seen, rbt_hash(cell.at, cell.n, 0), &is_new);
+    while (is_new && rbt_cells_next(&row, twice))
+        if (twice->n > 0)
+            (void)rbt_map_put(&seen, rbt_hash(twice->at, twice->n, 0), &is_new);
     rbt_map_deinit(&seen);
     return !is_new;
 }
 
 /* Is the first row a header? Not when its cells are all numbers, or two are alike. It is when none is a number. When some
- * are, it is one if a word stands above a number. */
-static bool is_header(rbt_cells first)
+ * are, it is one if a word stands above a number. *twice: a name that two columns have in what can only be a header, words
+ * that stand above numbers; NULL: there is none. */
+static bool is_header(rbt_cells first, rbt_cell *twice)
 {
     rbt_cells a = first, b = first;
-    rbt_cell above, below;
+    rbt_cell above, below, twin = {0};
     size_t numbers = 0, words = 0, over = 0;
     float ignored;
     (void)count_cells(&b);
@@ -94,7 +93,46 @@ static bool is_header(rbt_cells first)
         second = second && rbt_cells_next(&b, &below);
         over += second && word && rbt_cell_is_number(&below, &ignored);
     }
-    return words > 0 && (numbers == 0 || over > 0) && !has_twins(first);
+    bool twins = has_twins(first, &twin);
+    *twice = twins && numbers == 0 && over > 0 ? twin : (rbt_cell){0};
+    return words > 0 && (numbers == 0 || over > 0) && !twins;
+}
+
+bool rbt_csv_layout_has_rows(const rbt_source *source)
+{
+    rbt_cells first = cells_of(source, 0, ',');
+    return find_row(&first);
+}
+
+bool rbt_csv_layout_is_clear(const rbt_source *source)
+{
+    rbt_cells first = cells_of(source, 0, ',');
+    size_t numbers = 0, words = 0;
+    bool ended;
+    rbt_cell cell;
+    float ignored;
+    if (!find_row(&first))
+        return false;
+    first.delimiter = find_delimiter(first.at, first.end, &ended);
+    while (rbt_cells_next(&first, &cell)) {
+        bool number = rbt_cell_is_number(&cell, &ignored);
+        numbers += number;
+        words += !number && !rbt_cell_is_missing(&cell);
+    }
+    return words == 0 || numbers == 0 || find_row(&first);
+}
+
+size_t rbt_csv_layout_rows_end(const rbt_csv_layout *l, const char *text, size_t n)
+{
+    const rbt_text whole = {.bytes = text, .n = n};
+    rbt_cells c = cells_of(&(rbt_source){.texts = &whole, .count = 1}, 0, ',');
+    const char *from = c.at; /* behind a byte order mark */
+    bool ended = true;
+    if (l == NULL && !find_row(&c))
+        return 0;
+    char delimiter = l != NULL ? l->delimiter : find_delimiter(c.at, c.end, &ended);
+    size_t end = ended ? rbt_cells_rows_end(delimiter, from, (size_t)(c.end - from)) : 0;
+    return end > 0 ? end + (size_t)(from - text) : 0;
 }
 
 /* -------------------------------------------------------------------------------------------- label and weight */
@@ -131,8 +169,12 @@ static rbt_err find_column(const rbt_csv_layout *l, const char *option, const ch
 static rbt_err find_roles(rbt_csv_layout *l, const rbt_reading *reading, const char *name, rbt_error *error)
 {
     rbt_err err = RBT_OK;
-    l->label = 0;
+    l->label = reading->expect == RBT_CONTENT_POINTS ? RBT_CSV_NONE : 0;
     l->weight = RBT_CSV_NONE;
+    if (l->origin.column.count > 0)
+        err = rbt_csv_origin_roles(l, reading, name, error);
+    if (err != RBT_OK)
+        return err;
     if (reading->label != NULL && strcmp(reading->label, "none") == 0) {
         l->label = RBT_CSV_NONE;
         if (!reading->unlabelled)
@@ -174,18 +216,29 @@ static rbt_err find_first(const rbt_source *source, size_t i, first_row *first, 
     rbt_cells row = cells_of(source, i, ',');
     if ((i == 0 && source->portion != NULL && source->portion->middle) || !find_row(&row))
         return RBT_OK;
-    row.delimiter = find_delimiter(row.at, row.end);
+    bool ended;
+    row.delimiter = find_delimiter(row.at, row.end, &ended);
     rbt_cells counted = row;
     size_t count = count_cells(&counted);
     if (count == 0)
         return rbt_fail(error, RBT_E_DATA, "%s: the first row has %s; check the quotes", name, counted.wrong);
+    rbt_cell twice;
+    bool header = is_header(row, &twice);
+    if (twice.at != NULL) {
+        char shown[RBT_TOKEN_ROOM];
+        size_t line = 1;
+        for (const char *at = source->texts[i].bytes; at < row.at; at++)
+            line += *at == '\n';
+        return rbt_fail(error, RBT_E_DATA, "%s:%zu: two columns are named '%s'; give each a name of its own", name,
+                        line, rbt_text_shown(twice.at, twice.at + twice.n, shown));
+    }
     const char *end = counted.at;
     if (end > row.at && end[-1] == '\n')
         end--;
     if (end > row.at && end[-1] == '\r')
         end--;
     *first = (first_row){.delimiter = row.delimiter,
-                         .header = is_header(row),
+                         .header = header,
                          .count = count,
                          .bytes = (uint64_t)(end - row.at),
                          .row = row.at,
@@ -260,17 +313,23 @@ static rbt_err agree_on_first(rbt_crew *crew, rbt_err err, first_row *first, rbt
     return err;
 }
 
-/* The other texts must have the same header, or none. */
-static rbt_err compare_headers(const rbt_csv_layout *l, const rbt_source *source, const char *first, rbt_error *error)
+rbt_err rbt_csv_layout_compare(const rbt_csv_layout *l, const rbt_source *source, const char *first, rbt_error *error)
 {
     for (size_t i = 0; l->header != NULL && i < source->count; i++) {
         rbt_cells row = cells_of(source, i, l->delimiter);
+        rbt_cell twice;
         if ((i == 0 && source->portion != NULL && source->portion->middle) || !find_row(&row))
             continue;
-        if (rbt_csv_layout_header_end(l, row.at, row.end) == NULL && is_header(row))
-            return rbt_fail(error, RBT_E_DATA,
-                            "%s: its columns are named otherwise than those of %s; give files with the same columns",
-                            source->texts[i].name, first);
+        if (rbt_csv_layout_header_end(l, row.at, row.end) == NULL && is_header(row, &twice))
+            return count_cells(&row) != l->count
+                       ? rbt_fail(error, RBT_E_DATA,
+                                  "%s: its first row is none of %zu cells, as that of %s is: other columns, or another "
+                                  "format; give files of one kind",
+                                  source->texts[i].name, l->count, first)
+                       : rbt_fail(
+                             error, RBT_E_DATA,
+                             "%s: its columns are named otherwise than those of %s; give files with the same columns",
+                             source->texts[i].name, first);
     }
     return RBT_OK;
 }
@@ -300,7 +359,7 @@ static rbt_err read_header(rbt_csv_layout *l, const rbt_source *source, rbt_erro
                                 : RBT_OK;
     }
     if (err == RBT_OK)
-        err = compare_headers(l, source, first.name, error);
+        err = rbt_csv_layout_compare(l, source, first.name, error);
     if (crew != NULL) {
         rbt_crew_free(crew, told);
         err = rbt_crew_agree(crew, err, error);
@@ -323,8 +382,7 @@ const char *rbt_csv_layout_header_end(const rbt_csv_layout *l, const char *at, c
 
 /* ------------------------------------------------------------------------------------------- what the cells are */
 
-/* Goes to the next row of the chunk that is neither empty nor the header; false at the end. */
-static bool next_row(const rbt_csv_layout *l, rbt_cells *c)
+bool rbt_csv_layout_next_row(const rbt_csv_layout *l, rbt_cells *c)
 {
     const char *after;
     while (find_row(c) && (after = rbt_csv_layout_header_end(l, c->at, c->end)) != NULL)
@@ -332,8 +390,7 @@ static bool next_row(const rbt_csv_layout *l, rbt_cells *c)
     return c->at < c->end;
 }
 
-/* Was the row, which began there and had n cells, whole? Goes to its end when it was not. */
-static bool was_whole(const rbt_csv_layout *l, rbt_cells *c, const char *row, size_t n)
+bool rbt_csv_layout_was_whole(const rbt_csv_layout *l, rbt_cells *c, const char *row, size_t n)
 {
     if (c->wrong != NULL)
         c->at = rbt_cells_row_end(l->delimiter, row, row + 1, c->end);
@@ -344,25 +401,119 @@ static void look_for_words(void *context, const char *at, const char *end)
 {
     rbt_csv_layout *l = context;
     rbt_cells c = {.at = at, .end = end, .delimiter = l->delimiter};
-    RBT_ARRAY(size_t) found = {0}; /* columns that the row shows to be words, and no row before */
+    uint8_t *row_kinds = rbt_alloc(l->count, 1);
+    size_t(*counts)[RBT_CELL_WORD + 1] = rbt_alloc(l->count, sizeof *counts);
     rbt_cell cell;
-    while (next_row(l, &c)) {
+    while (rbt_csv_layout_next_row(l, &c)) {
         const char *row = c.at;
         size_t n = 0;
-        found.count = 0;
         for (; rbt_cells_next(&c, &cell); n++)
-            if (n < l->count && !atomic_load_explicit(&l->column[n].words, memory_order_relaxed) &&
-                rbt_cell_is_word(&cell))
-                rbt_array_push(&found, n);
-        if (was_whole(l, &c, row, n))
-            for (size_t i = 0; i < found.count; i++)
-                atomic_store_explicit(&l->column[found.at[i]].words, true, memory_order_relaxed);
+            if (n < l->count)
+                row_kinds[n] = (uint8_t)rbt_cell_kind_of(&cell);
+        bool whole = rbt_csv_layout_was_whole(l, &c, row, n);
+        for (size_t i = 0; whole && i < n; i++)
+            counts[i][row_kinds[i]]++;
     }
-    rbt_array_free(&found);
+    for (size_t i = 0; i < l->count; i++) {
+        (void)atomic_fetch_add_explicit(&l->column[i].number_cells, counts[i][RBT_CELL_NUMBER], memory_order_relaxed);
+        (void)atomic_fetch_add_explicit(&l->column[i].word_cells, counts[i][RBT_CELL_WORD], memory_order_relaxed);
+        if (counts[i][RBT_CELL_WORD] > 0)
+            atomic_store_explicit(&l->column[i].words, true, memory_order_relaxed);
+    }
+    rbt_free(counts);
+    rbt_free(row_kinds);
+}
+
+/* Is it a column of words that has more numbers? */
+static bool is_mixed(rbt_csv_column *c)
+{
+    size_t words = atomic_load_explicit(&c->word_cells, memory_order_relaxed);
+    return words > 0 && words < atomic_load_explicit(&c->number_cells, memory_order_relaxed);
+}
+
+/* Is it known to have words, but not yet where the first one is? */
+static bool is_sought(rbt_csv_column *c)
+{
+    return c->odd == NULL && atomic_load_explicit(&c->word_cells, memory_order_relaxed) > 0;
+}
+
+static void keep_odd(rbt_csv_column *c, const rbt_cell *cell, const char *name, size_t line)
+{
+    char shown[RBT_TOKEN_ROOM], where[RBT_CSV_MIXED_ROOM];
+    (void)snprintf(where, sizeof where, "%.200s:%zu: '%s'", name, line,
+                   rbt_text_shown(cell->at, cell->at + cell->n, shown));
+    c->odd = rbt_strdup(where);
+}
+
+/* The first words of `sought` columns, in the rows of a text; returns how many columns are left. */
+static size_t find_odd(rbt_csv_layout *l, size_t sought, const rbt_source *source, size_t text, size_t line)
+{
+    rbt_cells c = cells_of(source, text, l->delimiter);
+    const char *counted = source->texts[text].bytes;
+    while (sought > 0 && rbt_csv_layout_next_row(l, &c)) {
+        rbt_cells whole = c;
+        rbt_cell cell;
+        size_t n = count_cells(&whole);
+        for (; counted < c.at; counted++)
+            line += *counted == '\n';
+        for (size_t i = 0; rbt_csv_layout_was_whole(l, &whole, c.at, n) && i < n && rbt_cells_next(&c, &cell); i++) {
+            if (is_sought(&l->column[i]) && rbt_cell_kind_of(&cell) == RBT_CELL_WORD) {
+                keep_odd(&l->column[i], &cell, source->texts[text].name, line);
+                sought--;
+            }
+        }
+        c = whole;
+    }
+    return sought;
+}
+
+void rbt_csv_layout_look(rbt_csv_layout *l, rbt_chunks *chunks, const rbt_source *source, size_t line)
+{
+    size_t sought = 0;
+    rbt_chunks_survey(chunks, look_for_words, l);
+    for (size_t i = 0; i < l->count; i++)
+        sought += is_sought(&l->column[i]);
+    for (size_t t = 0; t < source->count && source->portion == NULL; t++) /* of a portion the lines are not known */
+        sought = find_odd(l, sought, source, t, line);
+}
+
+void rbt_csv_layout_mixed(const rbt_csv_layout *l, char note[RBT_CSV_MIXED_ROOM])
+{
+    size_t more = 0, n = 0;
+    note[0] = '\0';
+    for (size_t i = 0; i < l->count && l->origin.column.count == 0; i++) {
+        rbt_csv_column *c = &l->column[i];
+        char which[RBT_CSV_COLUMN_ROOM];
+        if (c->odd == NULL || !is_mixed(c))
+            continue;
+        if (n == 0)
+            n = (size_t)snprintf(note, RBT_CSV_MIXED_ROOM - 32,
+                                 "%s in column %s makes it one of words, each a %s of its own, though %zu of its cells "
+                                 "are numbers; mend the cell, or leave it empty",
+                                 c->odd, rbt_csv_layout_shown(l, i, which), i == l->label ? "label" : "feature",
+                                 atomic_load_explicit(&c->number_cells, memory_order_relaxed));
+        else
+            more++;
+    }
+    if (more > 0)
+        (void)snprintf(note + strlen(note), 32, " (%zu more column%s alike)", more > 9999 ? 9999 : more,
+                       more == 1 ? "" : "s");
+}
+
+const char *rbt_csv_layout_shown(const rbt_csv_layout *l, size_t column, char out[RBT_CSV_COLUMN_ROOM])
+{
+    char name[RBT_TOKEN_ROOM];
+    const char *text = l->column[column].name;
+    if (text == NULL)
+        (void)snprintf(out, RBT_CSV_COLUMN_ROOM, "%zu", column + 1);
+    else
+        (void)snprintf(out, RBT_CSV_COLUMN_ROOM, "%zu, %s", column + 1,
+                       rbt_text_shown(text, text + strlen(text), name));
+    return out;
 }
 
 /* A column that has words in one portion has words. */
-static rbt_err agree_on_words(rbt_csv_layout *l, rbt_crew *crew, const char *name, rbt_error *error)
+rbt_err rbt_csv_layout_agree(rbt_csv_layout *l, rbt_crew *crew, const char *name, rbt_error *error)
 {
     uint8_t *mine = rbt_try_alloc(l->count, 1), *all = rbt_try_alloc(l->count, crew->size);
     bool room = mine != NULL && all != NULL;
@@ -377,135 +528,32 @@ static rbt_err agree_on_words(rbt_csv_layout *l, rbt_crew *crew, const char *nam
     return err;
 }
 
-/* The labels seen so far, by all chunks. */
-typedef struct labels {
-    const rbt_csv_layout *layout;
-    pthread_mutex_t lock;
-    rbt_map seen; /* by their hashes */
-    RBT_ARRAY(char *) names;
-    bool exhausted;
-} labels;
-
-static void add_label(labels *all, const rbt_cell *cell, uint64_t hash)
-{
-    bool is_new = false;
-    if (all->names.count > RBT_CSV_LABELS_LIMIT || all->exhausted)
-        return;
-    (void)rbt_map_put(&all->seen, hash, &is_new);
-    if (!is_new)
-        return;
-    char *text = rbt_cell_text(cell);
-    if (text == NULL)
-        all->exhausted = true;
-    else
-        rbt_array_push(&all->names, text);
-}
-
-static uint64_t label_hash(const rbt_cell *cell)
-{
-    return rbt_hash(cell->at, cell->n, 0);
-}
-
-static void look_for_labels(void *context, const char *at, const char *end)
-{
-    labels *all = context;
-    const rbt_csv_layout *l = all->layout;
-    rbt_cells c = {.at = at, .end = end, .delimiter = l->delimiter};
-    rbt_map seen = {0};
-    rbt_cell cell, label = {0};
-    while (seen.count <= RBT_CSV_LABELS_LIMIT && next_row(l, &c)) {
-        const char *row = c.at;
-        bool is_new = false;
-        size_t n = 0;
-        for (; rbt_cells_next(&c, &cell); n++)
-            label = n == l->label ? cell : label;
-        if (!was_whole(l, &c, row, n) || rbt_cell_is_missing(&label))
-            continue;
-        (void)rbt_map_put(&seen, label_hash(&label), &is_new);
-        if (is_new) {
-            (void)pthread_mutex_lock(&all->lock);
-            add_label(all, &label, label_hash(&label));
-            (void)pthread_mutex_unlock(&all->lock);
-        }
-    }
-    rbt_map_deinit(&seen);
-}
-
-/* The labels of all portions. */
-static rbt_err agree_on_labels(labels *all, rbt_err err, rbt_crew *crew, const char *name, rbt_error *error)
-{
-    rbt_names mine = {all->names.at, all->names.count};
-    rbt_names sum = {0};
-    err = rbt_names_share(&mine, crew, err, name, &sum, error);
-    if (err != RBT_OK)
-        return err;
-    rbt_names_free(&mine);
-    all->names.at = sum.at;
-    all->names.count = all->names.room = sum.count;
-    return RBT_OK;
-}
-
-/* The different words of the label's column, in ascending order. */
-static rbt_err find_labels(rbt_csv_layout *l, rbt_chunks *chunks, const rbt_source *source, rbt_error *error)
-{
-    labels all = {.layout = l};
-    rbt_err err = RBT_OK;
-    (void)pthread_mutex_init(&all.lock, NULL);
-    rbt_chunks_survey(chunks, look_for_labels, &all);
-    (void)pthread_mutex_destroy(&all.lock);
-    rbt_map_deinit(&all.seen);
-    if (all.exhausted)
-        err = no_memory(source->name, error);
-    if (source->portion != NULL)
-        err = agree_on_labels(&all, err, source->portion->crew, source->name, error);
-    if (err == RBT_OK && all.names.count > RBT_CSV_LABELS_LIMIT)
-        err =
-            rbt_fail(error, RBT_E_LIMIT,
-                     "%s: the label's column (%zu) has more than %d different words; is it the right one? Name another "
-                     "with --label",
-                     source->name, l->label + 1, RBT_CSV_LABELS_LIMIT);
-    rbt_names names = {all.names.at, all.names.count};
-    if (err != RBT_OK) {
-        rbt_names_free(&names);
-        return err;
-    }
-    rbt_names_sort(&names); /* "a""b" and a"b are one */
-    l->label_names = names.at;
-    l->label_count = names.count;
-    return RBT_OK;
-}
-
-size_t rbt_csv_layout_label(const rbt_csv_layout *l, const rbt_cell *cell)
-{
-    char *own = cell->doubled || memchr(cell->at, 0, cell->n) != NULL ? rbt_cell_text(cell) : NULL;
-    const char *text = own != NULL ? own : cell->at;
-    size_t n = own != NULL ? strlen(own) : cell->n, low = 0, high = l->label_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strncmp(text, l->label_names[middle], n);
-        if (order == 0 && l->label_names[middle][n] == '\0') {
-            rbt_free(own);
-            return middle;
-        }
-        if (order > 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    rbt_free(own);
-    return l->label_count;
-}
-
 /* ------------------------------------------------------------------------------------------------------- features */
 
-/* Which feature each column is. */
-static rbt_err number_columns(rbt_csv_layout *l, const rbt_reading *reading, const char *name, rbt_error *error)
+size_t rbt_csv_layout_features(const rbt_csv_layout *l, const rbt_reading *reading)
 {
-    uint32_t bits = reading->bits != 0 ? reading->bits : RBT_BITS_DEFAULT;
+    size_t numbers = 0, words = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        bool is_words = atomic_load_explicit(&l->column[i].words, memory_order_relaxed);
+        if (i != l->label && i != l->weight)
+            *(is_words ? &words : &numbers) += 1;
+    }
+    return numbers + (words > 0 ? (size_t)1 << rbt_reading_bits(reading) : 0);
+}
+
+size_t rbt_csv_layout_cols(const rbt_csv_layout *l)
+{
+    return l->numbers + (l->words ? (size_t)l->mask + 1 : 0);
+}
+
+rbt_err rbt_csv_layout_settle(rbt_csv_layout *l, const rbt_reading *reading, const char *name, rbt_error *error)
+{
     if (l->count >= (UINT32_C(1) << RBT_BITS_LIMIT) - 1)
         return rbt_fail(error, RBT_E_LIMIT, "%s: has %zu columns; there may be fewer than 2^%d", name, l->count,
                         RBT_BITS_LIMIT);
-    l->mask = (UINT64_C(1) << bits) - 1;
+    l->mask = (UINT64_C(1) << rbt_reading_bits(reading)) - 1;
+    if (l->origin.column.count > 0)
+        return rbt_csv_origin_columns(l, name, error);
     for (size_t i = 0; i < l->count; i++) {
         rbt_csv_column *c = &l->column[i];
         char number[24];
@@ -527,8 +575,12 @@ static rbt_err number_columns(rbt_csv_layout *l, const rbt_reading *reading, con
 rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, const rbt_reading *reading,
                             rbt_error *error)
 {
-    rbt_csv_layout l = {.unlabelled = reading->unlabelled};
+    rbt_csv_layout l = {
+        .unlabelled = reading->unlabelled, .answers = reading->features != 0, .classes = reading->classes};
+    (void)rbt_origin_parse(reading->origin, &l.origin); /* what is none says nothing */
     rbt_err err = read_header(&l, source, error);
+    if (err == RBT_OK)
+        rbt_csv_origin_forget(&l);
     if (err == RBT_OK)
         err = find_roles(&l, reading, source->name, error);
     if (err == RBT_OK)
@@ -538,27 +590,20 @@ rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, co
     return err;
 }
 
-rbt_err rbt_csv_layout_survey(rbt_csv_layout *l, rbt_chunks *chunks, const rbt_reading *reading,
-                              const rbt_source *source, rbt_error *error)
+bool rbt_csv_layout_has_names(const rbt_csv_layout *l)
 {
-    rbt_err err = RBT_OK;
-    rbt_chunks_survey(chunks, look_for_words, l);
-    if (source->portion != NULL)
-        err = agree_on_words(l, source->portion->crew, source->name, error);
-    if (err == RBT_OK)
-        err = number_columns(l, reading, source->name, error);
-    if (err == RBT_OK && l->label != RBT_CSV_NONE &&
-        atomic_load_explicit(&l->column[l->label].words, memory_order_relaxed))
-        err = find_labels(l, chunks, source, error);
-    return err;
+    return l->label != RBT_CSV_NONE && atomic_load_explicit(&l->column[l->label].words, memory_order_relaxed);
 }
 
 void rbt_csv_layout_deinit(rbt_csv_layout *l)
 {
-    for (size_t i = 0; i < l->count && l->column != NULL; i++)
+    for (size_t i = 0; i < l->count && l->column != NULL; i++) {
         rbt_free(l->column[i].name);
+        rbt_free(l->column[i].odd);
+    }
     rbt_free(l->column);
     rbt_free(l->header);
+    rbt_origin_deinit(&l->origin);
     for (size_t i = 0; i < l->label_count; i++)
         rbt_free(l->label_names[i]);
     rbt_free(l->label_names);

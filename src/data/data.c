@@ -51,6 +51,7 @@ void rbt_data_deinit(rbt_data *data)
     rbt_free(data->label_names);
     rbt_ids_unref(data->row_names);
     rbt_ids_unref(data->col_names);
+    rbt_free(data->origin);
     *data = (rbt_data){0};
 }
 
@@ -141,6 +142,15 @@ static rbt_err join_content(const rbt_data *parts, size_t count, rbt_data *d, rb
     return RBT_OK;
 }
 
+/* How all parts were read, if it is known of all and the same. */
+static char *common_origin(const rbt_data *parts, size_t count)
+{
+    bool same = count > 0 && parts[0].origin != NULL;
+    for (size_t i = 1; same && i < count; i++)
+        same = parts[i].origin != NULL && strcmp(parts[i].origin, parts[0].origin) == 0;
+    return same ? rbt_strdup(parts[0].origin) : NULL;
+}
+
 rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_error *error)
 {
     size_t rows = 0, nnz = 0;
@@ -179,6 +189,7 @@ rbt_err rbt_data_join(const rbt_data *parts, size_t count, rbt_data *data, rbt_e
         d.nnz += p->nnz;
         d.cols = p->cols > d.cols ? p->cols : d.cols;
     }
+    d.origin = common_origin(parts, count);
     *data = d;
     return RBT_OK;
 }
@@ -188,6 +199,7 @@ static rbt_err select_names(const rbt_data *data, const uint32_t *rows, size_t f
                             rbt_error *error)
 {
     d->content = data->content;
+    d->origin = data->origin != NULL ? rbt_strdup(data->origin) : NULL;
     d->col_names = rbt_ids_ref(data->col_names);
     if (data->row_names == NULL)
         return RBT_OK;

@@ -298,7 +298,9 @@ static rbt_err parse_words(rbt_reader *r, const char *at, const char *stop, uint
     }
     if (pairs == promised && at == stop)
         return RBT_OK;
-    return rbt_fail(r->error, RBT_E_DATA, "%s:%zu: the line promises %llu words and has %s; mend its first number",
+    return rbt_fail(r->error, RBT_E_DATA,
+                    "%s:%zu: the line promises %llu words and has %s; mend its first number, or give --format libsvm "
+                    "if that is a label",
                     r->name, r->line, (unsigned long long)promised, pairs < promised ? "fewer" : "more");
 }
 
@@ -345,20 +347,37 @@ rbt_err rbt_ldac_parse(const rbt_source *source, const rbt_reading *reading, rbt
 
 /* ----------------------------------------------------------------------------------------------------- recognising */
 
-bool rbt_docword_recognise(const char *at, const char *end)
+/* Does the line begin with two whole numbers, as that of a triple does, whatever comes then? Or, if such lines are expected, with
+ * less, and is no row of LIBSVM text? */
+static bool begins_triple(const char *at, const char *stop, bool expected)
 {
-    uint64_t number[3];
-    for (size_t line = 0; line <= HEAD_LINES; line++) {
+    uint64_t number;
+    const char *line = at;
+    for (size_t n = 0; n < 2; n++) {
+        at = skip_blanks(at, stop);
+        const char *after = parse_whole(at, stop, &number);
+        if (after == NULL || (after < stop && !is_blank(*after)))
+            return expected && memchr(line, ':', (size_t)(stop - line)) == NULL;
+        at = after;
+    }
+    return expected || skip_blanks(at, stop) < stop;
+}
+
+bool rbt_docword_recognise(const char *at, const char *end, bool expected)
+{
+    uint64_t number;
+    for (size_t line = 0; line < HEAD_LINES; line++) {
         const char *stop = line_end(at, end);
-        if (parse_numbers(at, stop, number, 3) != (line < HEAD_LINES ? 1 : 3))
+        if (parse_numbers(at, stop, &number, 1) != 1)
             return false;
         at = stop < end ? stop + 1 : end;
     }
-    return true;
+    return begins_triple(at, line_end(at, end), expected);
 }
 
-/* How many pairs a line has when it begins with their number, and SIZE_MAX when it does not. */
-static size_t pairs_of(const char *at, const char *stop)
+/* How many pairs of whole numbers a line has behind its first number, and whether that is their number; SIZE_MAX: it is no such
+ * line. */
+static size_t pairs_of(const char *at, const char *stop, bool *right)
 {
     uint64_t promised, word, count;
     size_t pairs = 0;
@@ -370,7 +389,8 @@ static size_t pairs_of(const char *at, const char *stop)
         if (at == NULL)
             return SIZE_MAX;
     }
-    return pairs == promised ? pairs : SIZE_MAX;
+    *right = pairs == promised;
+    return pairs;
 }
 
 #define LOOK_LINES 100                  /* at most */
@@ -378,20 +398,25 @@ static size_t pairs_of(const char *at, const char *stop)
 #define SURE_LINES 3
 #define SURE_PAIRS 8 /* that some line has at least; few labels are as large, and that of the pairs besides */
 
-bool rbt_ldac_recognise(const char *at, const char *end, bool sure)
+bool rbt_ldac_recognise(const char *at, const char *end, rbt_ldac_proof proof)
 {
     const char *begin = at;
-    size_t lines = 0, most = 0;
+    size_t lines = 0, most = 0, wrong = 0;
     while (at < end && lines < LOOK_LINES) {
         const char *stop = line_end(at, end), *text = skip_blanks(at, stop);
         if (lines > 0 && (stop == end || stop - begin > LOOK_BYTES))
             break; /* also of a last line without an end more may come */
-        size_t pairs = text < stop ? pairs_of(text, stop) : 0;
+        bool right = true;
+        size_t pairs = text < stop ? pairs_of(text, stop, &right) : 0;
         if (pairs == SIZE_MAX)
             return false;
         lines += text < stop;
+        wrong += !right;
         most = pairs > most ? pairs : most;
         at = stop < end ? stop + 1 : end;
     }
-    return lines >= (sure ? SURE_LINES : 1) && most >= (sure ? SURE_PAIRS : 1);
+    if (proof == RBT_LDAC_HALF)
+        return lines > 0 && most > 0 && 2 * wrong <= lines;
+    return wrong == 0 && lines >= (proof == RBT_LDAC_SURE ? SURE_LINES : 1) &&
+           most >= (proof == RBT_LDAC_SURE ? SURE_PAIRS : 1);
 }

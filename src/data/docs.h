@@ -16,11 +16,18 @@
 rbt_err rbt_docword_parse(const rbt_source *source, const rbt_reading *reading, rbt_data *data, rbt_error *error);
 rbt_err rbt_ldac_parse(const rbt_source *source, const rbt_reading *reading, rbt_data *data, rbt_error *error);
 
-/* Three lines with one whole number each, then one with three? */
-bool rbt_docword_recognise(const char *at, const char *end);
+/* Three lines with one whole number each, then one that begins with two and goes on? If documents are expected, it need not: what is wrong
+ * with it is said by who reads it. */
+bool rbt_docword_recognise(const char *at, const char *end, bool expected);
 
-/* Does every line that is looked at begin with the number of its pairs of whole numbers? With `sure`, there must be some lines,
- * and so different ones that LIBSVM text would hardly have them by chance. */
-bool rbt_ldac_recognise(const char *at, const char *end, bool sure);
+/* How much it takes to be sure. */
+typedef enum rbt_ldac_proof {
+    RBT_LDAC_HALF, /* at least half of the lines are right: some lie, which is said by who reads them */
+    RBT_LDAC_ALL,
+    RBT_LDAC_SURE, /* all, and they are so many and so different that LIBSVM text would hardly have them by chance */
+} rbt_ldac_proof;
+
+/* Are the lines that are looked at a whole number each and pairs of whole numbers behind it, of which it is the number? */
+bool rbt_ldac_recognise(const char *at, const char *end, rbt_ldac_proof proof);
 
 #endif

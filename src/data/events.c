@@ -11,24 +11,25 @@
 #include "data/paths.h"
 #include "data/slicing.h"
 
-/* A file, or some bytes of it. */
 typedef struct source {
     char *path;
-    uint64_t from, to; /* lines that begin there; all of it: 0 and UINT64_MAX */
-    bool dealt;        /* every part goes through it, and takes its lines */
+    uint64_t turn;  /* whose turn its first piece is */
+    uint64_t bytes; /* of a plain file that is shared, of which a part reads its own pieces alone; else UINT64_MAX */
 } source;
 
 struct rbt_events {
     rbt_events_options options;
     char *path;
     RBT_ARRAY(source) sources;
-    uint64_t total; /* bytes of all files, when they are cut into parts */
+    uint64_t total; /* bytes of all texts, of those that are compressed as far as they were unpacked */
+    bool is_over;   /* all of them were */
     size_t next;    /* source to open */
     const source *now;
     rbt_feed *feed; /* NULL: none is open */
     char *buffer;   /* RBT_EVENTS_BYTES */
-    uint64_t place; /* of its first byte in the file */
-    uint64_t dealt; /* lines of sources that are dealt so far */
+    uint64_t place; /* of its first byte in the text */
+    uint64_t from;  /* lines that begin there are wanted; all of it: 0 ... */
+    uint64_t to;    /* ... and UINT64_MAX */
     size_t at, used;
     size_t scanned; /* from `at` on up to here no line ends */
     bool ended;     /* nothing of the file is missing in the buffer */
@@ -46,33 +47,24 @@ static rbt_err list_whole(rbt_events *e, const char *path, rbt_error *error)
     if (err != RBT_OK)
         return err;
     for (size_t i = 0; i < paths.count; i++)
-        rbt_array_push(&e->sources, ((source){.path = rbt_strdup(paths.at[i]), .to = UINT64_MAX}));
+        rbt_array_push(&e->sources, ((source){.path = rbt_strdup(paths.at[i]), .bytes = UINT64_MAX}));
     rbt_paths_free(&paths);
     return RBT_OK;
 }
 
-/* A part's ranges of plain files; then all others. */
-static rbt_err list_part(rbt_events *e, const char *path, rbt_error *error)
+/* All files; of those that are plain only the part's own pieces are read. */
+static rbt_err list_shared(rbt_events *e, const char *path, rbt_error *error)
 {
     const rbt_reading text = {.format = "libsvm"}; /* no caches */
     rbt_slicing plan = {0};
-    size_t count = 0;
     rbt_err err = rbt_slicing_make(&plan, path, &text, error);
     for (size_t i = 0; err == RBT_OK && i < plan.count; i++) {
-        e->total += plan.at[i].bytes;
-        plan.at[i].units = plan.at[i].form == RBT_FORM_TEXT ? plan.at[i].units : 0;
+        const rbt_slicing_file *file = &plan.at[i];
+        e->total += file->form == RBT_FORM_TEXT ? file->bytes : 0;
+        rbt_array_push(&e->sources, ((source){.path = rbt_strdup(file->path),
+                                              .turn = i % e->options.parts,
+                                              .bytes = file->form == RBT_FORM_TEXT ? file->bytes : UINT64_MAX}));
     }
-    rbt_slice *slices = err == RBT_OK ? rbt_slicing_cut(&plan, e->options.part, e->options.parts, &count) : NULL;
-    for (size_t i = 0; i < count; i++)
-        if (plan.at[slices[i].file].form == RBT_FORM_TEXT)
-            rbt_array_push(&e->sources, ((source){.path = rbt_strdup(plan.at[slices[i].file].path),
-                                                  .from = slices[i].from,
-                                                  .to = slices[i].to}));
-    for (size_t i = 0; err == RBT_OK && i < plan.count; i++)
-        if (plan.at[i].form != RBT_FORM_TEXT)
-            rbt_array_push(&e->sources,
-                           ((source){.path = rbt_strdup(plan.at[i].path), .to = UINT64_MAX, .dealt = true}));
-    rbt_free(slices);
     rbt_slicing_free(&plan);
     return err;
 }
@@ -84,9 +76,11 @@ rbt_err rbt_events_open(const char *path, const rbt_events_options *options, rbt
     e->path = rbt_strdup(path);
     if (e->options.separator == '\0')
         e->options.separator = '\t';
+    if (e->options.piece == 0)
+        e->options.piece = RBT_EVENTS_PIECE;
     e->buffer = rbt_try_alloc_raw(RBT_EVENTS_BYTES, 1);
     rbt_err err = e->buffer == NULL    ? rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory to read it", path)
-                  : options->parts > 1 ? list_part(e, path, error)
+                  : options->parts > 1 ? list_shared(e, path, error)
                                        : list_whole(e, path, error);
     if (err == RBT_OK)
         *out = e;
@@ -110,7 +104,7 @@ void rbt_events_close(rbt_events *events)
 
 uint64_t rbt_events_total(const rbt_events *events)
 {
-    return events->total;
+    return events->is_over ? events->total : 0;
 }
 
 void rbt_events_report(const rbt_events *events, rbt_read_report *report)
@@ -120,24 +114,64 @@ void rbt_events_report(const rbt_events *events, rbt_read_report *report)
 
 /* --------------------------------------------------------------------------------------------------------- lines */
 
-/* Opens the next source: at its first byte, or, as a line may begin with that, at the one before. */
-static rbt_err open_next(rbt_events *e, rbt_error *error)
+/* Begins with these bytes: at the first of them, or, as a line may begin with that, at the one before. */
+static void begin(rbt_events *e, uint64_t from, uint64_t to)
 {
-    const source *s = &e->sources.at[e->next++];
-    e->now = s;
-    e->is_rest = s->from > 0;
-    e->place = s->from > 0 ? s->from - 1 : 0;
+    e->from = from;
+    e->to = to;
+    e->is_rest = from > 0;
+    e->place = from > 0 ? from - 1 : 0;
     e->at = e->used = e->scanned = 0;
     e->line = 1;
     e->ended = false;
-    return s->to == UINT64_MAX ? rbt_feed_open(s->path, &e->feed, error)
-                               : rbt_feed_open_at(s->path, e->place, &e->feed, error);
+}
+
+/* Goes to the part's next piece of the plain file, which begins there or behind; false: it has none. */
+static rbt_err open_piece(rbt_events *e, uint64_t behind, bool *found, rbt_error *error)
+{
+    const source *s = e->now;
+    uint64_t piece = behind / e->options.piece, parts = e->options.parts;
+    RBT_ASSERT(parts > 1); /* else no file is cut */
+    piece += (e->options.part + 2 * parts - s->turn - piece % parts) % parts;
+    *found = piece < (s->bytes + e->options.piece - 1) / e->options.piece;
+    if (!*found)
+        return RBT_OK;
+    begin(e, piece * e->options.piece, (piece + 1) * e->options.piece);
+    return e->feed == NULL ? rbt_feed_open_at(s->path, e->place, &e->feed, error)
+                           : rbt_feed_seek(e->feed, e->place, error);
+}
+
+/* The next piece of this source, or the first of another; false: there is none. */
+static rbt_err open_next(rbt_events *e, bool *found, rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+    *found = false;
+    if (e->feed != NULL && e->now->bytes != UINT64_MAX)
+        err = open_piece(e, e->to, found, error);
+    if (err != RBT_OK || *found)
+        return err;
+    if (e->feed != NULL && e->now->bytes == UINT64_MAX)
+        e->total += e->place + e->used;
+    rbt_feed_close(e->feed);
+    e->feed = NULL;
+    while (err == RBT_OK && !*found && e->next < e->sources.count) {
+        e->now = &e->sources.at[e->next++];
+        if (e->now->bytes != UINT64_MAX) {
+            err = open_piece(e, 0, found, error);
+            continue;
+        }
+        begin(e, 0, UINT64_MAX);
+        *found = true;
+        err = rbt_feed_open_until(e->now->path, e->options.stop, e->options.context, &e->feed, error);
+    }
+    e->is_over = err == RBT_OK && !*found;
+    return err;
 }
 
 /* How much to read: nothing behind the part but the end of its last line. */
 static size_t room_of(const rbt_events *e)
 {
-    uint64_t at = e->place + e->used, left = at < e->now->to ? e->now->to - at : RBT_EVENTS_REST;
+    uint64_t at = e->place + e->used, left = at < e->to ? e->to - at : RBT_EVENTS_REST;
     size_t room = RBT_EVENTS_BYTES - e->used;
     return left < room ? (size_t)left : room;
 }
@@ -146,7 +180,7 @@ static size_t room_of(const rbt_events *e)
 static size_t line_of(const rbt_events *e)
 {
     size_t line = e->line, got = 1;
-    uint64_t left = e->now->from > 0 ? e->now->from - 1 : 0;
+    uint64_t left = e->from > 0 ? e->from - 1 : 0;
     rbt_feed *feed = NULL;
     char *piece = rbt_alloc(RBT_EVENTS_REST, 1);
     if (left > 0 && rbt_feed_open_at(e->now->path, 0, &feed, NULL) == RBT_OK)
@@ -168,14 +202,8 @@ static rbt_err fill(rbt_events *e, bool *more, rbt_error *error)
     rbt_err err = RBT_OK;
     size_t got = 0;
     *more = true;
-    if (e->feed != NULL && e->ended) {
-        rbt_feed_close(e->feed);
-        e->feed = NULL;
-    }
-    if (e->feed == NULL) {
-        *more = e->next < e->sources.count;
-        return *more ? open_next(e, error) : RBT_OK;
-    }
+    if (e->feed == NULL || e->ended)
+        return open_next(e, more, error);
     if (e->at > 0) {
         memmove(e->buffer, e->buffer + e->at, e->used - e->at);
         e->place += e->at;
@@ -190,6 +218,10 @@ static rbt_err fill(rbt_events *e, bool *more, rbt_error *error)
     if (err == RBT_OK) {
         e->used += got;
         e->ended = got == 0;
+        if (rbt_feed_was_stopped(e->feed)) { /* what is there of a line is none */
+            e->used = e->scanned = e->at;
+            e->next = e->sources.count;
+        }
     }
     return err;
 }
@@ -197,7 +229,7 @@ static rbt_err fill(rbt_events *e, bool *more, rbt_error *error)
 /* The next line in the buffer, without its end; false: there is no whole one. */
 static bool next_line(rbt_events *e, const char **line, const char **end)
 {
-    if (e->now != NULL && e->place + e->at >= e->now->to) { /* it begins in another part */
+    if (e->now != NULL && e->place + e->at >= e->to) { /* it begins in another part */
         e->used = e->scanned = e->at;
         e->ended = true;
         return false;
@@ -215,13 +247,12 @@ static bool next_line(rbt_events *e, const char **line, const char **end)
     return true;
 }
 
-/* Is this line, which is not empty, for this part? */
-static bool is_mine(const rbt_events *e)
+/* Is the line that begins there in the buffer for this part? */
+static bool is_mine(const rbt_events *e, size_t at)
 {
-    if (e->is_rest || !e->now->dealt)
+    if (e->options.parts <= 1 || e->now->bytes != UINT64_MAX) /* all are, or only its own pieces were read */
         return !e->is_rest;
-    RBT_ASSERT(e->options.parts > 0); /* else nothing is dealt */
-    return e->dealt / RBT_EVENTS_PIECE % e->options.parts == e->options.part;
+    return ((e->place + at) / e->options.piece + e->now->turn) % e->options.parts == e->options.part;
 }
 
 /* The line's key; false: it has none. */
@@ -237,7 +268,7 @@ static bool find_key(const rbt_events_options *o, const char *line, const char *
     key->text = line;
     key->n = (size_t)((stop != NULL ? stop : end) - line);
     key->hash = rbt_hash(key->text, key->n, 0);
-    return key->n > 0;
+    return key->n > 0 || o->empty;
 }
 
 /* A part refuses with the words of who reads all: whichever part is first to fail, the same line is named. There are too many bad
@@ -288,7 +319,7 @@ rbt_err rbt_events_next(rbt_events *events, rbt_event_key *keys, size_t room, si
                 return err;
             continue;
         }
-        bool mine = end > line && is_mine(e);
+        bool mine = (end > line || e->options.empty) && is_mine(e, at);
         if (mine && !find_key(&e->options, line, end, &keys[*count])) {
             if (*count > 0 && e->report.skipped == e->options.skip_bad) {
                 e->at = at; /* it is refused by the next call */
@@ -303,7 +334,6 @@ rbt_err rbt_events_next(rbt_events *events, rbt_event_key *keys, size_t room, si
         }
         e->line++;
         e->is_rest = false;
-        e->dealt += e->now->dealt && end > line;
         if (*count == room)
             return RBT_OK;
     }

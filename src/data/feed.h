@@ -12,10 +12,20 @@ typedef struct rbt_feed rbt_feed;
 
 /* "-" is the standard input. The path must outlive the feed. */
 rbt_err rbt_feed_open(const char *path, rbt_feed **out, rbt_error *error);
+
+/* The same, but whoever waits for a pipe asks every now and then whether to go on waiting: if not, the text ends there.
+ * Has it ended so? */
+typedef bool rbt_feed_stop(const void *context);
+rbt_err rbt_feed_open_until(const char *path, rbt_feed_stop *stop, const void *context, rbt_feed **out,
+                            rbt_error *error);
+bool rbt_feed_was_stopped(const rbt_feed *feed);
 void rbt_feed_close(rbt_feed *feed);
 
 /* A plain file from that byte on: nothing before it is read. */
 rbt_err rbt_feed_open_at(const char *path, uint64_t at, rbt_feed **out, rbt_error *error);
+
+/* Goes on from that byte: of a feed that was opened so. */
+rbt_err rbt_feed_seek(rbt_feed *feed, uint64_t at, rbt_error *error);
 
 /* For messages: the path, or "standard input". */
 const char *rbt_feed_name(const rbt_feed *feed);

@@ -1,4 +1,4 @@
-/* Whole files in, whole files out. Contract in file.h; proved by tests/unit/test_libsvm.c and test_trained.c. */
+/* Whole files in, whole files out. Contract in file.h; proved by tests/unit/test_file.c, test_libsvm.c and test_trained.c. */
 #include "data/file.h"
 
 #include <errno.h>
@@ -15,7 +15,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-#define BUFFER_BYTES (256 * 1024)
+#define READ_BYTES (256 * 1024)
+/* What the system keeps of a file that is written in pieces as large and as aligned as huge pages is mapped as such: on Linux
+ * 6.18 with ext4, a cache of 28 MB is met in 0.8 instead of 2.8 ms. */
+#define BUFFER_BYTES ((size_t)2 * 1024 * 1024)
 /* One touched page brings as many neighbours as the system holds together: 2 MiB at most. Released are all of them, else
  * they would pile up (measured on Linux 6.18: 160 of 1000 MB stayed with 64 KiB, 12 with 2 MiB, at the same speed). */
 #define RELEASE_BYTES (uintptr_t)(2 * 1024 * 1024)
@@ -25,7 +28,7 @@
 /* Reads until the end whatever the descriptor is, doubling the buffer as needed. */
 static rbt_err read_whole(int fd, rbt_input *input, rbt_error *error)
 {
-    size_t room = BUFFER_BYTES, n = 0;
+    size_t room = READ_BYTES, n = 0;
     char *bytes = rbt_try_alloc(room, 1);
     while (bytes != NULL) {
         if (n == room) {
@@ -70,6 +73,7 @@ rbt_err rbt_input_open(const char *path, rbt_input *input, rbt_error *error)
     if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 && !standard) {
         void *at = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (at != MAP_FAILED) {
+            (void)madvise(at, (size_t)status.st_size, MADV_HUGEPAGE); /* and read from disk like that */
             (void)madvise(at, (size_t)status.st_size, MADV_SEQUENTIAL);
             in.bytes = at;
             in.n = (size_t)status.st_size;
@@ -108,7 +112,8 @@ void rbt_mapping_release(const void *mapping, size_t mapping_bytes, const void *
 
 static rbt_err write_failed(const rbt_output *output, const char *what, int reason, rbt_error *error)
 {
-    return rbt_fail(error, RBT_E_IO, "%s: %s: %s%s", output->name, what, strerror(reason),
+    return rbt_fail(error, reason == EPIPE && !output->ours ? RBT_E_PIPE : RBT_E_IO, "%s: %s: %s%s", output->name, what,
+                    strerror(reason),
                     reason == ENOSPC || reason == EDQUOT || reason == EFBIG
                         ? "; make room or choose another place; nothing was left behind"
                         : "");
@@ -193,18 +198,23 @@ static rbt_err flush(rbt_output *output, rbt_error *error)
 
 rbt_err rbt_output_put(rbt_output *output, const void *bytes, size_t n, rbt_error *error)
 {
-    if (n == 0) /* and perhaps no bytes at all */
-        return RBT_OK;
-    if (n > BUFFER_BYTES - output->used) {
-        rbt_err err = flush(output, error);
-        if (err != RBT_OK)
-            return err;
+    const unsigned char *at = bytes;
+    rbt_err err = RBT_OK;
+    while (err == RBT_OK && n > 0) {
+        size_t room = BUFFER_BYTES - output->used, part = n < room ? n : room;
+        if (part == BUFFER_BYTES) { /* nothing waits: all that fills buffers goes by itself */
+            part = n / BUFFER_BYTES * BUFFER_BYTES;
+            err = write_all(output, at, part, error);
+        } else {
+            memcpy(output->buffer + output->used, at, part);
+            output->used += part;
+            if (part == room)
+                err = flush(output, error);
+        }
+        at += part;
+        n -= part;
     }
-    if (n > BUFFER_BYTES)
-        return write_all(output, bytes, n, error);
-    memcpy(output->buffer + output->used, bytes, n);
-    output->used += n;
-    return RBT_OK;
+    return err;
 }
 
 rbt_err rbt_output_flush(rbt_output *output, rbt_error *error)

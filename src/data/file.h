@@ -2,7 +2,7 @@
  *
  * Called by read.c, libsvm.c, cache.c and src/model/trained.c. Always holds: a file that could not be written completely leaves
  * nothing behind, and what stood at its path before stays as it was; every failure names the path and the system's
- * reason. Proved by tests/unit/test_libsvm.c and test_trained.c (full device, file size limit, missing folder).
+ * reason. Proved by tests/unit/test_file.c, test_libsvm.c and test_trained.c (full device, file size limit, missing folder).
  */
 #ifndef RBT_DATA_FILE_H
 #define RBT_DATA_FILE_H

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "data/data.h"
 #include "data/generate_world.h"
+#include "data/libsvm.h"
 #include "data/parallel.h"
 
 #define BLOCK_FEATURES (size_t)8192
@@ -320,6 +321,7 @@ static rbt_err write_cache(const rbt_rows_options *options, const rbt_writing *h
     rbt_err err = generate_in_memory(options, how, &data, error);
     if (err != RBT_OK)
         return err;
+    data.origin = rbt_libsvm_origin(false); /* as if the text had been written and read */
     err = rbt_data_write(&data, RBT_FORMAT_CACHE, how, error);
     rbt_data_deinit(&data);
     return err;

@@ -59,6 +59,24 @@ static bool looks_like_vw(const char *at, const char *end)
     return stop != NULL && (stop == bar || *stop == ' ' || *stop == '\t');
 }
 
+/* Digits, a colon and a number, of which one or several make a row without a label. */
+static bool looks_like_features(const char *at, const char *end)
+{
+    float ignored;
+    size_t n = 0;
+    for (at = skip_blanks(at, end); at < end && *at != '#'; at = skip_blanks(at, end), n++) {
+        const char *colon = at;
+        while (colon < end && *colon >= '0' && *colon <= '9')
+            colon++;
+        if (colon == at || colon == end || *colon != ':')
+            return false;
+        at = rbt_number_parse(colon + 1, end, &ignored);
+        if (at == NULL || (at < end && *at != '#' && skip_blanks(at, end) == at))
+            return false;
+    }
+    return n > 0;
+}
+
 /* A number, then nothing, a comment or digits and a colon. */
 static bool looks_like_libsvm(const char *at, const char *end)
 {
@@ -66,6 +84,8 @@ static bool looks_like_libsvm(const char *at, const char *end)
     const char *stop = rbt_number_parse(skip_blanks(at, end), end, &ignored);
     if (stop == NULL)
         return false;
+    if (looks_like_features(at, end))
+        return true;
     at = skip_blanks(stop, end);
     if (at == end || *at == '#' || (end - at > 4 && memcmp(at, "qid:", 4) == 0))
         return true;
@@ -89,11 +109,11 @@ static rbt_kind kind_of_line(const char *at, const char *end)
     return RBT_KIND_LIBSVM;
 }
 
-static rbt_kind kind_of_text(const char *at, const char *end)
+static rbt_kind kind_of_text(const char *at, const char *end, rbt_content expect)
 {
-    if (rbt_docword_recognise(at, end))
+    if (rbt_docword_recognise(at, end, expect == RBT_CONTENT_DOCS))
         return RBT_KIND_DOCWORD;
-    if (rbt_ldac_recognise(at, end, true))
+    if (rbt_ldac_recognise(at, end, expect == RBT_CONTENT_DOCS ? RBT_LDAC_HALF : RBT_LDAC_SURE))
         return RBT_KIND_LDAC;
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline != NULL ? newline : end;
@@ -126,7 +146,8 @@ rbt_kind rbt_kind_of(const rbt_input *input, rbt_content expect)
         return RBT_KIND_RATINGS;
     rbt_kind kind = kind_of_name(input->name);
     if (kind == RBT_KIND_AUTO)
-        kind = kind_of_text(at, end);
-    return kind == RBT_KIND_LIBSVM && expect == RBT_CONTENT_DOCS && rbt_ldac_recognise(at, end, false) ? RBT_KIND_LDAC
-                                                                                                       : kind;
+        return kind_of_text(at, end, expect);
+    return kind == RBT_KIND_LIBSVM && expect == RBT_CONTENT_DOCS && rbt_ldac_recognise(at, end, RBT_LDAC_ALL)
+               ? RBT_KIND_LDAC
+               : kind;
 }

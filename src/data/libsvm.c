@@ -13,6 +13,7 @@
 #include "data/data.h"
 #include "data/file.h"
 #include "data/number.h"
+#include "data/origin.h"
 
 /* ----------------------------------------------------------------------------------------------------- parsing */
 
@@ -54,6 +55,18 @@ static rbt_err refuse_token(const rbt_reader *r, const char *expected)
     return rbt_fail(r->error, RBT_E_DATA, "%s:%zu: '%s': expected %s", r->name, r->line, shown(r, token), expected);
 }
 
+/* What the reading says about the rows. */
+typedef struct libsvm_context {
+    rbt_base base;
+    bool classes;
+    bool unlabelled;
+} libsvm_context;
+
+static inline const libsvm_context *context_of(const rbt_reader *r)
+{
+    return r->context;
+}
+
 static rbt_err parse_label(rbt_reader *r, float *label)
 {
     float value;
@@ -61,8 +74,24 @@ static rbt_err parse_label(rbt_reader *r, float *label)
     if (stop == NULL || !ends_token(r, stop) || !isfinite(value))
         return refuse_token(r, "a label at the start of the row: one finite number such as +1, -1 or 3.5");
     *label = value;
+    if (context_of(r)->classes) {
+        rbt_err err = rbt_reader_check_class(r, r->at, stop, value);
+        if (err != RBT_OK)
+            return err;
+    }
     r->at = stop;
     return RBT_OK;
+}
+
+/* Does the row begin with a feature, or what may stand before features? Then it has no label. */
+static bool begins_unlabelled(const rbt_reader *r)
+{
+    const char *p = r->at;
+    if (r->end - p >= 4 && memcmp(p, "qid:", 4) == 0)
+        return true;
+    while (p < r->end && *p >= '0' && *p <= '9')
+        p++;
+    return p > r->at && p < r->end && *p == ':';
 }
 
 /* The index of a feature and its colon; on success the reader stands at the value. */
@@ -122,13 +151,28 @@ static rbt_err parse_feature(rbt_reader *r, int64_t *last)
     return RBT_OK;
 }
 
+/* Rows before have none, so it is in this one. */
+static rbt_err refuse_zero(const rbt_reader *r)
+{
+    return rbt_fail(r->error, RBT_E_DATA,
+                    "%s:%zu: the row has an index 0, and features are counted from 1 here, as --base 1 says or as the "
+                    "training data was read; give --base 0 if this data counts from 0, and if the training data does, "
+                    "too, train with --base 0",
+                    r->name, r->line);
+}
+
 /* One line, with or without a row on it, and the newline that ends it. */
 static rbt_err parse_line(rbt_reader *r)
 {
     skip_blanks(r);
     if (r->at < r->end && *r->at != '\n' && *r->at != '#') {
-        rbt_err err = parse_label(r, &r->data->label[r->rows]);
+        bool bare = context_of(r)->unlabelled && begins_unlabelled(r);
+        rbt_err err = bare ? RBT_OK : parse_label(r, &r->data->label[r->rows]);
         int64_t last = -1;
+        if (bare) {
+            r->data->label[r->rows] = 0;
+            r->seen.unlabelled++;
+        }
         for (; err == RBT_OK; err = parse_feature(r, &last)) {
             skip_blanks(r);
             while (last < 0 && r->end - r->at >= 4 && memcmp(r->at, "qid:", 4) == 0) {
@@ -138,6 +182,8 @@ static rbt_err parse_line(rbt_reader *r)
             if (ends_token(r, r->at))
                 break;
         }
+        if (err == RBT_OK && r->seen.zero_based && context_of(r)->base == RBT_BASE_1)
+            err = refuse_zero(r);
         if (err != RBT_OK)
             return err;
         rbt_reader_end_row(r);
@@ -167,17 +213,33 @@ static rbt_err finish(rbt_data *d, const rbt_seen *seen, const char *name, rbt_e
     return RBT_OK;
 }
 
+char *rbt_libsvm_origin(bool zero_based)
+{
+    return rbt_origin_text(&(rbt_origin){.base = zero_based ? RBT_BASE_0 : RBT_BASE_1});
+}
+
 static const rbt_row_format format = {
     .row = "label index:value index:value ...", .separators = ":", .parse = parse_line};
 
+static libsvm_context context_for(const rbt_reading *reading)
+{
+    return (libsvm_context){
+        .base = rbt_reading_base(reading), .classes = reading->classes, .unlabelled = reading->unlabelled};
+}
+
 rbt_err rbt_libsvm_parse(const rbt_source *source, const rbt_reading *reading, rbt_data *data, rbt_error *error)
 {
+    const libsvm_context context = context_for(reading);
+    rbt_row_format own = format;
     rbt_data d;
     rbt_seen seen;
-    rbt_err err = rbt_source_parse(source, &format, reading, &d, &seen, error);
+    own.context = &context;
+    rbt_err err = rbt_source_parse(source, &own, reading, &d, &seen, error);
     if (err != RBT_OK)
         return err;
+    seen.zero_based |= context.base == RBT_BASE_0;
     err = finish(&d, &seen, source->name, error);
+    d.origin = rbt_libsvm_origin(seen.zero_based);
     if (err == RBT_OK)
         *data = d;
     else
@@ -188,12 +250,15 @@ rbt_err rbt_libsvm_parse(const rbt_source *source, const rbt_reading *reading, r
 rbt_err rbt_libsvm_parse_piece(const rbt_source *source, size_t line, const rbt_reading *reading, bool *zero_based,
                                rbt_data *data, rbt_error *error)
 {
+    const libsvm_context context = context_for(reading);
+    rbt_row_format own = format;
     rbt_data d;
     rbt_seen seen;
-    rbt_err err = rbt_source_parse_piece(source, line, &format, reading, &d, &seen, error);
+    own.context = &context;
+    rbt_err err = rbt_source_parse_piece(source, line, &own, reading, &d, &seen, error);
     if (err != RBT_OK)
         return err;
-    *zero_based |= seen.zero_based;
+    *zero_based |= seen.zero_based || context.base == RBT_BASE_0;
     seen.zero_based = *zero_based;
     err = finish(&d, &seen, source->name, error);
     if (err == RBT_OK)

@@ -8,12 +8,16 @@
 
 #include "data/chunks.h"
 
-/* The rows of all texts, in order, as one data set: an index 0 in any of them makes all of them count from 0. */
+/* The rows of all texts, in order, as one data set: an index 0 in any of them makes all of them count from 0, unless the
+ * reading says where they begin. */
 rbt_err rbt_libsvm_parse(const rbt_source *source, const rbt_reading *reading, rbt_data *data, rbt_error *error);
 
 /* A piece out of the middle of a text (chunks.h). Whether features count from 0 is known from the pieces before, or seen in
  * this one and then told. */
 rbt_err rbt_libsvm_parse_piece(const rbt_source *source, size_t line, const rbt_reading *reading, bool *zero_based,
                                rbt_data *data, rbt_error *error);
+
+/* How such text was read (origin.h), in memory of its own. */
+char *rbt_libsvm_origin(bool zero_based);
 
 #endif

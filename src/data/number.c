@@ -9,6 +9,7 @@
  */
 #include "data/number.h"
 
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 
 #define FAST_DIGITS  19  /* 10^19 - 1 fits in 64 bits */
 #define EXACT_DIGITS 128 /* no middle between two floats has more than 113 significant digits */
+#define KEPT_ROOM    128 /* nobody calls a class by a longer number */
 #define FAST_POWER   22  /* 10^22 is the largest power of ten that is an exact double */
 #define HUGE_POWER   100000
 #define LIMIT_POWER  INT64_C(1000000000000000)
@@ -269,4 +271,36 @@ size_t rbt_number_print_rounded(double value, char out[RBT_NUMBER_ROOM])
         return a == 0 ? print_decimal(false, 0, 0, out) : print_by_library(value, out);
     int decimals = 8 - leading_digit(a);
     return print_decimal(value < 0, (uint32_t)(a * power_of_ten[decimals] + 0.5), decimals, out);
+}
+
+/* The digits between the first and the last that are not zero. */
+static size_t significant_digits(const char *at, const char *end)
+{
+    size_t digits = 0, zeros = 0;
+    for (; at < end && *at != 'e' && *at != 'E'; at++) {
+        if (is_digit(*at) && *at != '0') {
+            digits += zeros + 1;
+            zeros = 0;
+        } else if (*at == '0' && digits > 0) {
+            zeros++;
+        }
+    }
+    return digits;
+}
+
+bool rbt_number_is_kept(const char *at, const char *end, float value)
+{
+    char printed[RBT_NUMBER_ROOM], given[KEPT_ROOM] = "";
+    if (significant_digits(at, end) <= FLT_DIG)
+        return true;
+    if ((size_t)(end - at) >= sizeof given)
+        return false;
+    memcpy(given, at, (size_t)(end - at));
+    (void)rbt_number_print(value, printed);
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    RBT_ASSERT(c != (locale_t)0);
+    double was = strtod_l(given, NULL, c);
+    bool same = was == (double)value || was == strtod_l(printed, NULL, c);
+    freelocale(c);
+    return same;
 }

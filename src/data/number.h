@@ -8,6 +8,7 @@
 #ifndef RBT_DATA_NUMBER_H
 #define RBT_DATA_NUMBER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,10 @@
  * NULL when there is none ("nan", "inf", hexadecimal and empty text are none). A number too large for a float gives an
  * infinity: the caller says what it thinks of that. */
 const char *rbt_number_parse(const char *at, const char *end, float *value);
+
+/* Is the number [at, end), which was parsed as `value`, still the one that the float prints as? Numbers of up to 6 digits always are;
+ * 16777217 is not. */
+bool rbt_number_is_kept(const char *at, const char *end, float value);
 
 /* Prints a finite float in few digits (6 to 9) that parse back to it; returns the length. */
 size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM]);

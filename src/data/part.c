@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -13,11 +12,10 @@
 #include "data/data.h"
 #include "data/ids.h"
 #include "data/names.h"
+#include "data/paths.h"
 #include "data/slicing.h"
 #include "data/read.h"
 #include "data/unpack.h"
-
-#define HOST_ROOM 256
 
 /* One file, or a slice of it, that is read here. */
 typedef struct piece {
@@ -49,19 +47,6 @@ void rbt_data_part_deinit(rbt_data_part *part)
 }
 
 /* ------------------------------------------------------------------------------------------------------- opening */
-
-/* Says on which host something is wrong. */
-static rbt_err name_host(const rbt_crew *crew, rbt_err err, rbt_error *error)
-{
-    char host[HOST_ROOM] = "";
-    rbt_error why;
-    if (err == RBT_OK || crew->size == 1 || error == NULL)
-        return err;
-    why = *error;
-    if (gethostname(host, sizeof host - 1) != 0)
-        (void)memcpy(host, "?", 2);
-    return rbt_fail(error, err, "on host %s: %.900s", host, why.text);
-}
 
 /* Behind the first newline from `at` - 1 on. */
 static uint64_t next_row(const rbt_input *input, uint64_t at)
@@ -117,7 +102,6 @@ static rbt_err open_pieces(reader *r, const rbt_hosting *hosting, rbt_error *err
                                       hosting->workers_of[crew->rank], error);
     else if (crew->rank == planner)
         err = rbt_slicing_make(&r->plan, r->path, r->reading, error);
-    err = name_host(crew, err, error);
     if (!ranked)
         err = rbt_slicing_share(&r->plan, planner, crew, err, error);
     size_t count = 0;
@@ -125,7 +109,7 @@ static rbt_err open_pieces(reader *r, const rbt_hosting *hosting, rbt_error *err
     if (err == RBT_OK && (mine || ranked))
         slices = rbt_slicing_cut(&r->plan, ranked ? 0 : r->number, ranked ? 1 : r->readers, &count);
     for (size_t i = 0; err == RBT_OK && i < count; i++)
-        err = name_host(crew, open_piece(r, slices[i], error), error);
+        err = open_piece(r, slices[i], error);
     rbt_free(slices);
     return err;
 }
@@ -249,7 +233,7 @@ static rbt_err collect_pieces(reader *r, rbt_error *error)
         else
             err = open_piece(r, (rbt_slice){i, 0, r->plan.at[i].units}, error);
     }
-    return name_host(r->crew, err, error);
+    return err;
 }
 
 static rbt_err read_texts(reader *r, rbt_kind kind, rbt_data *data, rbt_error *error)
@@ -273,7 +257,9 @@ static rbt_err read_texts(reader *r, rbt_kind kind, rbt_data *data, rbt_error *e
         portion.first = r->pieces.at[0].slice.file;
         portion.middle = r->pieces.at[0].slice.from > 0;
     }
-    const char *name = strcmp(r->path, "-") == 0 ? "standard input" : r->path;
+    char title[RBT_PATHS_TITLE_ROOM];
+    rbt_paths_title(r->path, title, sizeof title);
+    const char *name = strcmp(r->path, "-") == 0 ? "standard input" : title;
     const rbt_source source = {texts, count, name, rbt_cut_default(), &portion};
     err = rbt_texts_parse(&source, kind, r->reading, data, error);
     rbt_free(texts);
@@ -414,6 +400,32 @@ static rbt_err agree_on_names(const reader *r, rbt_err err, rbt_data *d, rbt_err
     return RBT_OK;
 }
 
+/* How all parts with rows were read, as rbt_data_join knows it; who has none hears it. */
+static rbt_err share_origin(const reader *r, rbt_data *d, rbt_error *error)
+{
+    rbt_bytes *all = rbt_alloc(r->crew->size, sizeof *all), mine = {0};
+    const rbt_bytes *first = NULL;
+    uint8_t none = 0; /* a part of unknown origin */
+    bool same = true;
+    if (d->rows > 0)
+        mine = d->origin != NULL ? (rbt_bytes){(uint8_t *)d->origin, strlen(d->origin) + 1} : (rbt_bytes){&none, 1};
+    rbt_err err = rbt_crew_collect(r->crew, RBT_OK, mine, all, error);
+    for (uint32_t q = 0; err == RBT_OK && q < r->crew->size; q++) {
+        if (all[q].n == 0)
+            continue;
+        first = first != NULL ? first : &all[q];
+        same = same && all[q].n > 1 && all[q].at[all[q].n - 1] == 0 && all[q].n == first->n &&
+               memcmp(all[q].at, first->at, first->n) == 0;
+    }
+    if (err == RBT_OK) {
+        rbt_free(d->origin);
+        d->origin = first != NULL && same ? rbt_strdup((const char *)first->at) : NULL;
+        rbt_crew_free(r->crew, all);
+    }
+    rbt_free(all);
+    return err;
+}
+
 /* Makes parts that were read by themselves parts of one data set, as rbt_data_join does. */
 static rbt_err unite(const reader *r, rbt_err err, rbt_data *d, rbt_error *error)
 {
@@ -455,10 +467,15 @@ static rbt_err read_kind(reader *r, rbt_kind kind, rbt_data *data, rbt_error *er
     }
     if (r->reading->report != NULL)
         *r->reading->report = (rbt_read_report){0};
-    rbt_err err = kind == RBT_KIND_IDX && r->plan.count > 1 && !rbt_path_is_ranked(r->path)
-                      ? rbt_images_refuse(r->path, r->plan.count, error)
-                      : read_each(r, kind, data, error);
+    rbt_err err = rbt_reading_fits(r->reading, kind, r->path, error);
+    if (err != RBT_OK)
+        return err;
+    err = kind == RBT_KIND_IDX && r->plan.count > 1 && !rbt_path_is_ranked(r->path)
+              ? rbt_images_refuse(r->path, r->plan.count, error)
+              : read_each(r, kind, data, error);
     err = unite(r, err, data, error);
+    if (err == RBT_OK)
+        err = share_origin(r, data, error);
     return err == RBT_OK ? share_content(r, kind, data, error) : err;
 }
 

@@ -72,6 +72,11 @@ rbt_err rbt_paths_list(const char *path, rbt_paths *paths, rbt_error *error)
         }
         rbt_free(list);
     }
+    size_t standard = 0;
+    for (size_t i = 0; i < found.count; i++)
+        standard += strcmp(found.at[i], "-") == 0;
+    if (err == RBT_OK && standard > 1)
+        err = rbt_fail(error, RBT_E_USAGE, "- is given twice, and the standard input can be read once; give it once");
     if (err == RBT_OK)
         *paths = found;
     else

@@ -21,6 +21,8 @@ typedef struct rbt_paths {
 rbt_err rbt_paths_list(const char *path, rbt_paths *paths, rbt_error *error);
 void rbt_paths_free(rbt_paths *paths);
 
+#define RBT_PATHS_TITLE_ROOM 512
+
 /* For people: the path, or "the first and 3 more". */
 void rbt_paths_title(const char *path, char *title, size_t room);
 

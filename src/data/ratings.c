@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -17,6 +18,7 @@
 typedef struct layout {
     char separator; /* ' ': one or more blanks */
     bool twice;     /* :: */
+    bool pairs;     /* a user and an item are enough, where no rating is needed: it is 0 */
 } layout;
 
 /* What a chunk gathers: triples of its own numbers, and what those stand for. */
@@ -28,6 +30,7 @@ typedef struct gathered {
     const char *user; /* of the line before, which most have again: its text and number */
     size_t user_bytes;
     uint32_t user_number;
+    uint64_t headers; /* first lines that are the columns' names */
 } gathered;
 
 static void close_gathered(void *own)
@@ -137,18 +140,18 @@ static bool next_field(fields *f, field *out, char *room)
 static layout layout_of(const char *at, const char *end)
 {
     static const char known[] = "\t,;";
-    const fields all = {.at = at, .end = end, .layout = {':', true}};
+    const fields all = {.at = at, .end = end, .layout = {.separator = ':', .twice = true}};
     if (find_separator(&all, at) != NULL)
         return all.layout;
     for (size_t i = 0; i < sizeof known - 1; i++)
         if (memchr(at, known[i], (size_t)(end - at)) != NULL)
-            return (layout){known[i], false};
-    return (layout){' ', false};
+            return (layout){.separator = known[i]};
+    return (layout){.separator = ' '};
 }
 
 bool rbt_ratings_recognise(const char *at, const char *end)
 {
-    fields f = {.at = at, .end = end, .layout = {':', true}};
+    fields f = {.at = at, .end = end, .layout = {.separator = ':', .twice = true}};
     field user, item, rating;
     float value;
     if (!next_field(&f, &user, NULL) || !next_field(&f, &item, NULL) || !next_field(&f, &rating, NULL))
@@ -190,16 +193,45 @@ static rbt_err gather(rbt_reader *r, const field part[2], float value)
     return RBT_OK;
 }
 
+static bool is_number(const field *f)
+{
+    float ignored;
+    return f->n > 0 && rbt_number_parse(f->at, f->at + f->n, &ignored) == f->at + f->n;
+}
+
+/* Can a line without a rating be that of the columns' names? Not if user and item are numbers, or the rating is no finite one. */
+static bool is_header(const rbt_reader *r, const field part[3])
+{
+    static const char *const odd[] = {"nan", "inf", "infinity"};
+    if (r->line != 1 || part[2].n == 0 || !isalpha((unsigned char)part[2].at[0]) ||
+        (is_number(&part[0]) && is_number(&part[1])))
+        return false;
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+        if (part[2].n == strlen(odd[i]) && strncasecmp(part[2].at, odd[i], part[2].n) == 0)
+            return false;
+    return true;
+}
+
+/* The first of two columns' names, as it is usually called; any other word may be a user. */
+static bool is_header_of_pairs(const rbt_reader *r, const field *user)
+{
+    static const char *const known[] = {"user", "userid", "user_id", "user id"};
+    for (size_t i = 0; r->line == 1 && i < sizeof known / sizeof known[0]; i++)
+        if (user->n == strlen(known[i]) && strncasecmp(user->at, known[i], user->n) == 0)
+            return true;
+    return false;
+}
+
 static rbt_err parse_rating(rbt_reader *r, const char *stop)
 {
     const layout *l = r->context;
     gathered *g = r->own;
     fields f = {.at = r->at, .end = stop, .layout = *l};
-    field part[3];
+    field part[3] = {{0}};
     char none[RBT_RATINGS_NAME_MOST];
     float value = 0;
     for (int i = 0; i < 3; i++)
-        if (!next_field(&f, &part[i], i < 2 ? g->unquoted[i] : none))
+        if (!next_field(&f, &part[i], i < 2 ? g->unquoted[i] : none) && !(l->pairs && i == 2 && f.at == NULL))
             return refuse(r, stop,
                           l->twice               ? "a rating as user::item::rating"
                           : l->separator == ' '  ? "a rating as user item rating, with blanks between them"
@@ -207,11 +239,19 @@ static rbt_err parse_rating(rbt_reader *r, const char *stop)
                                                  : "a rating as user,item,rating; a quote inside of quotes is doubled");
     if (!is_name(&part[0]) || !is_name(&part[1]))
         return refuse(r, stop, "a user and an item of 1 to 1000 bytes, none of them zero, before the rating");
+    if (l->pairs && part[2].n == 0) {
+        if (!is_header_of_pairs(r, &part[0]))
+            return gather(r, part, 0);
+        g->headers++;
+        return RBT_OK;
+    }
     const char *end = part[2].at + part[2].n;
     if (rbt_number_parse(part[2].at, end, &value) == end && part[2].n > 0 && isfinite(value))
         return gather(r, part, value);
-    if (r->line == 1 && part[2].n > 0 && isalpha((unsigned char)part[2].at[0]))
-        return RBT_OK; /* the columns' names */
+    if (is_header(r, part)) {
+        g->headers++;
+        return RBT_OK;
+    }
     return refuse(r, stop, "a rating in the third place: one finite number such as 4 or 3.5");
 }
 
@@ -301,7 +341,7 @@ static layout layout_of_texts(const rbt_source *source)
             at = newline != NULL ? newline + 1 : end;
         }
     }
-    return (layout){' ', false};
+    return (layout){.separator = ' '};
 }
 
 /* What the texts hold, gathered chunk by chunk; `make` makes something of it. */
@@ -310,17 +350,20 @@ static rbt_err parse_chunks(const rbt_source *source, const rbt_reading *reading
                                             rbt_error *error),
                             void *out, rbt_error *error)
 {
-    const layout l = layout_of_texts(source);
+    layout l = layout_of_texts(source);
     const rbt_row_format format = {.row = "user item rating (or with ::, tabs or commas between them)",
                                    .separators = "\n",
                                    .context = &l,
                                    .parse = parse_line,
                                    .open = open_gathered,
                                    .close = close_gathered};
+    l.pairs = reading->unlabelled;
     rbt_data none = {0};
     rbt_seen seen;
     rbt_chunks *chunks = rbt_chunks_create(source, &format);
     rbt_err err = rbt_chunks_parse(chunks, reading, &none, &seen, error);
+    for (size_t c = 0; err == RBT_OK && reading->report != NULL && c < rbt_chunks_count(chunks); c++)
+        reading->report->headers += ((const gathered *)rbt_chunks_own(chunks, c))->headers;
     if (err == RBT_OK) {
         err = make(chunks, source, out, error);
         if (source->portion != NULL)

@@ -2,6 +2,8 @@
  * test_reading.c and tests/cli/test_formats.sh. */
 #include "data/read.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +15,13 @@
 #include "data/csv.h"
 #include "data/data.h"
 #include "data/docs.h"
+#include "data/gather.h"
 #include "data/idx.h"
 #include "data/libsvm.h"
+#include "data/origin.h"
 #include "data/paths.h"
 #include "data/ratings.h"
+#include "data/stream.h"
 #include "data/unpack.h"
 #include "data/vw.h"
 
@@ -52,8 +57,53 @@ bool rbt_data_is_pattern(const char *path)
     return strpbrk(path, "*?[\n") != NULL && access(path, F_OK) != 0; /* or a list, paths.h */
 }
 
+/* --bits says how names are hashed: nothing is where there are no names. A cache may stand beside text that needs it. */
+static rbt_err bits_fit(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error)
+{
+    static const char *const what[] = {
+        [RBT_KIND_LIBSVM] = "LIBSVM text", [RBT_KIND_IDX] = "IDX images", [RBT_KIND_RATINGS] = "ratings",
+        [RBT_KIND_DOCWORD] = "documents",  [RBT_KIND_LDAC] = "documents", [RBT_KIND_CACHE] = NULL};
+
+    uint32_t before = rbt_origin_bits(reading->origin);
+    if (reading->bits != 0 && before != 0 && reading->bits != before)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--bits %u: the training data was hashed to 2^%u columns, and %s has to be, too; leave it "
+                        "out, or train with --bits %u",
+                        reading->bits, before, name, reading->bits);
+    if (reading->bits == 0 || what[kind] == NULL)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--bits makes no sense for %s, which is %s, where nothing is hashed; leave it out (Vowpal Wabbit "
+                    "text, and words in CSV, have use for it)",
+                    name, what[kind]);
+}
+
+/* As is --base where features have no numbers. */
+static rbt_err base_fits(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error)
+{
+    if (reading->base == RBT_BASE_AUTO || kind == RBT_KIND_LIBSVM || kind == RBT_KIND_CACHE || kind == RBT_KIND_AUTO)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--base makes no sense for %s, which is no LIBSVM text, whose features alone have numbers; leave "
+                    "it out",
+                    name);
+}
+
 rbt_err rbt_reading_fits(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error)
 {
+    rbt_err err = bits_fit(reading, kind, name, error);
+
+    if (err == RBT_OK)
+        err = base_fits(reading, kind, name, error);
+
+    if (err != RBT_OK)
+        return err;
+    if (reading->skip_bad > 0 && (kind == RBT_KIND_CACHE || kind == RBT_KIND_IDX))
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--skip-bad makes no sense for %s, which is %s and has no rows that could be left out; leave it "
+            "out",
+            name, kind == RBT_KIND_CACHE ? "a cache" : "a file of images");
     if (kind == RBT_KIND_CSV || kind == RBT_KIND_IDX || kind == RBT_KIND_CACHE || kind == RBT_KIND_AUTO ||
         (reading->label == NULL && reading->weight == NULL))
         return RBT_OK;
@@ -61,6 +111,12 @@ rbt_err rbt_reading_fits(const rbt_reading *reading, rbt_kind kind, const char *
         return rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s, which has %s; leave it out",
                         reading->label != NULL ? "label" : "weight", name,
                         kind == RBT_KIND_RATINGS ? "ratings" : "documents");
+    if (kind == RBT_KIND_LIBSVM && reading->label == NULL)
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--weight makes no sense for %s, which is LIBSVM text, whose rows have no weights; leave it out "
+            "(Vowpal Wabbit text and CSV have them)",
+            name);
     return rbt_fail(error, RBT_E_USAGE,
                     "--%s makes no sense for %s, which is %s text and has its %s in its rows; leave it out",
                     reading->label != NULL ? "label" : "weight", name, kind == RBT_KIND_VW ? "Vowpal Wabbit" : "LIBSVM",
@@ -132,6 +188,10 @@ static rbt_err open_labels(const rbt_input *images, const rbt_reading *reading, 
     if (*path == NULL)
         return rbt_fail(error, RBT_E_USAGE, "%s: which file has the labels of these images? give --label FILE",
                         images->name);
+    if (reading->label == NULL && access(*path, R_OK) != 0)
+        return rbt_fail(error, RBT_E_IO,
+                        "%s: cannot be opened: %s; it should have the labels of %s: give --label FILE if another has",
+                        *path, strerror(errno), images->name);
     rbt_err err = rbt_input_open(*path, labels, error);
     return err == RBT_OK ? rbt_input_unpack(labels, error) : err;
 }
@@ -143,7 +203,9 @@ rbt_err rbt_images_read(const rbt_input *images, const rbt_reading *reading, rbt
     if (reading->weight != NULL)
         return rbt_fail(error, RBT_E_USAGE, "--weight makes no sense for %s, which has images; leave it out",
                         images->name);
-    rbt_err err = open_labels(images, reading, &path, &labels, error);
+    rbt_err err = rbt_reading_fits(reading, RBT_KIND_IDX, images->name, error);
+    if (err == RBT_OK)
+        err = open_labels(images, reading, &path, &labels, error);
     if (err == RBT_OK)
         err = rbt_idx_parse(images, labels.bytes != NULL ? &labels : NULL, data, error);
     if (err == RBT_OK && reading->report != NULL)
@@ -215,9 +277,13 @@ static rbt_err read_kinds(files *f, const char *name, const rbt_reading *reading
                                   : rbt_images_read(&f->inputs.at[0], reading, data, error);
     else if (kind != RBT_KIND_CACHE)
         err = parse_texts(f, kind, name, reading, data, error);
-    if (err == RBT_OK && reading->report != NULL && (kind == RBT_KIND_CSV || kind == RBT_KIND_IDX))
+    if (err == RBT_OK && reading->report != NULL &&
+        (kind == RBT_KIND_CSV || kind == RBT_KIND_IDX || kind == RBT_KIND_VW))
         reading->report->layout = data->cols;
     if (kind != RBT_KIND_CACHE)
+        return err;
+    err = rbt_reading_fits(reading, kind, name, error);
+    if (err != RBT_OK)
         return err;
     if (reading->report != NULL)
         *reading->report = (rbt_read_report){0};
@@ -240,6 +306,8 @@ static rbt_err read_files(files *f, const char *name, const rbt_reading *reading
 {
     rbt_data d = {0};
     rbt_err err = read_kinds(f, name, reading, &d, error);
+    if (err == RBT_OK && (err = rbt_origin_check(reading, &d, name, error)) != RBT_OK)
+        rbt_data_deinit(&d);
     if (err == RBT_OK)
         err = rbt_data_rename(&d, reading, name, error);
     if (err == RBT_OK)
@@ -259,22 +327,40 @@ rbt_err rbt_data_take(rbt_input *input, const rbt_reading *reading, rbt_data *da
     return err;
 }
 
-rbt_err rbt_data_read_listed(const char *path, const rbt_reading *reading, rbt_data *data, rbt_rating_list *list,
-                             rbt_error *error)
+/* `gather`: compressed files and pipes piece by piece, which is for rows alone. */
+static rbt_err read_path(const char *path, const rbt_reading *reading, bool gather, rbt_data *data,
+                         rbt_rating_list *list, rbt_error *error)
 {
     files f = {.list = list};
     rbt_err err = rbt_paths_list(path, &f.paths, error);
+    if (err == RBT_OK && gather && rbt_gather_suits(&f.paths, reading)) {
+        close_files(&f);
+        return rbt_gather_read(path, reading, RBT_ROWSTREAM_PIECE_BYTES, data, error);
+    }
     for (size_t i = 0; err == RBT_OK && i < f.paths.count; i++)
         err = open_file(&f, f.paths.at[i], error);
+    char title[RBT_PATHS_TITLE_ROOM];
+    rbt_paths_title(path, title, sizeof title);
     if (err == RBT_OK)
-        err = read_files(&f, f.inputs.count == 1 ? f.inputs.at[0].name : path, reading, data, error);
+        err = read_files(&f, f.inputs.count == 1 ? f.inputs.at[0].name : title, reading, data, error);
     close_files(&f);
     return err;
 }
 
+rbt_err rbt_data_read_listed(const char *path, const rbt_reading *reading, rbt_data *data, rbt_rating_list *list,
+                             rbt_error *error)
+{
+    return read_path(path, reading, false, data, list, error);
+}
+
+rbt_err rbt_data_read_whole(const char *path, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+{
+    return read_path(path, reading, false, data, NULL, error);
+}
+
 rbt_err rbt_data_read_as(const char *path, const rbt_reading *reading, rbt_data *data, rbt_error *error)
 {
-    return rbt_data_read_listed(path, reading, data, NULL, error);
+    return read_path(path, reading, true, data, NULL, error);
 }
 
 rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error)
@@ -282,27 +368,41 @@ rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error)
     return rbt_data_read_as(path, &(rbt_reading){0}, data, error);
 }
 
+/* Adds a part of the note, behind a semicolon if it is not the first. */
+static size_t add_note(char *note, size_t n, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static size_t add_note(char *note, size_t n, const char *format, ...)
+{
+    va_list arguments;
+    if (n > 0)
+        n += (size_t)snprintf(note + n, RBT_READ_NOTE_ROOM - n, "; ");
+    va_start(arguments, format);
+    n += (size_t)vsnprintf(note + n, RBT_READ_NOTE_ROOM - n, format, arguments);
+    va_end(arguments);
+    return n < RBT_READ_NOTE_ROOM ? n : RBT_READ_NOTE_ROOM - 1;
+}
+
 bool rbt_read_note(const rbt_read_report *report, char note[RBT_READ_NOTE_ROOM])
 {
-    int n = 0;
-    if (report->skipped == 0 && report->unlabelled == 0 && report->repeated == 0 && report->unknown == 0)
-        return false;
+    size_t n = 0;
     if (report->unknown > 0)
-        n += snprintf(note, RBT_READ_NOTE_ROOM, "%llu rating%s of an unknown user or item %s left out; ",
-                      (unsigned long long)report->unknown, report->unknown == 1 ? "" : "s",
-                      report->unknown == 1 ? "was" : "were");
+        n = add_note(note, n, "%llu rating%s of an unknown user or item %s left out",
+                     (unsigned long long)report->unknown, report->unknown == 1 ? "" : "s",
+                     report->unknown == 1 ? "was" : "were");
+    if (report->headers == 1)
+        n = add_note(note, n, "line 1 was taken for the names of the columns");
+    else if (report->headers > 1)
+        n = add_note(note, n, "line 1 of %llu files was taken for the names of the columns",
+                     (unsigned long long)report->headers);
     if (report->repeated > 0)
-        n += snprintf(note + n, RBT_READ_NOTE_ROOM - (size_t)n,
-                      "%llu rating%s a later one of the same user and item, which counts; ",
-                      (unsigned long long)report->repeated, report->repeated == 1 ? " has" : "s have");
-    if (n > 0 && report->skipped == 0)
-        note[n - 2] = '\0';
-    else if (report->skipped > 0)
-        (void)snprintf(note + n, RBT_READ_NOTE_ROOM - (size_t)n, "%llu bad row%s left out; the first: %s",
-                       (unsigned long long)report->skipped, report->skipped == 1 ? " was" : "s were",
-                       report->first.text);
-    else
-        (void)snprintf(note, RBT_READ_NOTE_ROOM, "%llu row%s no label", (unsigned long long)report->unlabelled,
-                       report->unlabelled == 1 ? " has" : "s have");
-    return true;
+        n = add_note(note, n, "%llu rating%s a later one of the same user and item, which counts",
+                     (unsigned long long)report->repeated, report->repeated == 1 ? " has" : "s have");
+    if (report->skipped > 0)
+        n = add_note(note, n, "%llu bad row%s left out; the first: %s", (unsigned long long)report->skipped,
+                     report->skipped == 1 ? " was" : "s were", report->first.text);
+    else if (report->unlabelled > 0 && n == 0)
+        n = add_note(note, n, "%llu row%s no label", (unsigned long long)report->unlabelled,
+                     report->unlabelled == 1 ? " has" : "s have");
+    if (report->mixed[0] != '\0')
+        n = add_note(note, n, "%s", report->mixed);
+    return n > 0;
 }

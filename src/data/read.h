@@ -18,6 +18,9 @@ bool rbt_data_is_pattern(const char *path);
  * whatever comes of it. */
 rbt_err rbt_data_take(rbt_input *input, const rbt_reading *reading, rbt_data *data, rbt_error *error);
 
+/* rbt_data_read_as with all of the text in memory, if need be: for stream.c, which is asked first for what cannot be mapped. */
+rbt_err rbt_data_read_whole(const char *path, const rbt_reading *reading, rbt_data *data, rbt_error *error);
+
 /* rbt_data_read_as for whoever answers in the order of the lines: ratings in text become a list, and the data stays empty; the
  * list stays empty otherwise (rows are in order). The reading's names are not heeded then. */
 rbt_err rbt_data_read_listed(const char *path, const rbt_reading *reading, rbt_data *data, struct rbt_rating_list *list,

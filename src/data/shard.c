@@ -184,7 +184,8 @@ void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, const ui
     }
 }
 
-/* Pieces of PIECE_ROWS rows in random order; of each PIECES_TOGETHER of them one row in turn. */
+/* Pieces of PIECE_ROWS rows in random order; of each PIECES_TOGETHER of them one row in turn, and a piece's rows in one of
+ * PIECE_ROWS orders. */
 static void interleave(const rbt_shard *shard, rbt_rng *rng, uint32_t *order)
 {
     size_t pieces = (shard->n + PIECE_ROWS - 1) / PIECE_ROWS;
@@ -194,9 +195,12 @@ static void interleave(const rbt_shard *shard, rbt_rng *rng, uint32_t *order)
     rbt_rng_shuffle_u32(rng, piece, pieces);
     for (size_t first = 0; first < pieces; first += PIECES_TOGETHER) {
         size_t together = pieces - first < PIECES_TOGETHER ? pieces - first : PIECES_TOGETHER;
+        size_t turn[PIECES_TOGETHER];
+        for (size_t k = 0; k < together; k++)
+            turn[k] = (size_t)rbt_rng_below(rng, PIECE_ROWS);
         for (size_t i = 0; i < PIECE_ROWS; i++)
             for (size_t k = 0; k < together; k++) {
-                size_t at = (size_t)piece[first + k] * PIECE_ROWS + i;
+                size_t at = (size_t)piece[first + k] * PIECE_ROWS + (i ^ turn[k]);
                 if (at < shard->n)
                     *order++ = shard->rows[at];
             }

@@ -1,12 +1,16 @@
 /* What a data set is like; the contract is in stats.h. */
 #include "data/stats.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/parallel.h"
 
 #define ROWS_PER_ITEM 8192
+#define RENUMBER_FROM 4  /* columns to a non-zero, from which on they are renumbered */
 #define PLANES        14 /* bits of a count up to ROWS_PER_ITEM */
 
 /* ------------------------------------------------------------------------------------------ how often features occur */
@@ -173,13 +177,65 @@ static size_t look_at_rows(const rbt_data *data, rbt_stats *stats)
     return longest;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static size_t place_of(const uint32_t *sorted, size_t n, uint32_t wanted)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sorted[middle] < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The same rows with only as many columns as occur, whose numbers are put into `used`, ascending. */
+static rbt_err renumber(const rbt_data *data, rbt_data *view, uint32_t **used, rbt_error *error)
+{
+    uint32_t *sorted = rbt_try_alloc_raw(data->nnz + 1, sizeof *sorted);
+    uint32_t *index = rbt_try_alloc_raw(data->nnz + 1, sizeof *index);
+    size_t n = 0;
+    *view = *data;
+    view->index = index;
+    *used = sorted;
+    if (sorted == NULL || index == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory to count %zu features; use a larger machine",
+                        data->cols);
+    memcpy(sorted, data->index, data->nnz * sizeof *sorted);
+    qsort(sorted, data->nnz, sizeof *sorted, by_number);
+    for (size_t i = 0; i < data->nnz; i++)
+        if (i == 0 || sorted[i] != sorted[n - 1])
+            sorted[n++] = sorted[i];
+    for (size_t i = 0; i < data->nnz; i++)
+        index[i] = (uint32_t)place_of(sorted, n, data->index[i]);
+    view->cols = n;
+    return RBT_OK;
+}
+
 rbt_err rbt_stats_compute(const rbt_data *data, uint64_t rho_budget, rbt_stats *stats, rbt_error *error)
 {
     rbt_stats s = {0};
     size_t longest = look_at_rows(data, &s);
-    rbt_err err = find_delta(data, &s, error);
+    bool sparse = data->cols / RENUMBER_FROM > data->nnz; /* what is counted by column would take more than the data */
+    rbt_data view = *data;
+    uint32_t *used = NULL;
+    rbt_err err = sparse ? renumber(data, &view, &used, error) : RBT_OK;
     if (err == RBT_OK)
-        err = find_rho(data, longest, rho_budget, &s, error);
+        err = find_delta(&view, &s, error);
+    if (err == RBT_OK)
+        err = find_rho(&view, longest, rho_budget, &s, error);
+    if (err == RBT_OK && sparse && data->nnz > 0)
+        s.delta_feature = used[s.delta_feature];
+    if (sparse)
+        rbt_free(view.index);
+    rbt_free(used);
     if (err == RBT_OK)
         *stats = s;
     return err;

@@ -2,6 +2,7 @@
  * tests/cli/test_store.sh. */
 #include "data/store.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "data/cache_build.h"
 #include "data/data.h"
 #include "data/idx.h"
+#include "data/origin.h"
 #include "data/paths.h"
 #include "data/read.h"
 #include "data/stream.h"
@@ -66,10 +68,12 @@ static uint64_t source_of(const rbt_paths *paths, const rbt_reading *reading)
     }
     if (reading->label != NULL)
         (void)add_file(h, reading->label);
-    uint64_t numbers[] = {reading->bits, reading->skip_bad, reading->unlabelled, reading->expect};
+    uint64_t numbers[] = {reading->bits,   reading->skip_bad, reading->unlabelled,
+                          reading->expect, reading->base,     reading->classes};
     add_text(h, reading->format);
     add_text(h, reading->label);
     add_text(h, reading->weight);
+    add_text(h, reading->origin);
     rbt_hasher_add(h, numbers, sizeof numbers);
     uint64_t value = rbt_hasher_value(h);
     rbt_hasher_destroy(h);
@@ -161,6 +165,12 @@ static rbt_err find_place(const char *path, const rbt_storing *storing, place *f
     rbt_err err = rbt_paths_list(path, &paths, error);
     if (err != RBT_OK)
         return err;
+    for (size_t i = 0; i < paths.count; i++)
+        if (strcmp(paths.at[i], "-") != 0 && access(paths.at[i], R_OK) != 0) {
+            err = rbt_fail(error, RBT_E_IO, "%s: cannot be opened: %s", paths.at[i], strerror(errno));
+            rbt_paths_free(&paths);
+            return err;
+        }
     *found = (place){.source = source_of(&paths, storing->reading)};
     if (found->source != 0 && paths.count == 1)
         (void)source_in(paths.at[0], &found->cache);
@@ -226,8 +236,11 @@ static rbt_err convert(const char *path, const place *p, const rbt_reading *read
         if (err == RBT_OK && block != NULL)
             err = rbt_cache_builder_add(builder, block, error);
     } while (err == RBT_OK && block != NULL);
-    if (err == RBT_OK)
-        err = rbt_cache_builder_finish(builder, rbt_rowstream_low(stream), p->source, error);
+    if (err == RBT_OK) {
+        char *origin = rbt_rowstream_origin(stream);
+        err = rbt_cache_builder_finish(builder, rbt_rowstream_low(stream), origin, p->source, error);
+        rbt_free(origin);
+    }
     rbt_cache_builder_destroy(builder);
 close_stream:
     rbt_rowstream_close(stream);
@@ -271,23 +284,25 @@ static rbt_err read_to_memory(const char *path, const place *p, const rbt_storin
 static rbt_err read_stored(const char *path, const rbt_storing *storing, rbt_data *data, rbt_error *error)
 {
     bool keep = storing->keep || storing->level == RBT_STORE_BOTH;
-    place p;
+    place p = {0};
     if (storing->level == RBT_STORE_MEMORY && !keep)
         return rbt_data_read_as(path, storing->reading, data, error);
     rbt_err err = find_place(path, storing, &p, error);
     if (err != RBT_OK)
         return err;
     if (p.cache)
+        err = rbt_reading_fits(storing->reading, RBT_KIND_CACHE, path, error);
+    if (err == RBT_OK && p.cache)
         err = open_cache(path, storing->level, data, error);
-    else if (keep && p.source == 0)
+    else if (err == RBT_OK && keep && p.source == 0)
         err =
             rbt_fail(error, RBT_E_USAGE,
                      "%s: is no plain file, whose cache could be found again; save it to a file, or leave out --cache "
                      "auto and --store both",
                      path);
-    else if (keep && p.path != NULL && use_kept(&p, storing, data))
+    else if (err == RBT_OK && keep && p.path != NULL && use_kept(&p, storing, data))
         err = RBT_OK;
-    else
+    else if (err == RBT_OK)
         err = storing->level == RBT_STORE_DISK ? read_to_disk(path, &p, storing, data, error)
                                                : read_to_memory(path, &p, storing, data, error);
     rbt_free(p.path);
@@ -303,6 +318,8 @@ rbt_err rbt_store_read(const char *path, const rbt_storing *storing, rbt_data *d
     reading.rows = reading.cols = NULL;
     plain.reading = &reading;
     rbt_err err = read_stored(path, &plain, &d, error);
+    if (err == RBT_OK && (err = rbt_origin_check(&reading, &d, path, error)) != RBT_OK)
+        rbt_data_deinit(&d);
     if (err == RBT_OK)
         err = rbt_data_rename(&d, storing->reading, path, error);
     if (err == RBT_OK)

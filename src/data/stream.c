@@ -3,12 +3,15 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "data/cache.h"
+#include "data/csv.h"
 #include "data/data.h"
 #include "data/libsvm.h"
+#include "data/origin.h"
 #include "data/parallel.h"
 #include "data/paths.h"
 #include "data/read.h"
@@ -19,6 +22,7 @@
 
 struct rbt_rowstream {
     const char *path;
+    char title[RBT_PATHS_TITLE_ROOM]; /* of the path, for messages */
     rbt_paths paths;
     size_t next; /* file to open */
     bool late;
@@ -36,17 +40,28 @@ struct rbt_rowstream {
     bool begun;      /* something of the file has been looked at */
     bool zero_based; /* an index 0 has been seen */
     size_t low;      /* features handed out before that */
+    size_t low_cols; /* and the columns they had */
+
+    rbt_csv_pieces *csv; /* of CSV: what the columns are; NULL: nothing is known yet */
+    bool settled;        /* that is known, and rows are handed out */
+    bool compared;       /* the file's header is that of the first */
+    size_t looked;       /* bytes of the buffer that have been looked at */
 
     rbt_data cache;   /* or what else was read whole */
     size_t cache_row; /* next to hand out */
     size_t *start;    /* of a block of the cache */
+    char *origin;     /* its origin; what is open in blocks of text is told by the stream */
 
     rbt_data block;
 };
 
-/* A block of a cache is a view of it. */
+/* A block of a cache is a view of it; the names of the labels in CSV are those of all blocks. */
 static void forget_block(rbt_rowstream *s)
 {
+    if (s->csv != NULL) {
+        s->block.label_names = NULL;
+        s->block.label_count = 0;
+    }
     if (s->cache.rows == 0)
         rbt_data_deinit(&s->block);
     s->block = (rbt_data){0};
@@ -72,6 +87,7 @@ rbt_err rbt_rowstream_open(const char *path, const rbt_reading *reading, bool la
 {
     rbt_rowstream *s = rbt_alloc(1, sizeof *s);
     s->path = path;
+    rbt_paths_title(path, s->title, sizeof s->title);
     s->late = late;
     s->reading = *reading;
     s->room = piece_bytes;
@@ -93,9 +109,11 @@ void rbt_rowstream_close(rbt_rowstream *stream)
 {
     rbt_feed_close(stream->feed);
     forget_block(stream);
+    rbt_csv_pieces_destroy(stream->csv);
     rbt_data_deinit(&stream->cache);
     rbt_paths_free(&stream->paths);
     rbt_free(stream->start);
+    rbt_free(stream->origin);
     rbt_free(stream->buffer);
     rbt_free(stream);
 }
@@ -103,6 +121,23 @@ void rbt_rowstream_close(rbt_rowstream *stream)
 size_t rbt_rowstream_low(const rbt_rowstream *stream)
 {
     return stream->zero_based ? stream->low : 0;
+}
+
+bool rbt_rowstream_take(rbt_rowstream *s, rbt_data *data)
+{
+    if (s->cache.rows == 0 || s->rows != s->block.rows || s->next < s->paths.count)
+        return false;
+    forget_block(s);
+    *data = s->cache;
+    s->cache = (rbt_data){0};
+    return true;
+}
+
+char *rbt_rowstream_origin(const rbt_rowstream *stream)
+{
+    if (stream->kind == RBT_KIND_LIBSVM)
+        return rbt_libsvm_origin(stream->zero_based);
+    return stream->origin != NULL ? rbt_strdup(stream->origin) : NULL;
 }
 
 bool rbt_rowstream_is_live(const rbt_rowstream *stream)
@@ -145,7 +180,7 @@ static rbt_err take_whole(rbt_rowstream *s, rbt_error *error)
     rbt_err err;
     if (s->kind != RBT_KIND_CACHE && rbt_feed_is_file(s->feed) && strcmp(s->path, "-") != 0) {
         s->next = s->paths.count;
-        return begin_blocks(s, rbt_data_read_as(s->path, &s->reading, &s->cache, error));
+        return begin_blocks(s, rbt_data_read_whole(s->path, &s->reading, &s->cache, error));
     }
     err = read_whole(s, error);
     if (err == RBT_OK) {
@@ -181,18 +216,22 @@ static const rbt_data *cache_block(rbt_rowstream *s)
                           .weight = c->weight != NULL ? c->weight + first : NULL,
                           .label_names = c->label_names,
                           .label_count = c->label_count,
-                          .content = c->content};
+                          .content = c->content,
+                          .origin = c->origin};
     s->cache_row += rows;
     return &s->block;
 }
 
 /* -------------------------------------------------------------------------------------------------------- text */
 
-/* Where the last whole line in the buffer ends; all of it when the file has ended. `from`: no line ends before. */
-static size_t whole_lines(const rbt_rowstream *s, size_t from)
+/* Where the last whole line (of CSV: row) in the buffer ends; all of it when the file has ended. Up to `lines` they are whole;
+ * `from`: no other ends before. */
+static size_t whole_lines(const rbt_rowstream *s, size_t lines, size_t from)
 {
     if (s->ended)
         return s->used;
+    if (s->kind == RBT_KIND_CSV)
+        return lines + rbt_csv_rows_end(s->csv, s->buffer + lines, s->used - lines);
     const char *newline = memrchr(s->buffer + from, '\n', s->used - from);
     return newline == NULL ? 0 : (size_t)(newline - s->buffer) + 1;
 }
@@ -216,7 +255,7 @@ static rbt_err fill(rbt_rowstream *s, size_t *lines, rbt_error *error)
             return err;
         s->used += got;
         s->ended = got == 0;
-        size_t end = whole_lines(s, before);
+        size_t end = whole_lines(s, *lines, before);
         *lines = end > 0 ? end : *lines;
     }
     if (s->ended)
@@ -232,18 +271,27 @@ static size_t count_lines(const char *text, size_t n)
     return lines;
 }
 
+static rbt_source source_of(const rbt_text *text)
+{
+    return (rbt_source){text, 1, text->name, {.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()}, NULL};
+}
+
 /* Parses the first `bytes` of the buffer to the stream's block. */
 static rbt_err parse_piece(rbt_rowstream *s, size_t bytes, rbt_error *error)
 {
     const rbt_text text = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = bytes};
-    const rbt_source source = {
-        &text, 1, text.name, {.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()}, NULL};
+    const rbt_source source = source_of(&text);
     rbt_read_report report = {.skipped = 0};
     rbt_reading reading = s->reading;
     reading.report = &report;
-    rbt_err err = s->kind == RBT_KIND_VW
-                      ? rbt_vw_parse_piece(&source, s->line, &reading, &s->block, error)
+    rbt_err err = s->kind == RBT_KIND_VW ? rbt_vw_parse_piece(&source, s->line, &reading, &s->block, error)
+                  : s->kind == RBT_KIND_CSV
+                      ? rbt_csv_pieces_parse(s->csv, &source, s->line, &reading, &s->block, error)
                       : rbt_libsvm_parse_piece(&source, s->line, &reading, &s->zero_based, &s->block, error);
+    if (err == RBT_E_DATA && s->report.skipped > 0)
+        return rbt_fail(error, err,
+                        "%s. This is the first of more than %llu bad rows; mend them, or allow more with --skip-bad",
+                        s->report.first.text, (unsigned long long)(s->report.skipped + s->reading.skip_bad));
     if (err != RBT_OK)
         return err;
     s->reading.skip_bad -= report.skipped;
@@ -251,9 +299,18 @@ static rbt_err parse_piece(rbt_rowstream *s, size_t bytes, rbt_error *error)
         s->report.first = report.first;
     s->report.skipped += report.skipped;
     s->report.unlabelled += report.unlabelled;
+    memcpy(s->report.mixed, report.mixed, sizeof report.mixed);
+    s->report.layout = s->kind == RBT_KIND_CSV || s->kind == RBT_KIND_VW ? s->block.cols : 0;
     if (s->reading.report != NULL)
         *s->reading.report = s->report;
     return RBT_OK;
+}
+
+static void take_out(rbt_rowstream *s, size_t bytes)
+{
+    s->line += count_lines(s->buffer, bytes);
+    s->used -= bytes;
+    memmove(s->buffer, s->buffer + bytes, s->used);
 }
 
 /* The same, and takes them out. */
@@ -264,16 +321,18 @@ static rbt_err parse_lines(rbt_rowstream *s, size_t bytes, rbt_error *error)
     rbt_err err = parse_piece(s, bytes, error);
     if (err != RBT_OK)
         return err;
-    s->line += count_lines(s->buffer, bytes);
-    s->used -= bytes;
-    memmove(s->buffer, s->buffer + bytes, s->used);
+    take_out(s, bytes);
     if (s->zero_based && !before && s->features > 0 && !s->late)
         return rbt_fail(error, RBT_E_DATA,
                         "%s:%zu: an index 0 in this line or one of the next, after %zu rows without any, which were "
-                        "taken to count from 1; put 0:0 into the first row, or make a cache with rubato convert",
+                        "taken to count from 1; give --base 0",
                         rbt_feed_name(s->feed), first, s->rows);
-    if (!s->zero_based)
+    if (!s->zero_based) {
         s->low += s->block.nnz;
+        s->low_cols = s->block.cols > s->low_cols ? s->block.cols : s->low_cols;
+    } else if (s->block.cols <= s->low_cols) {
+        s->block.cols = s->low_cols + 1;
+    }
     return RBT_OK;
 }
 
@@ -296,19 +355,136 @@ static rbt_err look_at_file(rbt_rowstream *s, rbt_error *error)
     if (!s->given && cache != (s->kind == RBT_KIND_CACHE))
         return rbt_fail(
             error, RBT_E_DATA,
-            "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", s->path,
+            "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", s->title,
             cache ? path : s->paths.at[0], cache ? s->paths.at[0] : path);
-    if (s->kind == RBT_KIND_CACHE && rbt_feed_is_file(s->feed) && rbt_feed_is_plain(s->feed) && strcmp(path, "-") != 0)
-        return begin_blocks(s, rbt_cache_read_streamed(path, &s->cache, error));
-    return s->kind == RBT_KIND_LIBSVM || s->kind == RBT_KIND_VW ? RBT_OK : take_whole(s, error);
+    if (s->kind == RBT_KIND_CACHE && rbt_feed_is_file(s->feed) && rbt_feed_is_plain(s->feed) &&
+        strcmp(path, "-") != 0) {
+        err = begin_blocks(s, rbt_cache_read_streamed(path, &s->cache, error));
+        return err == RBT_OK ? rbt_origin_check(&s->reading, &s->cache, path, error) : err;
+    }
+    return s->kind == RBT_KIND_LIBSVM || s->kind == RBT_KIND_VW || s->kind == RBT_KIND_CSV ? RBT_OK
+                                                                                           : take_whole(s, error);
 }
 
 static rbt_err open_next(rbt_rowstream *s, rbt_error *error)
 {
-    s->used = 0;
+    s->used = s->looked = 0;
     s->line = 1;
-    s->ended = s->begun = false;
+    s->ended = s->begun = s->compared = false;
     return rbt_feed_open(s->paths.at[s->next++], &s->feed, error);
+}
+
+static void close_file(rbt_rowstream *s)
+{
+    rbt_feed_close(s->feed);
+    s->feed = NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------- CSV */
+
+/* Can all files be read as often as need be? */
+static bool is_repeatable(const rbt_rowstream *s)
+{
+    struct stat status;
+    for (size_t i = 0; i < s->paths.count; i++)
+        if (strcmp(s->paths.at[i], "-") == 0 || stat(s->paths.at[i], &status) != 0 || !S_ISREG(status.st_mode))
+            return false;
+    return true;
+}
+
+/* The file's first rows, `lines` bytes of them: makes the columns known, or compares them. *more: they do not suffice. */
+static rbt_err look_at_header(rbt_rowstream *s, size_t lines, bool *more, rbt_error *error)
+{
+    const rbt_text text = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = lines};
+    const rbt_source source = source_of(&text);
+    if (!s->compared && !rbt_csv_has_rows(&source)) { /* empty lines */
+        take_out(s, lines);
+        *more = true;
+        return RBT_OK;
+    }
+    *more = !s->compared && !s->ended && !rbt_csv_begins_clearly(&source);
+    if (s->compared || *more)
+        return RBT_OK;
+    s->compared = true;
+    return s->csv != NULL ? rbt_csv_pieces_compare(s->csv, &source, error)
+                          : rbt_csv_pieces_create(&source, &s->reading, &s->csv, error);
+}
+
+static void look_at_rows(rbt_rowstream *s, size_t from, size_t to)
+{
+    const rbt_text text = {.name = rbt_feed_name(s->feed), .bytes = s->buffer + from, .n = to - from};
+    const rbt_source source = source_of(&text);
+    rbt_csv_pieces_look(s->csv, &source, s->line + count_lines(s->buffer, from));
+}
+
+static rbt_err survey_file(rbt_rowstream *s, rbt_error *error)
+{
+    rbt_err err = open_next(s, error);
+    while (err == RBT_OK && (!s->ended || s->used > 0)) {
+        size_t lines = 0;
+        bool more = false;
+        err = fill(s, &lines, error);
+        if (err == RBT_OK)
+            err = look_at_header(s, lines, &more, error);
+        if (err == RBT_OK && !more) {
+            look_at_rows(s, 0, lines);
+            take_out(s, lines);
+        }
+    }
+    close_file(s);
+    return err;
+}
+
+/* Goes over all files to see what the columns are, once more for labels that are words, and back to the first. */
+static rbt_err survey_files(rbt_rowstream *s, rbt_error *error)
+{
+    bool again = true;
+    rbt_err err = RBT_OK;
+    close_file(s);
+    while (err == RBT_OK && again) {
+        s->next = 0;
+        while (err == RBT_OK && s->next < s->paths.count)
+            err = survey_file(s, error);
+        if (err == RBT_OK)
+            err = rbt_csv_pieces_settle(s->csv, s->title, &again, error);
+    }
+    s->next = 0;
+    s->settled = true;
+    return err;
+}
+
+/* Who answers need not know more than that the columns make the model's features. Others see all files first, or have all of
+ * a pipe in memory. */
+static rbt_err find_columns(rbt_rowstream *s, size_t lines, rbt_error *error)
+{
+    bool again;
+    if (s->reading.features == 0 && is_repeatable(s))
+        return survey_files(s, error);
+    look_at_rows(s, s->looked, lines);
+    s->looked = lines;
+    if (rbt_csv_pieces_fit(s->csv)) {
+        s->settled = true;
+        return rbt_csv_pieces_settle(s->csv, s->title, &again, error);
+    }
+    if (is_repeatable(s))
+        return survey_files(s, error);
+    if (!s->ended && s->paths.count == 1)
+        return RBT_OK;
+    rbt_csv_pieces_destroy(s->csv);
+    s->csv = NULL;
+    return take_whole(s, error);
+}
+
+/* The rows in the buffer, if it is known what to make of them. */
+static rbt_err step_csv(rbt_rowstream *s, size_t lines, rbt_error *error)
+{
+    bool more = lines == 0;
+    rbt_err err = more ? RBT_OK : look_at_header(s, lines, &more, error);
+    if (err != RBT_OK || more)
+        return err;
+    if (!s->settled)
+        err = find_columns(s, lines, error);
+    return err == RBT_OK && s->settled && s->feed != NULL ? parse_lines(s, lines, error) : err;
 }
 
 /* Some step forward; *found when there is a block. */
@@ -328,25 +504,27 @@ static rbt_err step(rbt_rowstream *s, const rbt_data **found, rbt_error *error)
         err = look_at_file(s, error);
         if (err != RBT_OK || s->feed == NULL)
             return err;
+        lines = whole_lines(s, 0, 0);
     }
-    if (err == RBT_OK && lines > 0)
+    if (err == RBT_OK && s->kind == RBT_KIND_CSV)
+        err = step_csv(s, lines, error);
+    else if (err == RBT_OK && lines > 0)
         err = parse_lines(s, lines, error);
     if (err == RBT_OK && s->block.rows > 0)
         *found = &s->block;
-    if (err == RBT_OK && s->ended && s->used == 0 && *found == NULL) {
-        rbt_feed_close(s->feed);
-        s->feed = NULL;
-    }
+    if (err == RBT_OK && s->feed != NULL && s->ended && s->used == 0 && *found == NULL)
+        close_file(s);
     return err;
 }
 
 /* As who reads the whole refuses it. */
 static rbt_err refuse_empty(const rbt_rowstream *s, rbt_error *error)
 {
-    rbt_source none = {.name = strcmp(s->path, "-") == 0 ? "standard input" : s->path, .cut = rbt_cut_default()};
+    rbt_source none = {.name = strcmp(s->path, "-") == 0 ? "standard input" : s->title, .cut = rbt_cut_default()};
     rbt_data data;
-    return s->kind == RBT_KIND_VW ? rbt_vw_parse(&none, &s->reading, &data, error)
-                                  : rbt_libsvm_parse(&none, &s->reading, &data, error);
+    if (s->report.skipped > 0)
+        return rbt_fail(error, RBT_E_DATA, "%s: has no good rows; the first: %s", none.name, s->report.first.text);
+    return rbt_texts_parse(&none, s->kind, &s->reading, &data, error);
 }
 
 rbt_err rbt_rowstream_next(rbt_rowstream *stream, const rbt_data **block, rbt_error *error)
@@ -365,6 +543,8 @@ rbt_err rbt_rowstream_next(rbt_rowstream *stream, const rbt_data **block, rbt_er
     }
     stream->rows += found != NULL ? found->rows : 0;
     stream->features += found != NULL ? found->nnz : 0;
+    if (found != NULL && found->origin != NULL && stream->origin == NULL)
+        stream->origin = rbt_strdup(found->origin);
     *block = found;
     return RBT_OK;
 }

@@ -1,10 +1,12 @@
 /* Data in blocks of rows, in order, in bounded memory whatever its size.
  *
- * Called by `rubato predict` and by store.c. A path is what it is for rbt_data_read. Text is read, unpacked and parsed
+ * Called by `rubato predict`, store.c and gather.c. A path is what it is for rbt_data_read. Text is read, unpacked and parsed
  * piece by piece; of a pipe a piece is what is there, so that somebody who types a row gets an answer. A cache is mapped
- * and cut into blocks. Always holds: the blocks' rows are those of rbt_data_read, or the refusal is, with its file:line;
- * memory is a few times RBT_ROWSTREAM_PIECE_BYTES, or the longest line. Exceptions, which are read whole: CSV and images,
- * which must be known as a whole, and a cache that is compressed or comes through a pipe. Proved by tests/unit/test_stream.c.
+ * and cut into blocks. What the columns of CSV are is seen by going over its files first, unless the reading's origin says it, or by
+ * the first rows when the reading says how many features they make. Always holds: the blocks' rows are those of rbt_data_read, or the refusal is,
+ * with its file:line; memory is a few times RBT_ROWSTREAM_PIECE_BYTES, or the longest line. Exceptions, which are read
+ * whole: images, a cache that is compressed or comes through a pipe, and CSV through a pipe that does not make the
+ * features that the reading says. Proved by tests/unit/test_stream.c.
  */
 #ifndef RBT_DATA_STREAM_H
 #define RBT_DATA_STREAM_H
@@ -26,8 +28,15 @@ void rbt_rowstream_close(rbt_rowstream *stream);
 /* The next block: at least one row; NULL past the last. It is the stream's, and valid until the next call. */
 rbt_err rbt_rowstream_next(rbt_rowstream *stream, const rbt_data **block, rbt_error *error);
 
+/* What was read whole is all there is, and the block is the first: then it is given away whole, with the names that belong to
+ * it, and nothing is left to come. */
+bool rbt_rowstream_take(rbt_rowstream *stream, rbt_data *data);
+
 /* Features handed out before the first index 0: they must be counted up by one. 0 when there is none. */
 size_t rbt_rowstream_low(const rbt_rowstream *stream);
+
+/* How it was read (origin.h), in memory of its own; known when the last block has come. NULL: it is not. */
+char *rbt_rowstream_origin(const rbt_rowstream *stream);
 
 /* Does it come from a pipe or a terminal, so that somebody may wait for an answer? */
 bool rbt_rowstream_is_live(const rbt_rowstream *stream);

@@ -12,12 +12,14 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "data/number.h"
+#include "data/origin.h"
 
 #define HEAD_WORDS 4 /* label, importance, base, tag */
 
 typedef struct vw_context {
     uint64_t mask;
     bool unlabelled;
+    bool classes;
 } vw_context;
 
 /* A piece of the text. */
@@ -132,6 +134,11 @@ static rbt_err parse_head(line *l, const char *bar)
         return refuse(l, words[1], "an importance: a number above 0; leave out rows that do not count");
     if (n > 2 && !is_number(words[2], &base))
         return refuse(l, words[2], "a base: a finite number");
+    if (n > 0 && context->classes) {
+        rbt_err err = rbt_reader_check_class(l->r, words[0].at, words[0].end, label);
+        if (err != RBT_OK)
+            return err;
+    }
     l->r->data->label[l->r->rows] = label;
     l->r->data->weight[l->r->rows] = weight;
     l->r->seen.unlabelled += n == 0;
@@ -272,8 +279,9 @@ static rbt_err parse_line(rbt_reader *r)
 static rbt_err parse(const rbt_source *source, size_t first_line, const rbt_reading *reading, rbt_data *data,
                      rbt_error *error)
 {
-    uint32_t bits = reading->bits != 0 ? reading->bits : RBT_BITS_DEFAULT;
-    const vw_context context = {.mask = (UINT64_C(1) << bits) - 1, .unlabelled = reading->unlabelled};
+    uint32_t bits = rbt_reading_bits(reading);
+    const vw_context context = {
+        .mask = (UINT64_C(1) << bits) - 1, .unlabelled = reading->unlabelled, .classes = reading->classes};
     const rbt_row_format format = {.row = "label |namespace feature:value feature ...",
                                    .separators = " \t",
                                    .weighted = true,
@@ -286,6 +294,7 @@ static rbt_err parse(const rbt_source *source, size_t first_line, const rbt_read
     if (err != RBT_OK)
         return err;
     d.cols = (size_t)1 << bits;
+    d.origin = rbt_origin_text(&(rbt_origin){.bits = bits});
     if (!seen.weighted) {
         rbt_free(d.weight);
         d.weight = NULL;

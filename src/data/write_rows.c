@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "data/cache.h"
@@ -27,6 +28,33 @@ rbt_err rbt_format_find(const char *name, bool sets, rbt_format *format, rbt_err
                     sets ? "," : " or", sets ? ", ratings or docword" : "");
 }
 
+static bool ends_with(const char *path, const char *ending)
+{
+    size_t n = strlen(path), e = strlen(ending);
+    return n > e && strcasecmp(path + n - e, ending) == 0;
+}
+
+rbt_err rbt_format_of_path(const char *path, rbt_format otherwise, rbt_format *format, rbt_error *error)
+{
+    static const struct {
+        const char *ending;
+        rbt_format format;
+    } endings[] = {{".svm", RBT_FORMAT_LIBSVM},     {".libsvm", RBT_FORMAT_LIBSVM}, {".svmlight", RBT_FORMAT_LIBSVM},
+                   {".csv", RBT_FORMAT_CSV},        {".vw", RBT_FORMAT_VW},         {".cache", RBT_FORMAT_CACHE},
+                   {".rbt-cache", RBT_FORMAT_CACHE}};
+    static const char *const packed[] = {".gz", ".zst", ".zstd"};
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++)
+        if (ends_with(path, packed[i]))
+            return rbt_fail(error, RBT_E_USAGE,
+                            "%s: Rubato writes nothing compressed; leave %s out, and compress the file afterwards",
+                            path, packed[i]);
+    *format = otherwise;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        if (ends_with(path, endings[i].ending))
+            *format = endings[i].format;
+    return RBT_OK;
+}
+
 rbt_err rbt_format_check_cols(rbt_format format, size_t cols, const char *path, rbt_error *error)
 {
     if (format == RBT_FORMAT_CSV && cols > RBT_CSV_COLS_MOST)
@@ -48,8 +76,16 @@ static rbt_err check(const rbt_data *data, rbt_format format, const char *path, 
                         path);
     if ((format == RBT_FORMAT_LIBSVM || format == RBT_FORMAT_VW) && data->label_names != NULL)
         return rbt_fail(error, RBT_E_USAGE,
-                        "%s: not written: the labels are words, and %s has numbers only; choose csv", path,
-                        format == RBT_FORMAT_VW ? "VW text" : "LIBSVM text");
+                        "%s: not written: the labels are words, and %s has numbers only; choose cache, or csv%s", path,
+                        format == RBT_FORMAT_VW ? "VW text" : "LIBSVM text",
+                        data->cols > RBT_CSV_COLS_MOST ? " with fewer columns (--bits 16)" : "");
+    if (format == RBT_FORMAT_CSV && data->cols > RBT_CSV_COLS_MOST)
+        return rbt_fail(error, RBT_E_LIMIT,
+                        "%s: not written: CSV has every column in every row, and %zu columns are more than %zu; where "
+                        "words are hashed, give fewer with --bits 16, or choose %s",
+                        path, data->cols, RBT_CSV_COLS_MOST,
+                        data->label_names != NULL ? "cache, which can hold labels that are words"
+                                                  : "libsvm, vw or cache");
     if (format == RBT_FORMAT_RATINGS && (data->row_names == NULL || data->col_names == NULL))
         return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no users and items; choose another format",
                         path);

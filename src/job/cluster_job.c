@@ -100,13 +100,18 @@ static void name_job(const rbt_options *options, char *title, size_t room)
     snprintf(title, room, "%s on %s, %s%s%s", options->model, data, sync, staleness, rule);
 }
 
+rbt_rings rbt_job_rings(const rbt_options *options)
+{
+    return options->shm == RBT_OFF ? RBT_RINGS_OFF : options->shm == RBT_ON ? RBT_RINGS_ON : RBT_RINGS_AUTO;
+}
+
 rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *error)
 {
     const rbt_options *options = &job->options;
     const rbt_gathering *g = job->gathering;
     bool colocate;
     rbt_session_config config = {.insecure = options->insecure,
-                                 .shm = options->shm != RBT_OFF,
+                                 .shm = rbt_job_rings(options),
                                  .on_loss = options->on_worker_loss,
                                  .needs_all = options->sync == RBT_SYNC_ALLREDUCE,
                                  .cannot_return = rbt_options_peers(options),
@@ -122,7 +127,8 @@ rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *err
     if (g == NULL)
         return rbt_fail(error, RBT_E_USAGE,
                         "--runtime cluster needs processes: use `rubato launch --local N -- train ...`, `rubato launch "
-                        "--hosts a,b -- train ...`, or start this under srun or mpirun");
+                        "--hosts a,b -- train ...`, start this under srun or mpirun, or give --listen :7470 --key FILE "
+                        "and start the others by hand with `rubato node --join HOST:7470 --key FILE`");
     colocate = are_together(options, g);
     err = rbt_cluster_job_fits(options, g, error);
     if (err != RBT_OK)

@@ -27,6 +27,9 @@ typedef struct rbt_gathering {
     void *context;
 } rbt_gathering;
 
+/* --shm, as a session has it. */
+rbt_rings rbt_job_rings(const rbt_options *options);
+
 /* To be called before the job runs with --runtime cluster; copied. */
 void rbt_job_set_gathering(rbt_job *job, const rbt_gathering *gathering);
 

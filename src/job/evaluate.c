@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "job/probe.h"
 #include "runtime/handle.h"
 #include "sync/staleness.h"
 
@@ -105,8 +106,11 @@ rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap,
         return diverged(evaluation, progress, error);
     if (evaluation->valid != NULL)
         err = evaluate_valid(evaluation, progress, &valid, error);
+    else if (evaluation->validate != NULL)
+        err = evaluation->validate(evaluation->validate_context, progress, &valid, error);
     if (err == RBT_OK && evaluation->on_progress != NULL)
         evaluation->on_progress(evaluation->context, progress);
+    evaluation->watch.first = evaluation->first;
     if (err == RBT_OK)
         (void)rbt_watch_look(&evaluation->watch, loss, gap, valid, evaluation->w);
     return err;
@@ -138,28 +142,18 @@ static rbt_err find_objective(const rbt_evaluation *evaluation, double *objectiv
     return err;
 }
 
-/* With --verify: the sum over the probe is the number of clocks all workers have finished, not one more or less. What a worker
- * that was lost had finished, nobody knows but the servers. */
+/* With --verify: the sum over the probe is the number of clocks all workers have finished, not one more or less. */
 static rbt_err check_conservation(rbt_worker *observer, rbt_evaluation *evaluation, rbt_error *error)
 {
-    uint32_t workers = observer->run->topology->workers;
-    int64_t *probe = rbt_alloc(workers, sizeof *probe), finished = 0;
-    uint64_t slowest;
+    int64_t *probe = rbt_alloc(observer->run->topology->workers, sizeof *probe);
     double discarded;
-    rbt_err err = rbt_observe(observer, RBT_TABLE_PROBE, RBT_UNBOUNDED, probe, &slowest, error);
+    rbt_err err = rbt_probe_observe(observer, RBT_TABLE_PROBE, probe, error);
 
     if (err == RBT_OK &&
         evaluation->losses != NULL) /* with the answers come the clocks that workers elsewhere finished */
         err = find_objective(evaluation, &discarded, error);
-    for (uint32_t m = 0; err == RBT_OK && m < workers; m++) {
-        evaluation->table_sum += probe[m];
-        finished += atomic_load(&observer->run->published[m].is_lost)
-                        ? probe[m]
-                        : (int64_t)atomic_load_explicit(&observer->run->published[m].clock, memory_order_relaxed);
-    }
-    if (err == RBT_OK && evaluation->table_sum != finished)
-        err = rbt_fail(error, RBT_E_BROKEN, "the workers finished %lld clocks, the servers have %lld of them",
-                       (long long)finished, (long long)evaluation->table_sum);
+    if (err == RBT_OK)
+        err = rbt_probe_compare(observer, probe, &evaluation->table_sum, error);
     rbt_free(probe);
     return err;
 }

@@ -10,7 +10,7 @@
 #include "job/watch.h"
 #include "model/metrics.h"
 
-#define RBT_LAST_OBJECTIVES 5 /* minobj and varobj are over these (protocols.md, section 7) */
+#define RBT_LAST_OBJECTIVES 5 /* minobj and varobj are over these (protocols.md, section 5) */
 
 typedef struct rbt_evaluation {
     const rbt_training *training;
@@ -18,6 +18,10 @@ typedef struct rbt_evaluation {
     void (*on_progress)(void *context, const rbt_progress *progress);
     void (*on_valid)(void *context, uint64_t clock, double seconds, const rbt_metrics *metrics);
     void *context;
+
+    /* A method's own validation, in the place of `valid`: what it finds as loss. NULL: none, or not before the end. */
+    rbt_err (*validate)(void *context, const rbt_progress *progress, double *loss, rbt_error *error);
+    void *validate_context;
 
     /* The sum of the losses of all rows at `w`, asked of the processes that have them; NULL: all rows are here. */
     rbt_err (*losses)(void *context, const float *w, double *sum, rbt_error *error);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "data/data.h"
+#include "job/probe.h"
 #include "math/kernels.h"
 #include "runtime/handle.h"
 
@@ -260,67 +261,14 @@ rbt_err rbt_training_diverged(const rbt_training *training, uint32_t worker, uin
                     worker, loss, (unsigned long long)clock, training->options->lr);
 }
 
-/* --verify: what a worker has seen of the others. A worker that was lost is not missed any more, but the servers may know that
- * before the one who reads: so on a cluster whoever misses something suspects, and the end tells. */
-typedef struct probing {
-    int64_t *seen; /* per worker; NULL: nothing is verified */
-    uint32_t suspect;
-    rbt_error suspicion; /* RBT_OK: none */
-} probing;
-
-#define SUSPECT_TRIES  100
-#define SUSPECT_NAP_NS 10000000u
-
-static bool is_lost(const rbt_worker *worker, uint32_t other)
+/* For the probe (--verify). */
+static uint64_t clocks_of(const void *context, uint32_t worker)
 {
-    return atomic_load_explicit(&worker->run->published[other].is_lost, memory_order_relaxed);
-}
-
-/* At the end: has the suspect been lost, as it should be heard soon? */
-static rbt_err judge_suspect(rbt_worker *worker, const probing *probe, rbt_error *error)
-{
-    for (int i = 0; probe->suspicion.code != RBT_OK && i < SUSPECT_TRIES && !is_lost(worker, probe->suspect); i++)
-        worker->ops->sleep_ns(worker, SUSPECT_NAP_NS);
-    if (probe->suspicion.code == RBT_OK || is_lost(worker, probe->suspect))
-        return RBT_OK;
-    return rbt_fail(error, probe->suspicion.code, "%s", probe->suspicion.text);
-}
-
-/* Reads how many clocks of every worker are in what it sees, and checks that against the bound. */
-static rbt_err check_probe(rbt_worker *worker, const rbt_training *training, probing *probe, rbt_error *error)
-{
-    uint64_t clock = rbt_worker_clock(worker), staleness = training->options->staleness;
-    uint32_t me = rbt_worker_id(worker);
-    rbt_err err = rbt_get_row(worker, RBT_TABLE_PROBE, 0, RBT_STALENESS_OF_JOB, probe->seen, error);
-
-    if (probe->suspicion.code != RBT_OK && is_lost(worker, probe->suspect))
-        probe->suspicion.code = RBT_OK;
-
-    for (uint32_t m = 0; err == RBT_OK && m < rbt_worker_count(worker); m++) {
-        uint64_t total = rbt_training_clocks(training, m), seen = (uint64_t)probe->seen[m];
-        uint64_t must = staleness == RBT_UNBOUNDED || clock < staleness ? 0 : clock - staleness;
-
-        if (seen < (must < total ? must : total) && !training->options->has_target && !rbt_worker_should_stop(worker) &&
-            !is_lost(worker, m) && probe->suspicion.code == RBT_OK) {
-            probe->suspect = m;
-            rbt_fail(&probe->suspicion, RBT_E_BROKEN,
-                     "worker %u at clock %llu misses updates of worker %u: it sees %llu clocks, staleness is %llu", me,
-                     (unsigned long long)clock, m, (unsigned long long)seen, (unsigned long long)staleness);
-            if (!worker->run->topology->lost_is_gone) /* nobody can have been lost */
-                err = rbt_fail(error, probe->suspicion.code, "%s", probe->suspicion.text);
-        }
-        if (m == me && seen < clock) /* more after a restart: this server had more than the others */
-            err = rbt_fail(error, RBT_E_BROKEN,
-                           "worker %u at clock %llu does not see its own writes: it sees %llu clocks", me,
-                           (unsigned long long)clock, (unsigned long long)seen);
-    }
-    if (err == RBT_OK)
-        err = rbt_inc(worker, RBT_TABLE_PROBE, 0, me, 1, error);
-    return err;
+    return rbt_training_clocks(context, worker);
 }
 
 /* One clock of a worker: read, compute, hand over. */
-static rbt_err work_clock(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, probing *probe,
+static rbt_err work_clock(rbt_worker *worker, const rbt_training *training, rbt_scratch *scratch, rbt_probe *probe,
                           rbt_error *error)
 {
     uint32_t id = rbt_worker_id(worker);
@@ -329,8 +277,8 @@ static rbt_err work_clock(rbt_worker *worker, const rbt_training *training, rbt_
     rbt_err err =
         rbt_get_range(worker, RBT_TABLE_PARAMETERS, 0, 0, training->n, RBT_STALENESS_OF_JOB, scratch->w, error);
 
-    if (err == RBT_OK && probe->seen != NULL)
-        err = check_probe(worker, training, probe, error);
+    if (err == RBT_OK && training->options->verify)
+        err = rbt_probe_clock(worker, probe, training->options, clocks_of, training, error);
     if (err != RBT_OK)
         return err;
     work = rbt_training_clock(training, id, clock, scratch);
@@ -345,8 +293,7 @@ rbt_err rbt_training_work(rbt_worker *worker, void *argument, rbt_error *error)
 {
     const rbt_training *training = argument;
     uint64_t clocks = rbt_training_clocks(training, rbt_worker_id(worker));
-    probing probe = {.seen =
-                         training->options->verify ? rbt_alloc(rbt_worker_count(worker), sizeof *probe.seen) : NULL};
+    rbt_probe probe = {.table = RBT_TABLE_PROBE};
     rbt_scratch scratch;
     rbt_err err = rbt_scratch_init(&scratch, training, error);
 
@@ -363,8 +310,8 @@ rbt_err rbt_training_work(rbt_worker *worker, void *argument, rbt_error *error)
         rbt_scratch_deinit(&scratch);
     }
     if (err == RBT_OK)
-        err = judge_suspect(worker, &probe, error);
-    rbt_free(probe.seen);
+        err = rbt_probe_end(worker, &probe, error);
+    rbt_probe_deinit(&probe);
     return err;
 }
 

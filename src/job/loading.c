@@ -2,15 +2,18 @@
 #include "job/loading.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/cache.h"
 #include "data/data.h"
 #include "job/trainee.h"
 #include "job/prepare.h"
 #include "model/classes.h"
+#include "model/model.h"
 
 rbt_err rbt_loaded_find_model(rbt_loaded *loaded, const char *name, rbt_error *error)
 {
@@ -22,22 +25,46 @@ rbt_err rbt_loaded_find_model(rbt_loaded *loaded, const char *name, rbt_error *e
     return err;
 }
 
-/* Reads as the options say. */
-static rbt_reading reading_of(const rbt_options *options, rbt_read_report *report)
+/* Do labels tell classes apart? */
+static bool has_classes(const char *name)
+{
+    rbt_trainee kind;
+    if (rbt_trainee_find(name, &kind, NULL) != RBT_OK)
+        return false;
+    return kind.method != NULL ? kind.method->has_classes : rbt_model_is_classifier(kind.model);
+}
+
+rbt_reading rbt_loaded_reading(const rbt_options *options, rbt_read_report *report)
 {
     return (rbt_reading){.format = options->format,
                          .label = options->label,
                          .weight = options->weight,
                          .bits = options->bits,
+                         .base = options->base,
+                         .classes = has_classes(options->model),
                          .skip_bad = options->skip_bad,
                          .report = report};
 }
 
-rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, rbt_content expect, const rbt_log *log,
-                             rbt_data *data, rbt_read_report *report, rbt_error *error)
+/* Bad rows may be left out of the text beside a cache. */
+static bool is_cache(const char *path)
 {
-    rbt_reading reading = reading_of(options, report);
+    char head[RBT_CACHE_HEADER_BYTES] = {0};
+    FILE *file = strcmp(path, "-") == 0 ? NULL : fopen(path, "rbe");
+    size_t n = file != NULL ? fread(head, 1, sizeof head, file) : 0;
+    if (file != NULL)
+        (void)fclose(file);
+    return rbt_cache_recognise(head, n);
+}
+
+rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, rbt_content expect, const char *origin,
+                             const rbt_log *log, rbt_data *data, rbt_read_report *report, rbt_error *error)
+{
+    rbt_reading reading = rbt_loaded_reading(options, report);
+    if (options->valid != NULL && is_cache(options->data) != is_cache(options->valid) && is_cache(path))
+        reading.skip_bad = 0;
     reading.expect = expect;
+    reading.origin = origin;
     reading.unlabelled = expect != RBT_CONTENT_ROWS;
     const rbt_storing storing = {
         .level = options->store, .keep = options->cache == RBT_CACHE_AUTO, .reading = &reading, .log = log};
@@ -47,7 +74,7 @@ rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, rbt_c
 rbt_err rbt_loaded_read_part(const rbt_options *options, rbt_content expect, rbt_read_report *report,
                              const rbt_hosting *hosting, rbt_crew *crew, rbt_data_part *part, rbt_error *error)
 {
-    rbt_reading reading = reading_of(options, report);
+    rbt_reading reading = rbt_loaded_reading(options, report);
     reading.expect = expect;
     reading.unlabelled = expect != RBT_CONTENT_ROWS;
     return rbt_data_part_read(part, options->data, &reading, hosting, crew, error);
@@ -73,8 +100,8 @@ static rbt_err read_ranked(rbt_loaded *loaded, const rbt_options *options, rbt_e
 rbt_err rbt_loaded_read_valid(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error)
 {
     loaded->has_valid = options->valid != NULL;
-    return loaded->has_valid ? rbt_loaded_read_data(options, options->valid, RBT_CONTENT_ROWS, log, &loaded->valid,
-                                                    &loaded->valid_report, error)
+    return loaded->has_valid ? rbt_loaded_read_data(options, options->valid, RBT_CONTENT_ROWS, loaded->origin, log,
+                                                    &loaded->valid, &loaded->valid_report, error)
                              : RBT_OK;
 }
 
@@ -84,8 +111,10 @@ rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rb
     if (err == RBT_OK && rbt_path_is_ranked(options->data))
         err = read_ranked(loaded, options, error);
     else if (err == RBT_OK)
-        err =
-            rbt_loaded_read_data(options, options->data, RBT_CONTENT_ROWS, log, &loaded->data, &loaded->report, error);
+        err = rbt_loaded_read_data(options, options->data, RBT_CONTENT_ROWS, NULL, log, &loaded->data, &loaded->report,
+                                   error);
+    loaded->origin = loaded->data.origin; /* moved */
+    loaded->data.origin = NULL;
     return err == RBT_OK ? rbt_loaded_read_valid(loaded, options, log, error) : err;
 }
 
@@ -136,6 +165,36 @@ rbt_err rbt_loaded_prepare(rbt_loaded *loaded, rbt_options *options, rbt_error *
     return err;
 }
 
+/* A row with what it is sorted by. */
+typedef struct labelled {
+    float label;
+    uint32_t place; /* in a random order */
+    uint32_t row;
+} labelled;
+
+static int by_label(const void *a, const void *b)
+{
+    const labelled *x = a, *y = b;
+    if (x->label != y->label)
+        return x->label < y->label ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* The fold of each row, at random, but so that every fold has as many rows of each class as any other, or one more. */
+static uint32_t *deal_folds(const rbt_data *data, const uint32_t *order, uint32_t folds, bool classes)
+{
+    labelled *sorted = rbt_alloc(data->rows, sizeof *sorted);
+    uint32_t *fold = rbt_alloc(data->rows, sizeof *fold);
+    for (size_t i = 0; i < data->rows; i++)
+        sorted[i] = (labelled){classes ? data->label[order[i]] : 0, (uint32_t)i, order[i]};
+    if (classes)
+        qsort(sorted, data->rows, sizeof *sorted, by_label);
+    for (size_t i = 0; i < data->rows; i++)
+        fold[sorted[i].row] = (uint32_t)(i % folds);
+    rbt_free(sorted);
+    return fold;
+}
+
 rbt_err rbt_loaded_fold(rbt_loaded *loaded, const rbt_loaded *whole, const rbt_options *options, uint32_t fold,
                         rbt_error *error)
 {
@@ -150,8 +209,9 @@ rbt_err rbt_loaded_fold(rbt_loaded *loaded, const rbt_loaded *whole, const rbt_o
     for (size_t r = 0; r < rows; r++)
         order[r] = (uint32_t)r;
     rbt_rng_shuffle_u32(&rng, order, rows);
+    uint32_t *fold_of = deal_folds(&whole->data, order, options->folds, rbt_model_is_classifier(whole->model));
     for (size_t i = 0; i < rows; i++)
-        if (i % options->folds == fold)
+        if (fold_of[order[i]] == fold)
             left[out++] = order[i];
         else
             kept[in++] = order[i];
@@ -162,6 +222,7 @@ rbt_err rbt_loaded_fold(rbt_loaded *loaded, const rbt_loaded *whole, const rbt_o
         err = rbt_data_select(&whole->data, kept, in, &loaded->data, error);
     if (err == RBT_OK)
         err = rbt_data_select(&whole->data, left, out, &loaded->valid, error);
+    rbt_free(fold_of);
     rbt_free(order);
     rbt_free(kept);
     rbt_free(left);
@@ -174,6 +235,7 @@ void rbt_loaded_deinit(rbt_loaded *loaded)
     rbt_scaling_deinit(&loaded->scaling);
     rbt_data_deinit(&loaded->data);
     rbt_data_deinit(&loaded->valid);
+    rbt_free(loaded->origin);
     rbt_free(loaded->worker_rows);
     rbt_free(loaded->labels);
     rbt_free(loaded->facts.counts);

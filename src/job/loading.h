@@ -25,6 +25,7 @@ typedef struct rbt_loaded {
     bool has_valid;
     rbt_read_report report; /* what reading left out of data, and of valid */
     rbt_read_report valid_report;
+    char *origin; /* how --data was read, and --valid is (rubato.h); or NULL */
     rbt_shards shards;
     rbt_scaling scaling; /* cols 0: none */
 
@@ -37,9 +38,12 @@ typedef struct rbt_loaded {
 /* Reads --data and --valid; what becomes of caches goes to the log. */
 rbt_err rbt_loaded_read(rbt_loaded *loaded, const rbt_options *options, const rbt_log *log, rbt_error *error);
 
-/* One path; where its lines do not tell what they are, they are what is expected. */
-rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, rbt_content expect, const rbt_log *log,
-                             rbt_data *data, rbt_read_report *report, rbt_error *error);
+/* How the options say that data is read. */
+rbt_reading rbt_loaded_reading(const rbt_options *options, rbt_read_report *report);
+
+/* One path; where its lines do not tell what they are, they are what is expected. `origin`: of the data that it is read like, or NULL. */
+rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, rbt_content expect, const char *origin,
+                             const rbt_log *log, rbt_data *data, rbt_read_report *report, rbt_error *error);
 
 /* The steps of that, for sharing.c: the model by its name; a process's part of --data; --valid. */
 rbt_err rbt_loaded_find_model(rbt_loaded *loaded, const char *name, rbt_error *error);
@@ -54,7 +58,7 @@ void rbt_loaded_count_labels(rbt_loaded *loaded);
 rbt_err rbt_loaded_prepare(rbt_loaded *loaded, rbt_options *options, rbt_error *error);
 
 /* Makes fold k of `whole`, which was read but not prepared: the rows outside the fold as data, those in it as
- * validation data. */
+ * validation data. A class has as many rows in each fold as in any other, or one more. */
 rbt_err rbt_loaded_fold(rbt_loaded *loaded, const rbt_loaded *whole, const rbt_options *options, uint32_t fold,
                         rbt_error *error);
 

@@ -29,7 +29,7 @@ static rbt_err read_all(rbt_method_run *r, rbt_error *error)
     const rbt_method *method = r->plan.method;
     rbt_log log = rbt_job_log(r->job);
     size_t bytes;
-    rbt_err err = rbt_loaded_read_data(&r->job->options, r->job->options.data, method->content, &log, &r->data,
+    rbt_err err = rbt_loaded_read_data(&r->job->options, r->job->options.data, method->content, NULL, &log, &r->data,
                                        &r->report, error);
 
     if (err == RBT_OK && method->survey != NULL)
@@ -222,6 +222,8 @@ static rbt_err read_together(rbt_method_run *r, rbt_error *error)
         err = rbt_crew_travel(&crew, err, survey_part, &s, r->facts, bytes, error);
     }
     r->data.rows = part.rows;
+    r->data.origin = part.data.origin; /* moved */
+    part.data.origin = NULL;
     if (err == RBT_OK)
         err = gather(&part, &crew, part.data.label, &r->data.label, error);
     if (err == RBT_OK)
@@ -241,11 +243,16 @@ static rbt_err read_together(rbt_method_run *r, rbt_error *error)
 rbt_err rbt_method_read(rbt_method_run *r, rbt_error *error)
 {
     const rbt_method *method = r->plan.method;
+    rbt_err err;
 
     if (method->reads_itself)
         return RBT_OK;
     if (r->session == NULL || !method->own_rows || r->job->options.cache == RBT_CACHE_AUTO ||
         rbt_session_seat(r->session, rbt_session_rank(r->session))->incarnation > 0) /* the others are at work */
-        return read_all(r, error);
-    return read_together(r, error);
+        err = read_all(r, error);
+    else
+        err = read_together(r, error);
+    if (method->content != RBT_CONTENT_ROWS)
+        r->report.unlabelled = 0; /* nobody asks for labels */
+    return err;
 }

@@ -7,22 +7,55 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/mem.h"
 #include "base/time.h"
 #include "data/read.h"
+#include "data/where.h"
 #include "job/cluster_job.h"
 #include "job/trainee.h"
 #include "job/peer_job.h"
 #include "job/run.h"
+#include "method/method.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/handle.h"
 
 /* ------------------------------------------------------------------------------------------------------ programs */
 
-static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
+/* --verify: how many clocks each makes, as far as that is known; counting one; and after the last. */
+static uint64_t clocks_of(const void *context, uint32_t worker)
+{
+    const rbt_method_run *r = context;
+
+    (void)worker;
+    return r->plan.method->reads_itself ? RBT_UNBOUNDED : r->planned.clocks;
+}
+
+static rbt_err probe_clock(rbt_worker *worker, void *argument, rbt_error *error)
 {
     rbt_method_run *r = argument;
 
-    return r->plan.method->work(worker, &r->plan, error);
+    return rbt_probe_clock(worker, &r->probes[rbt_worker_id(worker)], &r->job->options, clocks_of, r, error);
+}
+
+static rbt_err leave(rbt_worker *worker, const rbt_method_run *r, rbt_error *error)
+{
+    const rbt_probe *probe = &r->probes[rbt_worker_id(worker)];
+    rbt_err err = RBT_OK;
+
+    if (rbt_worker_clock(worker) < clocks_of(r, rbt_worker_id(worker))) { /* one more clock tells the others */
+        err = rbt_inc(worker, probe->table, 0, rbt_worker_id(worker), (double)RBT_PROBE_LEFT, error);
+        if (err == RBT_OK)
+            err = rbt_clock(worker, error);
+    }
+    return err == RBT_OK ? rbt_probe_end(worker, probe, error) : err;
+}
+
+static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
+{
+    rbt_method_run *r = argument;
+    rbt_err err = r->plan.method->work(worker, &r->plan, error);
+
+    return err == RBT_OK && r->probes != NULL ? leave(worker, r, error) : err;
 }
 
 /* So many clocks are complete now; what was read begins with clock `first`. */
@@ -107,6 +140,25 @@ static rbt_err take(rbt_worker *observer, rbt_method_run *r, rbt_progress *progr
     return err;
 }
 
+/* --verify, when all have left: the servers have all clocks that workers made. */
+static rbt_err check_conservation(rbt_worker *observer, rbt_method_run *r, rbt_error *error)
+{
+    int64_t *probe = rbt_alloc(observer->run->topology->workers, sizeof *probe), sum;
+    rbt_err err = rbt_probe_observe(observer, r->probes[0].table, probe, error);
+
+    if (err == RBT_OK && r->cluster != NULL) { /* with the answers come the clocks of workers elsewhere */
+        const float nothing = 0;
+        double discarded;
+        uint64_t rows;
+
+        err = rbt_cluster_losses(r->cluster, &nothing, &discarded, &rows, error);
+    }
+    if (err == RBT_OK)
+        err = rbt_probe_compare(observer, probe, &sum, error);
+    rbt_free(probe);
+    return err;
+}
+
 /* The observer's program: reads round by round what workers tell, and keeps all tables at the end. */
 static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
 {
@@ -128,6 +180,8 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
         if (every > 0 && slowest != RBT_UNBOUNDED)
             need = rbt_evaluation_next(observer, &progress, slowest, need, every);
     }
+    if (err == RBT_OK && r->probes != NULL)
+        err = check_conservation(observer, r, error);
     return err == RBT_OK ? rbt_job_collect(observer, r->job, error) : err;
 }
 
@@ -139,6 +193,15 @@ static rbt_err lay_out(rbt_method_run *r, rbt_error *error)
     const rbt_options *options = &r->job->options;
     rbt_err err = rbt_planned_close(&r->planned, &r->plan, error);
 
+    if (err == RBT_OK && options->verify) {
+        const rbt_table_spec spec = {.name = "probe", .rows = 1, .cols = options->workers, .type = RBT_I64};
+        rbt_table table = 0;
+
+        err = rbt_plan_table(&r->plan, &spec, &table, error);
+        r->probes = rbt_alloc(options->workers, sizeof *r->probes);
+        for (uint32_t m = 0; m < options->workers; m++)
+            r->probes[m].table = table;
+    }
     if (err == RBT_OK)
         err = rbt_setup_lay_out(&r->setup, options, r->planned.tables.at, (uint32_t)r->planned.tables.count, error);
     if (err != RBT_OK)
@@ -146,6 +209,7 @@ static rbt_err lay_out(rbt_method_run *r, rbt_error *error)
     r->told = rbt_alloc((size_t)RBT_TOLD_BLOCK * RBT_TOLD_COLS, sizeof *r->told);
     r->objective = NAN;
     rbt_method_set_programs(r, work, r, observe, r);
+    r->setup.run.on_clock = r->probes != NULL ? probe_clock : NULL;
     return RBT_OK;
 }
 
@@ -184,6 +248,10 @@ static rbt_err set_up(rbt_method_run *r, rbt_error *error)
     }
     if (err == RBT_OK)
         err = r->plan.method->plan(&r->plan, error);
+    if (err == RBT_E_DATA && r->session == NULL && !r->plan.method->reads_itself) {
+        rbt_reading reading = rbt_loaded_reading(options, NULL);
+        rbt_where_rows(options->data, &reading, error);
+    }
     if (err != RBT_OK)
         return err;
     options->lr = options->lr > 0 ? options->lr : r->plan.lr; /* what the method has settled */
@@ -211,6 +279,11 @@ static void tear_down(rbt_method_run *r)
     rbt_hop_deinit(&r->setup.hop);
     rbt_evaluation_deinit(&r->evaluation);
     rbt_data_deinit(&r->data);
+    rbt_data_deinit(&r->valid);
+    for (uint32_t m = 0; r->probes != NULL && m < r->job->options.workers; m++)
+        rbt_probe_deinit(&r->probes[m]);
+    rbt_free(r->probes);
+    rbt_fitted_deinit(&r->best);
     rbt_free(r->facts);
     rbt_free(r->nonzeros);
     rbt_free(r->told);
@@ -263,45 +336,17 @@ static void hash_fitted(rbt_job *job)
     rbt_hasher_destroy(hasher);
 }
 
-/* How the fitted model does on --valid: told as an event, and what it has no word for as a note. */
-static rbt_err evaluate_valid(rbt_method_run *r, rbt_error *error)
+/* How the data was read, line by line, stays with the model. */
+static void keep_origin(rbt_fitted *fitted, const char *origin)
 {
-    rbt_job *job = r->job;
-    const rbt_method *method = r->plan.method;
-    rbt_figure figures[RBT_FIGURES_MOST];
-    rbt_event event = {.kind = RBT_EVENT_EVAL,
-                       .job = job,
-                       .eval_clock = job->result.clocks,
-                       .eval_seconds = job->result.seconds,
-                       .eval_loss = NAN,
-                       .eval_accuracy = NAN,
-                       .eval_rmse = NAN};
-    rbt_log log = rbt_job_log(job);
-    rbt_data valid = {0};
-    size_t n = 0;
-    rbt_err err;
+    char *copy = rbt_strdup(origin), *rest = copy;
+    RBT_ARRAY(const char *) lines = {0};
 
-    if (job->options.valid == NULL)
-        return RBT_OK;
-    if (method->evaluate == NULL)
-        return rbt_fail(error, RBT_E_USAGE, "%s cannot be evaluated; leave out --valid", method->name);
-    err = rbt_loaded_read_data(&job->options, job->options.valid, method->content, &log, &valid, NULL, error);
-    if (err == RBT_OK)
-        err = method->evaluate(&job->fitted, &valid, figures, &n, error);
-    for (size_t i = 0; err == RBT_OK && i < n; i++) {
-        char note[128];
-
-        if (i == 0)
-            event.eval_loss = figures[i].value;
-        if (strcmp(figures[i].name, "rmse") == 0)
-            event.eval_rmse = figures[i].value;
-        snprintf(note, sizeof note, "on the validation data: %s %.6g", figures[i].name, figures[i].value);
-        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = note});
-    }
-    if (err == RBT_OK)
-        rbt_job_emit(job, &event);
-    rbt_data_deinit(&valid);
-    return err;
+    for (char *line = strsep(&rest, "\n"); rest != NULL; line = strsep(&rest, "\n"))
+        rbt_array_push(&lines, line);
+    rbt_fitted_add_names(fitted, RBT_FITTED_ORIGIN, lines.count, lines.at);
+    rbt_array_free(&lines);
+    rbt_free(copy);
 }
 
 static rbt_err keep(rbt_method_run *r, double load_seconds, rbt_error *error)
@@ -315,22 +360,29 @@ static rbt_err keep(rbt_method_run *r, double load_seconds, rbt_error *error)
     r->planned.layouts = job->layouts.at; /* none in shared memory, nor with peers */
     r->planned.contents = job->contents.at;
     r->plan.result = r->evaluation.w;
+    if (r->best.method != NULL)
+        r->evaluation.loss = r->evaluation.watch.best_objective;
     rbt_job_fill(job, &r->evaluation, load_seconds);
     for (size_t m = 0; !r->plan.shared && m < job->result.workers && r->planned.shards.workers > 0; m++) {
         job->reports[m].rows = r->planned.shards.shard[m].n;
         job->reports[m].nonzeros = r->nonzeros != NULL ? r->nonzeros[m] : r->planned.shards.shard[m].nnz;
     }
+    for (size_t m = 0; r->plan.method->reads_itself && m < job->result.workers; m++)
+        job->reports[m].rows = job->reports[m].samples; /* nobody has dealt them out */
     err = r->planned.contents == NULL ? RBT_OK : count_tables(r, error);
-    job->fitted.method = r->plan.method;
-    if (err == RBT_OK)
+    job->fitted = r->best.method != NULL ? r->best : (rbt_fitted){.method = r->plan.method};
+    if (err == RBT_OK && r->best.method == NULL)
         err = r->plan.method->keep(&r->plan, &job->fitted, error);
+    r->best = (rbt_fitted){0};
+    if (err == RBT_OK && r->data.origin != NULL)
+        keep_origin(&job->fitted, r->data.origin);
     if (err == RBT_OK) {
         job->has_result = true;
         for (size_t i = 0; i < job->fitted.arrays; i++)
             job->result.parameter_bytes += bytes_of(&job->fitted.array[i]);
         if (r->planned.contents == NULL)
             hash_fitted(job);
-        err = evaluate_valid(r, error);
+        err = rbt_method_valid_finish(r, error);
     }
     return err;
 }
@@ -348,14 +400,16 @@ static double no_losses(void *context, const float *w, uint64_t *rows)
 
 static rbt_err run_on_cluster(rbt_method_run *r, rbt_error *error)
 {
-    rbt_cluster_work work = {.losses = no_losses, .context = r, .on_loss = r->job->options.on_worker_loss};
+    rbt_cluster_work work = {.losses = no_losses, .context = r, .n = 1, .on_loss = r->job->options.on_worker_loss};
     rbt_cluster *cluster;
     rbt_err err;
 
     if (r->plan.peers)
         return rbt_method_peers_run_on_cluster(r, error);
     cluster = rbt_cluster_create(&r->setup.run, r->session, &work);
+    r->cluster = cluster;
     err = rbt_cluster_run(cluster, error);
+    r->cluster = NULL;
     rbt_cluster_destroy(cluster);
     return err;
 }
@@ -386,12 +440,13 @@ rbt_err rbt_method_job_run(rbt_job *job, rbt_error *error)
     }
     if (err == RBT_OK)
         err = set_up(&r, error);
+    if (err == RBT_OK)
+        err = rbt_method_valid_read(&r, error);
     if (err == RBT_OK) {
         load_seconds = simulated ? 0 : rbt_now_seconds() - started;
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
         rbt_job_tell_of_reading(job, &r.report);
-        err = r.plan.shared
-                  ? rbt_method_shared_run(job, &r.plan, r.planned.clocks, &r.setup.stragglers, &r.evaluation, error)
+        err = r.plan.shared       ? rbt_method_shared_run(&r, error)
               : r.session != NULL ? run_on_cluster(&r, error)
                                   : rbt_setup_run(&r.setup, &job->options, error);
         rbt_job_keep_layouts(job, &r.setup); /* also of a run that failed: they say how much was kept */

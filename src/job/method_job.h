@@ -8,13 +8,16 @@
 #include "job/evaluate.h"
 #include "job/job_state.h"
 #include "job/plan.h"
+#include "job/probe.h"
 
+struct rbt_cluster;
 struct rbt_session;
 
 /* A run of such a job; it lives only while the job runs. */
 typedef struct rbt_method_run {
     rbt_job *job;
     rbt_data data;
+    rbt_data valid; /* --valid, where the job was started */
     rbt_read_report report;
     rbt_plan plan;
     rbt_planned planned;
@@ -26,8 +29,11 @@ typedef struct rbt_method_run {
     int64_t *told;               /* a block of the table of it, as last read; */
     uint64_t told_clocks;        /* so many clocks are complete, */
     double objective;            /* and this is what was told of the last of them, NAN: nothing yet */
+    rbt_fitted best;             /* --patience: the best so far on the validation data; no method: none */
     rbt_training training;       /* with peers: what their programs are given */
+    rbt_probe *probes;           /* --verify: one per worker; else NULL */
     struct rbt_session *session; /* on a cluster */
+    struct rbt_cluster *cluster; /* there, while it runs */
 } rbt_method_run;
 
 /* From checked options to a result. */
@@ -39,9 +45,13 @@ rbt_err rbt_method_job_take_part(rbt_job *job, struct rbt_session *session, rbt_
 /* Reads the data, or with others of a cluster this process's part of it (method_data.c). */
 rbt_err rbt_method_read(rbt_method_run *run, rbt_error *error);
 
-/* Trains in shared memory, at most so many passes; fills in the evaluation and the job's result. */
-rbt_err rbt_method_shared_run(rbt_job *job, rbt_plan *plan, uint64_t most, const rbt_stragglers *stragglers,
-                              rbt_evaluation *evaluation, rbt_error *error);
+/* Trains in shared memory; fills in the evaluation and the job's result (method_shared.c). */
+rbt_err rbt_method_shared_run(rbt_method_run *run, rbt_error *error);
+
+/* --valid (method_valid.c): reads it before training begins, and has it looked at whenever the objective is, where what was learned so
+ * far can be had: without servers. And at the end. Nothing without --valid. */
+rbt_err rbt_method_valid_read(rbt_method_run *run, rbt_error *error);
+rbt_err rbt_method_valid_finish(rbt_method_run *run, rbt_error *error);
 
 /* What runs: the workers' program and the observer's. */
 typedef rbt_err rbt_work(rbt_worker *worker, void *argument, rbt_error *error);

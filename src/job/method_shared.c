@@ -118,27 +118,31 @@ static void count(rbt_job *job, const passes *p, uint64_t began_ns)
                                               .samples = p->worker[m].samples};
 }
 
-rbt_err rbt_method_shared_run(rbt_job *job, rbt_plan *plan, uint64_t most, const rbt_stragglers *stragglers,
-                              rbt_evaluation *evaluation, rbt_error *error)
+rbt_err rbt_method_shared_run(rbt_method_run *r, rbt_error *error)
 {
-    uint64_t every = job->options.eval_every, began_ns;
-    passes p = {.plan = plan, .stragglers = stragglers, .worker = rbt_alloc(plan->workers, sizeof *p.worker)};
+    const rbt_plan *plan = &r->plan;
+    const atomic_bool *interrupted = &r->job->interrupted;
+    uint64_t most = r->planned.clocks, every = r->job->options.eval_every, began_ns;
+    passes p = {
+        .plan = &r->plan, .stragglers = &r->setup.stragglers, .worker = rbt_alloc(plan->workers, sizeof *p.worker)};
     rbt_team *team = NULL;
     rbt_err err = rbt_team_create(plan->workers, &team, error);
 
     began_ns = rbt_now_ns();
-    while (err == RBT_OK && p.pass < most && evaluation->watch.why == NULL && !atomic_load(&job->interrupted)) {
+    while (err == RBT_OK && p.pass < most && r->evaluation.watch.why == NULL && !atomic_load(interrupted)) {
         double objective = NAN;
 
         err = pass(&p, team, &objective, error);
-        if (err == RBT_OK && (p.pass == most || atomic_load(&job->interrupted) || (every > 0 && p.pass % every == 0))) {
+        if (err == RBT_OK && (p.pass == most || atomic_load(interrupted) || (every > 0 && p.pass % every == 0))) {
             rbt_progress progress = progress_of(&p, began_ns);
+            uint64_t paused_ns = rbt_now_ns();
 
-            err = rbt_evaluation_take(evaluation, objective, NAN, &progress, error);
+            err = rbt_evaluation_take(&r->evaluation, objective, NAN, &progress, error);
+            began_ns += rbt_now_ns() - paused_ns; /* validation is not training */
         }
     }
     if (err == RBT_OK)
-        count(job, &p, began_ns);
+        count(r->job, &p, began_ns);
     rbt_team_destroy(team);
     rbt_free(p.worker);
     return err;

@@ -402,6 +402,8 @@ static bool option_applies(const rbt_options *options, const rbt_option *o)
         return options->budget != NULL;
     if (o->offset == OFFSET(bits))
         return options->bits > 0;
+    if (o->offset == OFFSET(base))
+        return options->base != RBT_BASE_AUTO;
     if (o->offset == OFFSET(skip_bad))
         return options->skip_bad > 0;
     if (o->offset == OFFSET(clocks))

@@ -18,7 +18,7 @@
 #define RBT_SERVERS_LIMIT        10000
 #define RBT_MOMENTUM_DEFAULT     0.9 /* what the table has: an option with another value was given */
 #define RBT_SKIP_TRIGGER_DEFAULT 2
-#define RBT_DELTA_DEFAULT        1.0
+#define RBT_DELTA_DEFAULT        1.0 /* where nothing is learned from labels, or these are all the same */
 #define RBT_JOIN_TIMEOUT_DEFAULT 60
 #define RBT_OPTION_ROOM          4352 /* characters that hold any option's value as text, with the end: a path and a little */
 
@@ -67,6 +67,7 @@ typedef struct rbt_options {
     char *label;       /* --label or NULL */
     char *weight;      /* --weight or NULL */
     uint32_t bits;     /* --bits; 0 = auto */
+    rbt_base base;     /* --base auto|0|1 */
     uint64_t skip_bad; /* --skip-bad */
 
     /* the job */
@@ -84,6 +85,7 @@ typedef struct rbt_options {
                          no partition-sync */
     uint64_t clocks;  /* --clocks N; 0 = as epochs demand */
     double epochs;    /* --epochs N; 0 = 10 when no clocks are given */
+    bool epochs_auto; /* they were, and the tolerance ends it: small data may need more */
     double batch;     /* --batch N|F%: rows, or percent of the worker's rows; 0 = one row when lr is found, else 10 % */
     bool batch_percent;
     uint64_t batches_per_clock; /* --batches-per-clock N; 0 = one pass */
@@ -112,18 +114,19 @@ typedef struct rbt_options {
     double decay_factor;
     double l2;               /* --l2 LAMBDA; NAN = 1 / rows, softmax half */
     double l1;               /* --l1 LAMBDA, default 0 */
-    double delta;            /* --delta D: huber's, default 1 */
+    double delta;            /* --delta D: huber's; NAN = auto: by the spread of the labels */
     bool no_bias;            /* --no-bias */
     rbt_normalize normalize; /* --normalize none|unit|standard */
     char *class_weight;      /* --class-weight balanced|LABEL=W,... or NULL */
-    double tolerance; /* --tolerance X: stops when a clock improves the objective by less than this share; NAN = auto */
+    double tolerance;  /* --tolerance X: stops when the objective is within this share of the optimum; NAN = auto */
     uint64_t patience; /* --patience N: stops after so many evaluations on --valid without a better one; 0 = never */
     uint32_t folds;    /* --folds K: cross-validation; 0 = none */
     double filter;     /* --filter threshold=X; default 1e-6 with dyn, else 0 */
     bool filter_given;
     double significant; /* --filter significant=X; 0 = all is. A method with an option of that name takes it over */
     bool significant_given;
-    bool kkt_given;        /* --filter kkt=X, which is an option of l1lr's own */
+    bool kkt_given; /* --filter kkt=X, which is an option of l1lr's own; and X */
+    double kkt;
     char *budget;          /* --budget RATE[,burst=TIME] or NULL */
     rbt_priority priority; /* --priority round-robin|random|magnitude|relative */
     char *codec;           /* --codec none|delta,keys,zeros,lz4,fp16 or NULL */
@@ -144,9 +147,11 @@ typedef struct rbt_options {
     uint32_t per_process; /* --per-process N: workers that share a process and its cache */
 
     /* the simulator; only with --runtime sim */
-    char *net;    /* --net bw=1Gbit,lat=200us,jitter=50us */
-    char *cost;   /* --cost sample=100ns,nnz=2ns,byte=0.1ns,message=1us */
-    char *faults; /* --faults drop=P,dup=P,delay=P,crash=N,partition=N */
+    char *net;     /* --net bw=1Gbit,lat=200us,jitter=50us */
+    char *speed;   /* --speed 1,1,0.5 or 2=0.5,4-7=2 */
+    char *cluster; /* --cluster FILE */
+    char *cost;    /* --cost sample=100ns,nnz=2ns,byte=0.1ns,message=1us */
+    char *faults;  /* --faults drop=P,dup=P,delay=P,crash=N,partition=N */
 
     /* output */
     char *json;   /* --json FILE */
@@ -201,6 +206,9 @@ void rbt_options_help_line(const char *name, const char *syntax, const char *tex
                            void (*write)(void *context, const char *line), void *context);
 void rbt_options_help(void (*write)(void *context, const char *line), void *context);
 
+/* The lines of a method's own options; those of one that is not built in go by --set. */
+void rbt_options_help_method(const rbt_method *method, void (*write)(void *context, const char *line), void *context);
+
 /* Parses protocol shorthand of compare: "bsp", "asp/sum", "ssp:3/con", "ssp:10/dyn" into sync, staleness and rule;
  * "hop:ring-based/max-gap=5/backup=1", "adpsgd:ring", "allreduce" into sync, graph and the options of peers. What the shorthand
  * leaves out stays as it was (--rule, --graph, and --staleness under ssp and hop); what is senseless under that protocol is
@@ -225,6 +233,9 @@ void rbt_options_settle_filter(rbt_options *options);
 rbt_err rbt_options_check_peers(const rbt_options *options, rbt_sync sync, const char *served, rbt_error *error);
 void rbt_options_settle_peers(rbt_options *options);
 const char *rbt_sync_name(rbt_sync sync);
+
+/* Likewise (options_hosts.c): workers and servers as --cluster or --speed have them, if nothing else is said. */
+rbt_err rbt_options_check_hosts(rbt_options *options, bool served, rbt_error *error);
 
 /* Likewise (options_codec.c). Does it ask for a codec? Drops what makes no sense: without servers fp16, in shared memory all. */
 bool rbt_options_squeeze(const rbt_options *options);

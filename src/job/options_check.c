@@ -17,6 +17,7 @@
 #include "data/part.h"
 #include "job/trainee.h"
 #include "job/plan.h"
+#include "method/method.h"
 #include "runtime/spec.h"
 
 #define EPOCHS_DEFAULT    10
@@ -59,7 +60,7 @@ static rbt_err check_values(const rbt_options *o, rbt_error *error)
                         o->global_rate);
     if (!(isfinite(o->l1) && o->l1 >= 0))
         return rbt_fail(error, RBT_E_USAGE, "--l1 %g is out of range; give a number of at least 0", o->l1);
-    if (!(isfinite(o->delta) && o->delta > 0))
+    if (!isnan(o->delta) && !(isfinite(o->delta) && o->delta > 0))
         return rbt_fail(error, RBT_E_USAGE, "--delta %g is out of range; give a number greater than 0", o->delta);
     if (!(o->momentum >= 0 && o->momentum < 1))
         return rbt_fail(error, RBT_E_USAGE, "--momentum %g is out of range; give a number from 0 to below 1",
@@ -194,7 +195,12 @@ static rbt_err check_shared(const rbt_options *o, rbt_error *error)
 /* What describes another runtime. */
 static rbt_err check_runtime(const rbt_options *o, rbt_error *error)
 {
-    const char *simulated = o->net != NULL ? "net" : o->cost != NULL ? "cost" : o->faults != NULL ? "faults" : NULL;
+    const char *simulated = o->net != NULL       ? "net"
+                            : o->speed != NULL   ? "speed"
+                            : o->cluster != NULL ? "cluster"
+                            : o->cost != NULL    ? "cost"
+                            : o->faults != NULL  ? "faults"
+                                                 : NULL;
     const char *clustered = o->key != NULL                           ? "key"
                             : o->listen != NULL                      ? "listen"
                             : o->advertise != NULL                   ? "advertise"
@@ -245,6 +251,10 @@ static rbt_err check_learning(const rbt_options *o, rbt_error *error)
         return rbt_fail(error, RBT_E_USAGE, "--data and --valid cannot both be the standard input, which is read once");
     if (o->patience > 0 && o->valid == NULL)
         return rbt_fail(error, RBT_E_USAGE, "--patience watches the loss on --valid; give --valid PATH");
+    if (o->patience > 0 && o->eval_every == 0)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--patience counts evaluations, of which --eval-every 0 leaves the last one only; give "
+                        "--eval-every 1 or more, or leave --patience out");
     if (o->folds > 0 && o->valid != NULL)
         return rbt_fail(error, RBT_E_USAGE, "--folds measures on parts of --data; leave out --valid");
     return RBT_OK;
@@ -298,12 +308,10 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
     const char *gradient = o->optimizer != RBT_OPTIMIZER_AUTO         ? "optimizer"
                            : o->normalize != RBT_NORMALIZE_NONE       ? "normalize"
                            : o->class_weight != NULL                  ? "class-weight"
-                           : o->patience > 0                          ? "patience"
                            : o->folds > 0                             ? "folds"
                            : !isnan(o->tolerance) && o->tolerance > 0 ? "tolerance"
                            : o->no_bias && !method->has_bias          ? "no-bias"
                            : o->store != RBT_STORE_MEMORY             ? "store"
-                           : o->verify                                ? "verify"
                                                                       : NULL;
     double *values = rbt_alloc(RBT_METHOD_OPTIONS_MOST, sizeof *values);
     rbt_err err = rbt_method_settings(method, o->settings, values, error);
@@ -320,8 +328,17 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
     if (err == RBT_OK && o->has_target && method->objective == NULL)
         err = rbt_fail(error, RBT_E_USAGE, "--target-loss makes no sense for %s, which has no loss; leave it out",
                        method->name);
+    if (err == RBT_OK && o->patience > 0 && !shared && !peers)
+        err = rbt_fail(error, RBT_E_USAGE,
+                       "--patience makes no sense for %s with --sync %s, where --valid is looked at when training has "
+                       "ended; %s",
+                       method->name, rbt_sync_name(sync),
+                       method->pass != NULL ? "use --sync hogwild, or leave it out" : "leave it out");
     if (err == RBT_OK && gradient != NULL)
-        err = rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s; leave it out", gradient, method->name);
+        err = rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s; %s", gradient, method->name,
+                       strcmp(gradient, "no-bias") == 0 && rbt_method_option_find(method, "biases") != NULL
+                           ? "use --biases off"
+                           : "leave it out");
     if (err == RBT_OK && o->data != NULL && rbt_path_is_ranked(o->data))
         err = rbt_fail(
             error, RBT_E_USAGE,
@@ -438,8 +455,10 @@ static void settle_shared(rbt_options *o)
 
     if (isnan(o->tolerance))
         o->tolerance = o->clocks == 0 && o->epochs == 0 && !o->has_target && !method ? TOLERANCE_DEFAULT : 0;
-    if (o->clocks == 0 && o->epochs == 0)
+    if (o->clocks == 0 && o->epochs == 0) {
         o->epochs = method ? EPOCHS_DEFAULT : EPOCHS_SHARED;
+        o->epochs_auto = o->tolerance > 0 && !method;
+    }
     o->staleness = RBT_UNBOUNDED;
 }
 
@@ -517,6 +536,8 @@ rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
         err = check_combinations(options, sync, rule, error);
     if (err == RBT_OK)
         err = rbt_options_check_unused(options, method, error);
+    if (err == RBT_OK)
+        err = rbt_options_check_hosts(options, sync <= RBT_SYNC_ASP, error);
     if (err == RBT_OK)
         err = check_ranked(options, error);
     if (err == RBT_OK)

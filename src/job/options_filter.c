@@ -12,6 +12,28 @@
 
 #define FILTER_OF_DYN 1e-6
 
+/* Does an option of the method's own of that name say something else than the filter? Both are the same thing. */
+static rbt_err check_twin(const rbt_options *o, const char *name, double x, rbt_error *error)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = o->settings != NULL ? o->settings : ""; *at != '\0';) {
+        size_t n = strcspn(at, ",");
+        char value[RBT_REAL_ROOM], text[RBT_REAL_ROOM];
+        double own;
+
+        if (strncmp(at, name, length) == 0 && at[length] == '=') {
+            snprintf(value, sizeof value, "%.*s", (int)(n - length - 1), at + length + 1);
+            rbt_text_from_real(x, text, sizeof text);
+            if (rbt_text_to_real(name, value, &own, NULL) == RBT_OK && own != x)
+                return rbt_fail(error, RBT_E_USAGE, "--filter %s=%s and --%s %s are one option; give it once", name,
+                                text, name, value);
+        }
+        at += n + (at[n] == ',');
+    }
+    return RBT_OK;
+}
+
 /* One of them, NAME=X. */
 static rbt_err set_one(rbt_options *o, const char *text, rbt_error *error)
 {
@@ -39,8 +61,11 @@ static rbt_err set_one(rbt_options *o, const char *text, rbt_error *error)
         o->significant = x;
         o->significant_given = true;
     } else {
-        err = rbt_options_put_setting(o, "kkt", text + length + 1, error);
+        err = o->kkt_given ? RBT_OK : check_twin(o, "kkt", x, error);
+        if (err == RBT_OK)
+            err = rbt_options_put_setting(o, "kkt", text + length + 1, error);
         o->kkt_given = err == RBT_OK;
+        o->kkt = x;
     }
     return err;
 }
@@ -106,7 +131,12 @@ rbt_err rbt_options_check_filter(const rbt_options *o, rbt_rule_kind rule, rbt_e
 {
     const rbt_method *method = rbt_trainee_method(o->model);
     bool significant = o->significant > 0 && !takes_over(o);
+    rbt_err err = o->kkt_given ? check_twin(o, "kkt", o->kkt, error) : RBT_OK;
 
+    if (err == RBT_OK && o->significant_given && takes_over(o))
+        err = check_twin(o, "significant", o->significant, error);
+    if (err != RBT_OK)
+        return err;
     if (o->kkt_given && (method == NULL || rbt_method_option_find(method, "kkt") == NULL))
         return rbt_fail(
             error, RBT_E_USAGE,

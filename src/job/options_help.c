@@ -46,18 +46,21 @@ static void help_of(const rbt_option *o, void (*write)(void *context, const char
     rbt_options_help_line(o->name, o->syntax, text, write, context);
 }
 
-/* The options of a built-in method's own. */
-static void help_of_method(const rbt_method *method, void (*write)(void *context, const char *line), void *context)
+void rbt_options_help_method(const rbt_method *method, void (*write)(void *context, const char *line), void *context)
 {
+    bool built_in = rbt_method_find(method->name) == method; /* others' have no --NAME of their own */
+
     for (const rbt_method_option *o = method->options; o != NULL && o->name != NULL; o++) {
-        char text[512], fallback[64];
+        const char *syntax = o->words != NULL ? o->words : o->whole ? "N" : "X";
+        char text[512], fallback[64], setting[128];
 
         snprintf(fallback, sizeof fallback, "%.*s", o->words != NULL ? (int)strcspn(o->words, "|") : 0,
                  o->words != NULL ? o->words : "");
         if (o->words == NULL)
             rbt_text_from_real(o->fallback, fallback, sizeof fallback);
-        snprintf(text, sizeof text, "%s [%s]", o->about, fallback);
-        rbt_options_help_line(o->name, o->words != NULL ? o->words : o->whole ? "N" : "X", text, write, context);
+        snprintf(text, sizeof text, "%s [%s]", o->about != NULL ? o->about : "", fallback);
+        snprintf(setting, sizeof setting, "%s=%s", o->name, syntax);
+        rbt_options_help_line(built_in ? o->name : "set", built_in ? syntax : setting, text, write, context);
     }
 }
 
@@ -77,5 +80,5 @@ void rbt_options_help(void (*write)(void *context, const char *line), void *cont
     }
     write(context, "Of one model alone:");
     for (size_t i = 0; rbt_method_at(i) != NULL; i++)
-        help_of_method(rbt_method_at(i), write, context);
+        rbt_options_help_method(rbt_method_at(i), write, context);
 }

@@ -27,7 +27,8 @@ static bool listed(const char *words, const char *word)
 static const char *unheeded(const rbt_options *o, const rbt_method *method)
 {
     const struct {
-        const char *name, *word; /* the option's name, and what the method's list calls it */
+        const char *name, *word; /* the option's name, and what the method's list calls it; NULL: of no use to one that
+                                    reads its data itself */
         bool given;
     } options[] = {
         {"lr", "lr", o->lr > 0},
@@ -39,10 +40,18 @@ static const char *unheeded(const rbt_options *o, const rbt_method *method)
         {"epochs", "epochs", o->epochs > 0 && o->epochs != 1}, /* 1 is what it does */
         {"clocks", "epochs", o->clocks > 0},
         {"valid", "valid", o->valid != NULL},
+        {"budget", "budget", o->budget != NULL},
+        {"format", NULL, o->format != NULL && strcmp(o->format, "auto") != 0},
+        {"label", NULL, o->label != NULL},
+        {"weight", NULL, o->weight != NULL},
+        {"bits", NULL, o->bits > 0},
+        {"base", NULL, o->base != RBT_BASE_AUTO},
+        {"cache", NULL, o->cache != RBT_CACHE_OFF},
     };
 
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        if (options[i].given && listed(method->unheeded, options[i].word))
+        if (options[i].given &&
+            (options[i].word != NULL ? listed(method->unheeded, options[i].word) : method->reads_itself))
             return options[i].name;
     return NULL;
 }
@@ -57,12 +66,14 @@ rbt_err rbt_options_check_unused(const rbt_options *o, const rbt_method *method,
     const char *given = method != NULL ? unheeded(o, method) : NULL;
 
     if (given != NULL)
-        return rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s; leave it out", given, method->name);
+        return rbt_fail(error, RBT_E_USAGE, "--%s makes no sense for %s%s; leave it out", given, method->name,
+                        strcmp(given, "budget") == 0 ? ", whose servers make a step of what a clock sends as a whole: "
+                                                       "parts that went early would be other steps"
+                                                     : "");
     if (o->momentum != RBT_MOMENTUM_DEFAULT && o->optimizer != RBT_OPTIMIZER_MOMENTUM && o->rule != RBT_RULE_MOMENTUM)
         return rbt_fail(error, RBT_E_USAGE,
                         "--momentum makes no sense without --optimizer momentum or --rule momentum; give one of them");
-    if (o->delta != RBT_DELTA_DEFAULT && o->model != NULL && strcmp(o->model, "huber") != 0 &&
-        strchr(o->model, '/') == NULL)
+    if (!isnan(o->delta) && o->model != NULL && strcmp(o->model, "huber") != 0 && strchr(o->model, '/') == NULL)
         return rbt_fail(error, RBT_E_USAGE,
                         "--delta makes no sense for %s: it is where huber's loss becomes linear; "
                         "leave it out, or train huber",

@@ -71,9 +71,15 @@ static size_t option_count(const rbt_method *method)
 static rbt_err unknown_setting(const rbt_method *method, const char *name, rbt_error *error)
 {
     rbt_nearest nearest = {.word = name};
+    char known[256] = "none";
+    size_t used = 0;
 
     for (size_t i = 0; i < option_count(method); i++)
         rbt_nearest_offer(&nearest, method->options[i].name);
+    for (size_t i = 0; i < option_count(method) && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", method->options[i].name);
+    if (rbt_method_find(method->name) != method) /* a shared object's: only --set has them */
+        return rbt_fail(error, RBT_E_USAGE, "--set: %s has no option '%.60s'; it has %s", method->name, name, known);
     if (rbt_nearest_found(&nearest) != NULL)
         return rbt_fail(error, RBT_E_USAGE, "%s has no option '--%.60s'; did you mean '--%s'?", method->name, name,
                         rbt_nearest_found(&nearest));
@@ -329,10 +335,11 @@ rbt_err rbt_plan_tell(const rbt_plan *plan, rbt_worker *worker, double sum, uint
 
     if (!(fabs(sum) < WHOLE_MOST)) /* also what is no number */
         return rbt_fail(error, RBT_E_DIVERGED,
-                        "training diverged: worker %u's share of the objective (%s) became %g in clock %llu; use a "
-                        "smaller --lr, or other options",
+                        "training diverged: worker %u's share of the objective (%s) became %g in clock %llu; %s",
                         rbt_worker_id(worker), plan->method->objective != NULL ? plan->method->objective : "none", sum,
-                        (unsigned long long)clock);
+                        (unsigned long long)clock,
+                        rbt_method_unheeds(plan->method, "lr") ? "make the values of the data smaller"
+                                                               : "use a smaller --lr, or other options");
     if (clock >= plan->job->clocks)
         return RBT_OK;
     told[RBT_TOLD_WHOLE] = (int64_t)floor(sum);

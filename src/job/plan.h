@@ -24,7 +24,7 @@ typedef struct rbt_planned {
     uint64_t clocks; /* in all: opening, batches, closing */
     double *values;  /* of the method's options, in their order */
     RBT_ARRAY(rbt_table_spec) tables;
-    rbt_table told; /* the table of the objective: the last one; a row per clock */
+    rbt_table told; /* the table of the objective: the last one but for the probe; a row per clock */
 
     /* after the run: what is in the tables */
     const rbt_layout *layouts;

@@ -2,12 +2,14 @@
  * test_sharing_parallel.c. The options are settled in settle.c. */
 #include "job/prepare.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "data/data.h"
+#include "data/where.h"
 #include "job/text.h"
 #include "model/classes.h"
 #include "model/model.h"
@@ -130,6 +132,87 @@ static rbt_err find_classes(const preparing *p, rbt_error *error)
     return rbt_crew_agree(p->crew, err, error);
 }
 
+/* ------------------------------------------------------------------------------------------- spread of numbers */
+
+#define DELTA_SPREADS 1.345 /* medians of the labels' deviations: an error beyond that is a large one */
+#define KEY_BINS      65536
+
+/* Labels, or their deviations from `centre`, as numbers that sort alike; counted by the upper half of these, then by the lower
+ * half of those whose upper one is `upper`. */
+typedef struct spreading {
+    const rbt_data *data;
+    float centre;
+    bool deviations;
+    bool lower;
+    uint32_t upper;
+} spreading;
+
+static float spread_value(const spreading *s, size_t row)
+{
+    return s->deviations ? fabsf(s->data->label[row] - s->centre) : s->data->label[row];
+}
+
+static void count_keys(void *context, void *sums)
+{
+    const spreading *s = context;
+    uint64_t *count = sums;
+    for (size_t r = 0; r < s->data->rows; r++) {
+        float value = spread_value(s, r);
+        uint32_t key;
+        memcpy(&key, &value, sizeof key);
+        key = key >> 31 != 0 ? ~key : key | UINT32_C(1) << 31;
+        if (!s->lower)
+            count[key >> 16]++;
+        else if (key >> 16 == s->upper)
+            count[key & 0xffff]++;
+    }
+}
+
+static rbt_err find_median(const preparing *p, spreading *s, float *median, rbt_error *error)
+{
+    uint64_t *count = rbt_alloc(KEY_BINS, sizeof *count), rank = (p->extent->rows - 1) / 2;
+    rbt_err err = RBT_OK;
+    for (int half = 0; err == RBT_OK && half < 2; half++) {
+        uint32_t bin = 0;
+        s->lower = half == 1;
+        memset(count, 0, KEY_BINS * sizeof *count);
+        err = rbt_crew_travel(p->crew, err, count_keys, s, count, KEY_BINS * sizeof *count, error);
+        while (err == RBT_OK && bin < KEY_BINS - 1 && rank >= count[bin])
+            rank -= count[bin++];
+        s->upper = half == 0 ? bin : s->upper << 16 | bin;
+    }
+    rbt_free(count);
+    uint32_t key = s->upper >> 31 != 0 ? s->upper & ~(UINT32_C(1) << 31) : ~s->upper;
+    memcpy(median, &key, sizeof key);
+    return err;
+}
+
+static void add_deviations(void *context, void *sums)
+{
+    const spreading *s = context;
+    double *sum = sums;
+    for (size_t r = 0; r < s->data->rows; r++)
+        *sum += (double)spread_value(s, r);
+}
+
+/* Huber's delta, when none is given: by how far labels are from their median, which outliers do not move. The mean of that where
+ * more than half of the labels are alike. */
+static rbt_err find_delta(const preparing *p, double *delta, rbt_error *error)
+{
+    spreading s = {.data = &p->loaded->data};
+    float median = 0;
+    double sum = 0;
+    rbt_err err = find_median(p, &s, &s.centre, error);
+    s.deviations = true;
+    if (err == RBT_OK)
+        err = find_median(p, &s, &median, error);
+    if (err == RBT_OK && median == 0)
+        err = rbt_crew_travel(p->crew, err, add_deviations, &s, &sum, sizeof sum, error);
+    double spread = median > 0 ? (double)median : sum / (double)p->extent->rows;
+    *delta = spread > 0 && isfinite(spread) ? DELTA_SPREADS * spread : RBT_DELTA_DEFAULT;
+    return err;
+}
+
 /* ----------------------------------------------------------------------------------------------------- weights */
 
 /* The class that a label as written stands for, or `classes`. */
@@ -151,6 +234,7 @@ static size_t class_written(const rbt_shape *shape, const char *text)
 static rbt_err parse_class_weights(const char *spec, const rbt_shape *shape, double *weight, rbt_error *error)
 {
     char *copy = rbt_strdup(spec), *rest = copy;
+    bool *given = rbt_alloc(shape->classes, sizeof *given);
     rbt_err err = RBT_OK;
     for (char *part = strsep(&rest, ","); err == RBT_OK && part != NULL; part = strsep(&rest, ",")) {
         char *equals = strrchr(part, '=');
@@ -168,9 +252,14 @@ static rbt_err parse_class_weights(const char *spec, const rbt_shape *shape, dou
         else if (err == RBT_OK && !(value > 1 / CLASS_WEIGHT_MOST && value < CLASS_WEIGHT_MOST))
             err = rbt_fail(error, RBT_E_USAGE, "--class-weight %.60s=%g is out of range; give a number from %g to %g",
                            part, value, 1 / CLASS_WEIGHT_MOST, CLASS_WEIGHT_MOST);
+        else if (err == RBT_OK && given[class])
+            err = rbt_fail(error, RBT_E_USAGE, "--class-weight gives label '%.60s' two weights; give it one", part);
         else if (err == RBT_OK)
             weight[class] = value;
+        if (err == RBT_OK)
+            given[class] = true;
     }
+    rbt_free(given);
     rbt_free(copy);
     return err;
 }
@@ -283,21 +372,32 @@ static rbt_err standardise(const preparing *p, rbt_error *error)
     return rbt_crew_agree(p->crew, err, error);
 }
 
+/* Says where the rows stand that a message is about; their numbers are those of all the processes' rows together. */
+static rbt_err name_rows(const rbt_options *options, const char *path, rbt_err err, rbt_error *error)
+{
+    rbt_reading reading = rbt_loaded_reading(options, NULL);
+    if (err == RBT_E_DATA && error != NULL && path != NULL && !rbt_path_is_ranked(path))
+        rbt_where_rows(path, &reading, error);
+    return err;
+}
+
 rbt_err rbt_prepare_data(rbt_loaded *loaded, const rbt_options *options, rbt_extent *extent, rbt_crew *crew,
                          rbt_error *error)
 {
     const preparing p = {.loaded = loaded, .extent = extent, .crew = crew};
     rbt_err err = loaded->shape.cols > 0 ? RBT_OK /* a fold: the classes are those of all rows */
-                                         : find_classes(&p, error);
+                                         : name_rows(options, options->data, find_classes(&p, error), error);
     if (err != RBT_OK)
         return err;
     loaded->shape.bias = !options->no_bias;
-    loaded->shape.delta = options->delta;
+    loaded->shape.delta = isnan(options->delta) ? RBT_DELTA_DEFAULT : options->delta;
     loaded->shape.unit_rows = options->normalize == RBT_NORMALIZE_UNIT;
     err = rbt_shape_apply(&loaded->shape, true, &loaded->data, error);
     if (err == RBT_OK && loaded->has_valid)
-        err = rbt_shape_apply(&loaded->shape, true, &loaded->valid, error);
+        err = name_rows(options, options->valid, rbt_shape_apply(&loaded->shape, true, &loaded->valid, error), error);
     err = rbt_crew_agree(crew, err, error);
+    if (err == RBT_OK && isnan(options->delta) && loaded->model == &rbt_model_huber)
+        err = find_delta(&p, &loaded->shape.delta, error);
     if (err == RBT_OK && options->class_weight != NULL)
         err = weigh_classes(&p, options->class_weight, error);
     if (err == RBT_OK && options->normalize == RBT_NORMALIZE_STANDARD)

@@ -209,8 +209,9 @@ static void note_limit(rbt_model_run *r)
     snprintf(
         text, sizeof text,
         "training ended after %llu clocks without coming within %g of the optimum, as far as can be told; give more "
-        "--epochs, or --normalize standard if features differ much in size",
-        (unsigned long long)r->job->result.clocks, options->tolerance);
+        "--epochs%s",
+        (unsigned long long)r->job->result.clocks, options->tolerance,
+        options->normalize == RBT_NORMALIZE_NONE ? ", or --normalize standard if features differ much in size" : "");
     rbt_job_emit(r->job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = r->job, .note = text});
 }
 
@@ -262,16 +263,22 @@ void rbt_model_run_keep(rbt_model_run *r)
         rbt_scaling_fold(&r->loaded.scaling, r->training.problem.outputs, r->evaluation.w);
     job->result.param_hash = rbt_hash(r->evaluation.w, r->training.n * sizeof(float), 0);
     rbt_trained_deinit(&job->trained);
-    job->trained =
-        (rbt_trained){.model = r->training.model, .shape = r->loaded.shape, .n = r->training.n, .w = r->evaluation.w};
-    r->evaluation.w = NULL; /* both moved */
+    job->trained = (rbt_trained){.model = r->training.model,
+                                 .shape = r->loaded.shape,
+                                 .n = r->training.n,
+                                 .w = r->evaluation.w,
+                                 .origin = r->loaded.origin};
+    r->evaluation.w = NULL; /* all moved */
     r->loaded.shape = (rbt_shape){0};
+    r->loaded.origin = NULL;
     job->has_result = true;
 }
 
 static rbt_err judge(const rbt_job *job, rbt_error *error)
 {
     const rbt_result *result = &job->result;
+    const rbt_method *method = rbt_trainee_method(job->options.model);
+    bool has_rate = method != NULL ? !rbt_method_unheeds(method, "lr") : job->options.optimizer < RBT_OPTIMIZER_SDCA;
 
     if (result->interrupted && !result->reached)
         return rbt_fail(error, RBT_E_INTERRUPTED, "interrupted after %llu updates; the result is the model so far",
@@ -281,7 +288,7 @@ static rbt_err judge(const rbt_job *job, rbt_error *error)
                         "the target %g was not reached: the objective is %g after %llu updates; give more --clocks or "
                         "--epochs%s",
                         job->options.target_loss, result->loss, (unsigned long long)result->updates,
-                        job->options.optimizer >= RBT_OPTIMIZER_SDCA ? ", or a higher target" : ", or another --lr");
+                        has_rate ? ", or another --lr" : ", or a higher target");
     return RBT_OK;
 }
 
@@ -313,20 +320,16 @@ void rbt_job_tell_of_reading(rbt_job *job, const rbt_read_report *report)
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = note});
 }
 
-/* Whether text counts from 0 is seen in each file alone: one in which feature 0 happens not to occur would be one off. */
-static void tell_of_base(rbt_job *job, const rbt_loaded *loaded)
+/* Features that only the validation data has are of no account. */
+static void tell_of_columns(rbt_job *job, const rbt_loaded *loaded)
 {
-    bool data = loaded->report.zero_based, valid = loaded->valid_report.zero_based;
+    char note[160];
 
-    if (!loaded->has_valid || data == valid || loaded->data.mapping != NULL || loaded->valid.mapping != NULL)
+    if (loaded->valid.cols <= loaded->shape.cols)
         return;
-    rbt_job_emit(job,
-                 &(rbt_event){.kind = RBT_EVENT_NOTE,
-                              .job = job,
-                              .note = data ? "--data counts features from 0, --valid from 1; if both count from 0, "
-                                             "put 0:0 into the first row of --valid"
-                                           : "--valid counts features from 0, --data from 1; if both count from "
-                                             "0, put 0:0 into the first row of --data"});
+    snprintf(note, sizeof note, "--valid has %zu features, --data %zu; the others are not looked at",
+             loaded->valid.cols, loaded->shape.cols);
+    rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = note});
 }
 
 /* From data that was read to a result. */
@@ -342,7 +345,7 @@ static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
         rbt_job_tell_of_reading(job, &r->loaded.report);
         rbt_job_tell_of_reading(job, &r->loaded.valid_report);
-        tell_of_base(job, &r->loaded);
+        tell_of_columns(job, &r->loaded);
         err = train(r, error);
     }
     if (err == RBT_OK) {
@@ -359,14 +362,25 @@ static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
 typedef struct fold_outcome {
     double loss;
     double score;
+    bool one_label; /* the rows it was trained on had no other */
 } fold_outcome;
 
 static void on_fold_event(void *context, const rbt_event *event)
 {
     fold_outcome *outcome = context;
 
-    if (event->kind == RBT_EVENT_EVAL)
-        *outcome = (fold_outcome){event->eval_loss, isnan(event->eval_rmse) ? event->eval_accuracy : event->eval_rmse};
+    if (event->kind != RBT_EVENT_EVAL)
+        return;
+    outcome->loss = event->eval_loss;
+    outcome->score = isnan(event->eval_rmse) ? event->eval_accuracy : event->eval_rmse;
+}
+
+static bool has_one_label(const rbt_data *data)
+{
+    for (size_t r = 1; r < data->rows; r++)
+        if (data->label[r] != data->label[0])
+            return false;
+    return true;
 }
 
 static rbt_err run_fold(rbt_job *job, const rbt_loaded *whole, uint32_t fold, fold_outcome *outcome, rbt_error *error)
@@ -383,8 +397,10 @@ static rbt_err run_fold(rbt_job *job, const rbt_loaded *whole, uint32_t fold, fo
     err = rbt_setup_init(&r.setup, &child->options, error);
     if (err == RBT_OK)
         err = rbt_loaded_fold(&r.loaded, whole, &job->options, fold, error);
-    if (err == RBT_OK)
+    if (err == RBT_OK) {
+        outcome->one_label = has_one_label(&r.loaded.data);
         err = run_read(&r, rbt_now_seconds(), error);
+    }
     atomic_store(&job->child, NULL);
     rbt_model_run_tear_down(&r);
     rbt_job_destroy(child);
@@ -396,11 +412,15 @@ static rbt_err run_fold(rbt_job *job, const rbt_loaded *whole, uint32_t fold, fo
 
 static void note_fold(rbt_job *job, const rbt_model *model, uint32_t fold, const fold_outcome *outcome)
 {
-    char text[128];
+    char text[256];
     bool classes = rbt_model_is_classifier(model);
 
-    snprintf(text, sizeof text, "fold %u of %u: loss %.6g, %s %.6g on the rows left out", fold + 1, job->options.folds,
-             outcome->loss, classes ? "accuracy" : "rmse", outcome->score);
+    snprintf(
+        text, sizeof text, "fold %u of %u: loss %.6g, %s %.6g on the rows left out%s", fold + 1, job->options.folds,
+        outcome->loss, classes ? "accuracy" : "rmse", outcome->score,
+        classes && outcome->one_label
+            ? "; all others have the same label, so this says nothing: use fewer --folds, or more rows of each label"
+            : "");
     rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = text});
 }
 
@@ -430,8 +450,9 @@ static rbt_err cross_validate(rbt_job *job, const rbt_loaded *whole, rbt_result 
             note_fold(job, whole->model, k, &outcomes[k]);
     }
     folded->folds = folds;
-    spread(&outcomes->loss, folds, 2, &folded->fold_loss, &folded->fold_loss_deviation);
-    spread(&outcomes->score, folds, 2, &folded->fold_score, &folded->fold_score_deviation);
+    spread(&outcomes->loss, folds, sizeof *outcomes / sizeof(double), &folded->fold_loss, &folded->fold_loss_deviation);
+    spread(&outcomes->score, folds, sizeof *outcomes / sizeof(double), &folded->fold_score,
+           &folded->fold_score_deviation);
     rbt_free(outcomes);
     return err;
 }

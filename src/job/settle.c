@@ -8,30 +8,23 @@
 #include "data/data.h"
 #include "job/prepare.h"
 #include "model/model.h"
+#include "solve/columns.h"
 #include "solve/newton.h"
 #include "solve/rate.h"
 
 #define FEW_PARAMETERS 2000
+#define CHEAP_VALUES   1e8 /* are visited in about a second: so many may be before a training without --epochs ends */
+#define MOST_EPOCHS    10000
 
 /* Do so few features occur in the data that there are at most FEW_PARAMETERS to learn? Looks only as long as it may. */
-static bool has_few_parameters(const rbt_problem *problem)
+static rbt_err has_few_parameters(const rbt_problem *problem, bool *few, rbt_error *error)
 {
-    const rbt_data *data = problem->data;
-    size_t limit = FEW_PARAMETERS / problem->outputs, used = 0, bytes = problem->shape->cols / 8 + 1;
-    unsigned char *seen = rbt_alloc(bytes, 1);
-
-    for (size_t row = 0; row < data->rows && used <= limit; row++) {
-        for (size_t i = data->start[row]; i < data->start[row + 1]; i++) {
-            uint32_t j = data->index[i];
-            if (j < problem->shape->cols && (seen[j / 8] >> (j % 8) & 1) == 0) {
-                seen[j / 8] |= (unsigned char)(1 << (j % 8));
-                used++;
-            }
-        }
-        rbt_data_release_passed(data, row, 1);
-    }
-    rbt_free(seen);
-    return used <= limit;
+    size_t limit = FEW_PARAMETERS / problem->outputs;
+    rbt_columns columns = {0};
+    rbt_err err = problem->shape->cols > limit ? rbt_columns_init(&columns, problem, limit, error) : RBT_OK;
+    *few = columns.count <= limit;
+    rbt_columns_deinit(&columns);
+    return err;
 }
 
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
@@ -39,8 +32,11 @@ static bool has_few_parameters(const rbt_problem *problem)
 static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, rbt_error *error)
 {
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
-    bool few = has_few_parameters(&problem);
+    bool few;
+    rbt_err err = has_few_parameters(&problem, &few, error);
 
+    if (err != RBT_OK)
+        return err;
     if (options->optimizer == RBT_OPTIMIZER_AUTO)
         options->optimizer = few && rbt_newton_fits(&problem) ? RBT_OPTIMIZER_NEWTON : RBT_OPTIMIZER_SDCA;
     if (options->optimizer == RBT_OPTIMIZER_NEWTON && !rbt_newton_fits(&problem))
@@ -51,6 +47,14 @@ static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, 
     if (options->workers_auto && few && options->optimizer != RBT_OPTIMIZER_NEWTON)
         options->workers = 1;
     return RBT_OK;
+}
+
+/* sdca knows how far it is: where passes cost next to nothing, it may make as many as it needs. */
+static void settle_epochs(const rbt_extent *extent, rbt_options *options)
+{
+    double cheap = floor(CHEAP_VALUES / (double)(extent->nnz + 1));
+    if (options->epochs_auto && options->optimizer == RBT_OPTIMIZER_SDCA)
+        options->epochs = fmax(options->epochs, fmin(cheap, MOST_EPOCHS));
 }
 
 /* ------------------------------------------------------------------------------------- rows at several places */
@@ -239,8 +243,11 @@ rbt_err rbt_prepare_options(rbt_loaded *loaded, rbt_options *options, const rbt_
 {
     if (isnan(options->l2)) /* softmax: a penalty on the weights of every class, of which few matter to a row */
         options->l2 = (loaded->model == &rbt_model_softmax ? 0.5 : 1) / (double)extent->rows;
+    if (isnan(options->delta) && loaded->model == &rbt_model_huber)
+        options->delta = loaded->shape.delta;
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
     rbt_err err = rbt_options_shared(options) ? settle_optimizer(loaded, options, error) : RBT_OK;
+    settle_epochs(extent, options);
     if (err == RBT_OK && extent->leaves) {
         err = find_facts(&problem, extent, crew, &loaded->facts, error);
         problem.facts = &loaded->facts;

@@ -14,6 +14,9 @@ rbt_err rbt_setup_init(rbt_setup *setup, const rbt_options *options, rbt_error *
 
     if (err == RBT_OK)
         err = rbt_sim_options_parse(&setup->sim, options->net, options->cost, options->faults, error);
+    if (err == RBT_OK)
+        err = rbt_sim_hosts_init(&setup->sim.hosts, options->speed, options->cluster, options->workers, &setup->sim.net,
+                                 error);
     setup->sim.seed = options->seed;
     return err;
 }
@@ -135,4 +138,5 @@ void rbt_setup_deinit(rbt_setup *setup)
     rbt_run_deinit(&setup->run);
     rbt_topology_deinit(&setup->topology);
     rbt_stragglers_deinit(&setup->stragglers);
+    rbt_sim_hosts_deinit(&setup->sim.hosts);
 }

@@ -1,7 +1,6 @@
 /* Training a model in shared memory: from a job's options to src/solve/shared.c, and from its passes to the job's events
  * and result. Called by run.c. Proved by tests/unit/test_shared_local.c and tests/cli/test_shared.sh. */
 #include <math.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -50,7 +49,7 @@ static bool after_pass(void *context, const rbt_shared_pass *pass)
     if (pass->w != NULL) {
         rbt_progress progress = progress_of(s);
 
-        memcpy(evaluation->w, pass->w, s->run->training.n * sizeof *evaluation->w);
+        evaluation->w = pass->w;
         s->err = rbt_evaluation_take(evaluation, pass->objective, pass->gap, &progress, s->error);
     }
     return s->err == RBT_OK && !interrupted && evaluation->watch.why == NULL;
@@ -114,19 +113,16 @@ rbt_err rbt_shared_job_run(rbt_model_run *run, rbt_error *error)
         .rate_context = options,
         .seed = options->seed,
         .clocks = options->clocks > 0 ? options->clocks : (uint64_t)ceil(options->epochs - 1e-9),
-        .close = 10 * options->tolerance, /* the least the watch is content with */
+        .close = 3 * options->tolerance, /* the end may be near */
         .eval_every = options->eval_every,
         .slow = run->setup.stragglers.list.count > 0 ? slow : NULL,
         .slow_context = &run->setup.stragglers,
     };
     rbt_team *team = NULL;
     shared_job s = {.run = run, .error = error, .workers = rbt_alloc(options->workers, sizeof *s.workers)};
-    float *w = rbt_try_alloc(training->n, sizeof *w);
-    rbt_err err =
-        w != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu parameters", training->n);
+    float *w = run->evaluation.w; /* trained in place; what is looked at on the way may lie elsewhere */
+    rbt_err err = rbt_team_create(options->workers, &team, error);
 
-    if (err == RBT_OK)
-        err = rbt_team_create(options->workers, &team, error);
     if (err == RBT_OK && !rbt_problem_is_walkable(&training->problem))
         err = rbt_fail(error, RBT_E_USAGE, "the model %s cannot be trained row by row in shared memory; use --sync ssp",
                        training->model->name);
@@ -137,6 +133,7 @@ rbt_err rbt_shared_job_run(rbt_model_run *run, rbt_error *error)
         s.began_ns = rbt_now_ns();
         err =
             rbt_shared_train(&training->problem, &shared, training->shards, team, w, s.workers, after_pass, &s, error);
+        run->evaluation.w = w;
     }
     if (err == RBT_OK)
         err = s.err;
@@ -144,6 +141,5 @@ rbt_err rbt_shared_job_run(rbt_model_run *run, rbt_error *error)
         count(run, &s, rbt_now_ns() - s.began_ns);
     rbt_team_destroy(team);
     rbt_free(s.workers);
-    rbt_free(w);
     return err;
 }

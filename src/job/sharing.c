@@ -74,6 +74,8 @@ static rbt_err read_all(rbt_loaded *loaded, const rbt_options *options, const rb
         err = rbt_loaded_read_part(options, RBT_CONTENT_ROWS, &loaded->report, hosting, crew, part, error);
     if (err != RBT_OK)
         return err;
+    loaded->origin = part->data.origin; /* moved */
+    part->data.origin = NULL;
     if (crew->rank == 0)
         err = rbt_loaded_read_valid(loaded, options, log, error);
     return rbt_crew_agree(crew, err, error);

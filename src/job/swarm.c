@@ -121,8 +121,8 @@ rbt_err rbt_swarm_run(const rbt_swarm_options *options, void (*write)(void *cont
     if (err == RBT_OK) {
         char line[128];
 
-        snprintf(line, sizeof line, "%" PRIu64 " seeds from %" PRIu64 " on: every guarantee held", options->seeds,
-                 options->first_seed);
+        snprintf(line, sizeof line, "%" PRIu64 " seed%s from %" PRIu64 " on: every guarantee held", options->seeds,
+                 options->seeds == 1 ? "" : "s", options->first_seed);
         write(context, line);
     }
     munmap(reports, bytes);

@@ -37,7 +37,8 @@ typedef struct swarm_case {
     bool prefetches;
     bool skips_reads; /* now and then: the bound must hold all the same */
     unsigned codec;
-    double *given; /* per value: all that workers have added to it */
+    double *given;  /* per value: all that workers have added to it */
+    uint64_t *made; /* per worker: clocks that it has counted, in whatever life; the one under way with them */
     rbt_swarm_tokens tokens;
     rbt_topology topology;
     rbt_stragglers stragglers;
@@ -75,6 +76,11 @@ static void check_counters(const swarm_case *c, uint32_t me, uint64_t clock, uin
                                "worker %u at clock %" PRIu64 " sees %" PRIu64 " clocks of worker %u, at most %" PRIu64
                                " can be there",
                                me, clock, seen, m, most);
+        if (seen > c->made[m])
+            rbt_checker_report(c->checker,
+                               "worker %u at clock %" PRIu64 " sees %" PRIu64
+                               " clocks of worker %u, which has counted %" PRIu64,
+                               me, clock, seen, m, c->made[m]);
     }
 }
 
@@ -136,6 +142,7 @@ static rbt_err work_clock(rbt_worker *worker, const swarm_case *c, float *values
     uint32_t me = rbt_worker_id(worker);
     uint64_t clock = rbt_worker_clock(worker);
     rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_BATCH, me * 1000 + clock);
+    int reads = c->topology.budget_bytes > 0 ? 2 : c->sim.faults.crashes > 0; /* after its increments */
     rbt_err err = RBT_OK;
 
     if (!c->skips_reads || rbt_rng_below(&rng, 3) == 0)
@@ -149,12 +156,13 @@ static rbt_err work_clock(rbt_worker *worker, const swarm_case *c, float *values
         for (uint32_t i = 0; err == RBT_OK && i < c->cols; i++)
             c->given[i] += values[i];
     }
+    if (clock >= c->made[me])
+        c->made[me] = clock + 1;
     for (uint32_t t = 0; err == RBT_OK && t < c->counters; t++)
         err = rbt_inc(worker, COUNTERS + t, 0, me, 1, error);
     if (err == RBT_OK)
         err = rbt_swarm_tokens_move(&c->tokens, worker, error);
-    for (int i = 0; err == RBT_OK && c->topology.budget_bytes > 0 && i < 2;
-         i++) { /* its own updates are on their way */
+    for (int i = 0; err == RBT_OK && i < reads; i++) { /* its own updates are there, some of them on their way */
         rbt_worker_did(worker, 1 + rbt_rng_below(&rng, 1000), 0);
         err = read_tables(worker, c, &rng, clock + 1, values, counters, error);
         if (err == RBT_OK && rbt_has_tags(&c->topology, VALUES)) { /* computed from what was just read */
@@ -374,6 +382,7 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     draw_filter(c);
     draw_codec(c, rule.rule);
     c->given = rbt_alloc(c->cols, sizeof *c->given);
+    c->made = rbt_alloc(topology->workers, sizeof *c->made);
     for (uint32_t t = 0; t < c->counters; t++)
         specs[COUNTERS + t] =
             (rbt_table_spec){.name = "counters", .rows = 1, .cols = topology->workers, .type = RBT_I64};
@@ -433,5 +442,6 @@ rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *err
     rbt_topology_deinit(&c.topology);
     rbt_stragglers_deinit(&c.stragglers);
     rbt_free(c.given);
+    rbt_free(c.made);
     return err;
 }

@@ -3,7 +3,7 @@
  * The program under test does not learn: before it sends, a peer writes its signature into its parameters, a 1 in its own
  * column and its iteration in another. The average then tells whose updates are in it, of which iteration and with which
  * weight, so that it can be checked without believing anything the peer says: nothing too old, in standard mode and with
- * backup workers nothing but this iteration's, the weights of docs/protocols.md, section 4, and no more missing than may be.
+ * backup workers nothing but this iteration's, the weights of docs/protocols.md, section 6, and no more missing than may be.
  * With AD-PSGD peers add to a column of their own, and the sum over all peers must be what was added.
  * Gaps, tokens, queues and jumps are checked by the simulator's checker after every event. In the end everybody has come to
  * his last iteration. */

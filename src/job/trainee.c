@@ -15,11 +15,40 @@ static bool is_path(const char *name)
     return strchr(name, '/') != NULL || (n > 3 && strcmp(name + n - 3, ".so") == 0);
 }
 
+/* What a model or a method must have and has not, or NULL. rubato.h says the same. */
+static const char *lacks_model(const rbt_model *m)
+{
+    return m->name == NULL       ? "name"
+           : m->about == NULL    ? "about"
+           : m->size == NULL     ? "size"
+           : m->outputs == NULL  ? "outputs"
+           : m->prepare == NULL  ? "prepare"
+           : m->gradient == NULL ? "gradient"
+           : m->loss == NULL     ? "loss"
+           : m->score == NULL    ? "score"
+           : m->label == NULL    ? "label"
+                                 : NULL;
+}
+
+static const char *lacks_method(const rbt_method *m)
+{
+    return m->name == NULL                             ? "name"
+           : m->about == NULL                          ? "about"
+           : m->plan == NULL                           ? "plan"
+           : m->work == NULL                           ? "work"
+           : m->keep == NULL                           ? "keep"
+           : m->update != NULL && m->size == NULL      ? "size, which goes with update"
+           : m->update != NULL && m->losses == NULL    ? "losses, which goes with update"
+           : (m->facts == NULL) != (m->survey == NULL) ? "both of facts and survey"
+                                                       : NULL;
+}
+
 static rbt_err open_plugin(const char *path, rbt_trainee *kind, rbt_error *error)
 {
     char here[4200];
     const rbt_plugin *(*entry)(void) = NULL;
     const rbt_plugin *plugin = NULL;
+    const char *lacks;
     void *handle, *symbol;
 
     snprintf(here, sizeof here, "%s%.4096s", strchr(path, '/') != NULL ? "" : "./", path);
@@ -37,6 +66,10 @@ static rbt_err open_plugin(const char *path, rbt_trainee *kind, rbt_error *error
                         "%s was made for another version of Rubato, or gives not just one of a model and a method; "
                         "compile it with this version's rubato.h",
                         path);
+    lacks = plugin->model != NULL ? lacks_model(plugin->model) : lacks_method(plugin->method);
+    if (lacks != NULL)
+        return rbt_fail(error, RBT_E_USAGE, "%s: its %s has no %s; rubato.h says what each must have", path,
+                        plugin->model != NULL ? "model" : "method", lacks);
     *kind = (rbt_trainee){plugin->model, plugin->method, true};
     return RBT_OK;
 }

@@ -6,6 +6,9 @@
 
 #include "base/mem.h"
 
+#define LEAST 1e-12 /* of the objective of parameters that are all zero: no loss is below 0 */
+#define CALM  3     /* looks in a row */
+
 void rbt_watch_init(rbt_watch *watch, const rbt_options *options, size_t n)
 {
     *watch = (rbt_watch){.options = options, .n = n, .best_valid = INFINITY};
@@ -19,27 +22,40 @@ void rbt_watch_deinit(rbt_watch *watch)
     watch->best = NULL;
 }
 
-/* Is the objective within the tolerance of the optimum? A bound says so itself; it can be far from sharp, so a tenth of the
- * sharpness will do when the objective hardly moves any more, and nothing but that where no bound is known. */
-static bool is_close(const rbt_watch *watch, double objective, double gap)
+/* Is it time to stop by the objective alone? A bound or an estimate says so itself. Where none is known, steps get smaller as
+ * it goes on: the optimum is about as far as the last change, times as many as there have been, and one small change may be
+ * chance. */
+static const char *judge(rbt_watch *watch, double objective, double gap)
 {
-    double tolerance = watch->options->tolerance, size = fabs(objective);
-    bool still = watch->has_last && fabs(watch->last - objective) < tolerance / 5 * size;
+    const rbt_options *o = watch->options;
+    double change = watch->looks > 0 ? fabs(watch->last - objective) : INFINITY;
+    double near = o->tolerance * fabs(objective);
+    bool proved = o->optimizer == RBT_OPTIMIZER_SDCA && o->no_bias;
 
-    if (!(tolerance > 0))
-        return false;
-    return isnan(gap) ? still : gap <= tolerance * size || (still && gap <= 10 * tolerance * size);
+    watch->looks++;
+    watch->unmoved = change == 0 ? watch->unmoved + 1 : 0;
+    watch->calm = (double)watch->looks * change <= near ? watch->calm + 1 : 0;
+    if (!(o->tolerance > 0))
+        return NULL;
+    if (objective <= LEAST * watch->first)
+        return "the objective is as good as 0";
+    if (isnan(gap) ? watch->calm >= CALM : gap <= near)
+        return proved ? "the objective is within --tolerance of the optimum"
+                      : "the objective is within --tolerance of the optimum, by an estimate";
+    return watch->unmoved >= CALM ? "the objective does not get better any more" : NULL;
 }
 
 bool rbt_watch_look(rbt_watch *watch, double objective, double gap, double valid, const float *w)
 {
     const rbt_options *o = watch->options;
+    const char *end = judge(watch, objective, gap);
 
     if (o->patience > 0 && valid < watch->best_valid) {
         watch->best_valid = valid;
         watch->best_objective = objective;
         watch->worse = 0;
-        memcpy(watch->best, w, watch->n * sizeof *w);
+        if (watch->n > 0) /* a method keeps its best itself */
+            memcpy(watch->best, w, watch->n * sizeof *w);
     } else if (o->patience > 0) {
         watch->worse++;
     }
@@ -48,11 +64,10 @@ bool rbt_watch_look(rbt_watch *watch, double objective, double gap, double valid
         watch->why = "the target was reached";
     } else if (o->patience > 0 && watch->worse >= o->patience) {
         watch->why = "the loss on the validation data did not get better any more";
-    } else if (is_close(watch, objective, gap)) {
-        watch->why = "the objective is about as near to the optimum as --tolerance asks";
+    } else {
+        watch->why = end;
     }
     watch->last = objective;
-    watch->has_last = true;
     return watch->why != NULL;
 }
 

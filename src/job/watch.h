@@ -10,9 +10,12 @@
 
 typedef struct rbt_watch {
     const rbt_options *options;
-    size_t n;    /* parameters */
-    double last; /* objective */
-    bool has_last;
+    size_t n;         /* parameters */
+    double first;     /* the objective of parameters that are all zero, about; 0: not known */
+    double last;      /* objective */
+    uint64_t looks;   /* so far, ... */
+    unsigned calm;    /* ... and the last of them after which little was left to gain ... */
+    unsigned unmoved; /* ... or that changed nothing */
     double best_valid;
     uint64_t worse; /* evaluations since the best one */
     float *best;    /* patience: the parameters then */
@@ -24,7 +27,7 @@ typedef struct rbt_watch {
 void rbt_watch_init(rbt_watch *watch, const rbt_options *options, size_t n);
 void rbt_watch_deinit(rbt_watch *watch);
 
-/* Tells it an objective, how far above the optimum it is at most (NAN: not known), and the loss on validation data (NAN:
+/* Tells it an objective, how far above the optimum it is, at most or about (NAN: not known), and the loss on validation data (NAN:
  * none) of the same parameters; true when it is time to stop. */
 bool rbt_watch_look(rbt_watch *watch, double objective, double gap, double valid, const float *w);
 

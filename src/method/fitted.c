@@ -111,6 +111,33 @@ void rbt_fitted_deinit(rbt_fitted *fitted)
     *fitted = (rbt_fitted){0};
 }
 
+/* ------------------------------------------------------------------------------------------------------ distinctness */
+
+static const char *name_at(const rbt_fitted *f, size_t i)
+{
+    static const char *const TAKEN[] = {"model", "about"}; /* by the JSON that `rubato export` writes */
+
+    if (i < 2)
+        return TAKEN[i];
+    i -= 2;
+    if (i < f->numbers)
+        return f->number[i].name;
+    i -= f->numbers;
+    return i < f->lists ? f->list[i].name : f->array[i - f->lists].name;
+}
+
+/* A name that two of the numbers, lists and arrays have; NULL: none. In JSON one of them would be lost. */
+static const char *shared_name(const rbt_fitted *f)
+{
+    size_t n = 2 + f->numbers + f->lists + f->arrays;
+
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(name_at(f, i), name_at(f, k)) == 0)
+                return name_at(f, i);
+    return NULL;
+}
+
 /* -------------------------------------------------------------------------------------------------------- saving */
 
 /* All but the arrays' values, which follow in their order. */
@@ -170,9 +197,15 @@ static rbt_err put_all(const rbt_fitted *fitted, rbt_output *output, rbt_error *
 
 rbt_err rbt_fitted_save(const rbt_fitted *fitted, const char *path, rbt_error *error)
 {
+    const char *shared = shared_name(fitted);
     rbt_output output;
-    rbt_err err = rbt_output_open(path, &output, error);
+    rbt_err err;
 
+    if (shared != NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "%s: not written: %s keeps two things named '%.60s'; its `keep` should give each its own name",
+                        path, fitted->method->name, shared);
+    err = rbt_output_open(path, &output, error);
     if (err != RBT_OK)
         return err;
     err = put_all(fitted, &output, error);
@@ -314,6 +347,9 @@ static rbt_err decode(rbt_unpack *unpack, const char *name, const rbt_method *ow
     err = decode_arrays(unpack, name, fitted, error);
     if (err == RBT_OK && !rbt_unpack_done(unpack))
         err = damaged(name, error);
+    if (err == RBT_OK && shared_name(fitted) != NULL)
+        err = rbt_fail(error, RBT_E_DATA, "%s: has two things named '%.60s', as older programs wrote; train it again",
+                       name, shared_name(fitted));
     if (err != RBT_OK)
         return err;
     fitted->method = own != NULL && strcmp(own->name, method) == 0 ? own : rbt_method_find(method);

@@ -3,9 +3,10 @@
  * The servers hold, per cluster, the sum and the number of its rows. A worker remembers where each of its rows belongs; when
  * a row changes, it is taken out of one sum and put into another. So with clocks of whole passes under BSP this is Lloyd's
  * algorithm, with --batch it moves the means after every batch, and under any protocol the numbers add up to the rows that
- * have been visited. Every process finds the same start from the same sample of rows, which all have. Distances go over transposed
- * means, so that a row costs its non-zeros, and all clusters are looked at side by side. Proved by tests/unit/test_plan.c and
- * tests/cli/test_methods.sh.
+ * have been visited. Where rows have weights, these are divided by their mean (so that only their proportions matter), sums are of
+ * weighted rows, and servers hold the sum of the weights, too. Every process finds the same start from the same sample of rows, which all have. Distances go over transposed
+ * means, so that a row costs its non-zeros, and all clusters are looked at side by side. Proved by tests/unit/test_plan.c,
+ * tests/cli/test_methods.sh and test_kmeans.sh.
  */
 #include <math.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/data.h"
 #include "math/kernels.h"
 #include "method/method.h"
 
@@ -32,6 +34,9 @@ typedef struct means {
 
 typedef struct kmeans_state {
     rbt_table sums, counts;
+    rbt_table weights; /* per cluster the weights of its rows; only if weighted */
+    bool weighted;
+    double mean_weight;
     means start;
 } kmeans_state;
 
@@ -87,6 +92,20 @@ static size_t nearest(const means *m, size_t among, const rbt_data *data, size_t
     return best;
 }
 
+/* How much a row counts: 1 in the mean. */
+static double weight_of(const kmeans_state *s, const rbt_data *data, size_t row)
+{
+    return s->weighted ? (double)data->weight[row] / s->mean_weight : 1;
+}
+
+/* What a cluster's sum is divided by; 0: it has no rows or, for a moment, more have been taken out than put in. */
+static float size_of(int64_t count, const float *weight)
+{
+    if (count <= 0)
+        return 0;
+    return weight == NULL ? (float)count : *weight > 0 ? *weight : 0;
+}
+
 /* --------------------------------------------------------------------------------------------------------- start */
 
 static void set_to_row(means *m, size_t cluster, const rbt_data *data, size_t row, float *dense)
@@ -114,33 +133,50 @@ static size_t kmeans_common(const rbt_plan *plan, size_t rows, uint32_t *list)
     return draw_sample(plan, rows, &rng, list);
 }
 
+/* Draws one of a sample of rows, by weights (NULL: all alike) times squared distances (NULL: likewise). */
+static size_t draw_row(rbt_rng *rng, size_t sample, const double *weight, const double *distance)
+{
+    size_t pick = (size_t)rbt_rng_below(rng, sample);
+    double total = 0, point;
+
+    if (weight == NULL && distance == NULL) {
+        (void)rbt_rng_f64(rng);
+        return pick;
+    }
+    for (size_t i = 0; i < sample; i++)
+        total += (weight != NULL ? weight[i] : 1) * (distance != NULL ? distance[i] : 1);
+    point = rbt_rng_f64(rng) * total;
+    for (size_t i = 0; total > 0 && i < sample; i++) {
+        double share = (weight != NULL ? weight[i] : 1) * (distance != NULL ? distance[i] : 1);
+
+        point -= share;
+        if (share > 0 && point <= 0)
+            return i;
+    }
+    return pick;
+}
+
 /* k-means++ over a sample: each next mean is a row drawn with its squared distance from those there are as weight. */
 static void choose(const rbt_plan *plan, means *m, bool far)
 {
     const rbt_data *data = plan->data;
+    const kmeans_state *s = plan->state;
     rbt_rng rng = rbt_rng_stream(plan->seed, RBT_STREAM_METHOD, 0);
     size_t sample = draw_sample(plan, data->rows, &rng, NULL);
     uint32_t *rows = rbt_alloc(sample, sizeof *rows);
     double *distance = rbt_alloc(sample, sizeof *distance);
+    double *weight = s->weighted ? rbt_alloc(sample, sizeof *weight) : NULL;
     float *dense = rbt_alloc(m->cols, sizeof *dense), *score = rbt_alloc(m->k, sizeof *score);
 
     (void)draw_sample(plan, data->rows, &rng, rows);
-    for (size_t i = 0; i < sample; i++)
+    for (size_t i = 0; i < sample; i++) {
         distance[i] = INFINITY;
+        if (weight != NULL)
+            weight[i] = weight_of(s, data, rows[i]);
+    }
     for (size_t c = 0; c < m->k; c++) {
-        double total = 0, point;
-        size_t pick = (size_t)rbt_rng_below(&rng, sample);
+        size_t pick = draw_row(&rng, sample, weight, far && c > 0 ? distance : NULL);
 
-        for (size_t i = 0; far && c > 0 && i < sample; i++)
-            total += distance[i];
-        point = rbt_rng_f64(&rng) * total;
-        for (size_t i = 0; total > 0 && i < sample; i++) {
-            point -= distance[i];
-            if (distance[i] > 0 && point <= 0) {
-                pick = i;
-                break;
-            }
-        }
         set_to_row(m, c, data, rows[pick], dense);
         for (size_t i = 0; far && i < sample; i++) { /* only the new mean can be nearer */
             means one = {1, m->cols, dense, m->square + c};
@@ -151,9 +187,21 @@ static void choose(const rbt_plan *plan, means *m, bool far)
         }
     }
     rbt_free(rows);
+    rbt_free(weight);
     rbt_free(distance);
     rbt_free(dense);
     rbt_free(score);
+}
+
+/* Rows of workers elsewhere have their weights here, too. */
+static void find_weights(kmeans_state *s, const rbt_data *data)
+{
+    double sum = 0;
+
+    s->weighted = data->weight != NULL;
+    for (size_t r = 0; s->weighted && r < data->rows; r++)
+        sum += (double)data->weight[r];
+    s->mean_weight = s->weighted ? sum / (double)data->rows : 1;
 }
 
 static rbt_err kmeans_plan(rbt_plan *plan, rbt_error *error)
@@ -163,17 +211,27 @@ static rbt_err kmeans_plan(rbt_plan *plan, rbt_error *error)
     rbt_err err;
 
     plan->state = state;
+    err = rbt_method_refuse_ratings("kmeans", plan->data, error);
+    if (err != RBT_OK)
+        return err;
     if (k > plan->data->rows)
         return rbt_fail(error, RBT_E_USAGE, "--clusters %zu: the data has only %zu rows", k, plan->data->rows);
+    if (cols == 0)
+        return rbt_fail(error, RBT_E_DATA, "kmeans: none of the %zu rows has a feature, so there is nothing to cluster",
+                        plan->data->rows);
     if (!means_init(&state->start, k, cols))
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu means of %zu features; use fewer --clusters", k,
                         cols);
+    find_weights(state, plan->data);
     choose(plan, &state->start, rbt_plan_option(plan, "start") == 0);
     err = rbt_plan_table(plan, &(rbt_table_spec){.name = "sums", .rows = k, .cols = cols, .type = RBT_F32},
                          &state->sums, error);
     if (err == RBT_OK)
         err = rbt_plan_table(plan, &(rbt_table_spec){.name = "counts", .rows = 1, .cols = k, .type = RBT_I64},
                              &state->counts, error);
+    if (err == RBT_OK && state->weighted)
+        err = rbt_plan_table(plan, &(rbt_table_spec){.name = "weights", .rows = 1, .cols = k, .type = RBT_F32},
+                             &state->weights, error);
     return err;
 }
 
@@ -193,6 +251,7 @@ typedef struct kmeans_worker {
     float *sum;     /* k x cols: what this clock changes */
     float *read;    /* a row of the table */
     int64_t *count; /* as read; then what this clock changes */
+    float *weight;  /* likewise; NULL: not weighted */
     float *score;
     uint32_t *where; /* per row of the worker: its cluster; k: none yet */
 } kmeans_worker;
@@ -203,27 +262,33 @@ static rbt_err read_means(rbt_worker *worker, const kmeans_state *s, kmeans_work
     size_t k = w->now.k, cols = w->now.cols;
     rbt_err err = rbt_get_row(worker, s->counts, 0, RBT_STALENESS_OF_JOB, w->count, error);
 
+    if (err == RBT_OK && s->weighted)
+        err = rbt_get_row(worker, s->weights, 0, RBT_STALENESS_OF_JOB, w->weight, error);
     for (size_t c = 0; err == RBT_OK && c < k; c++) {
+        float size = size_of(w->count[c], s->weighted ? &w->weight[c] : NULL);
+
         err = rbt_get_row(worker, s->sums, c, RBT_STALENESS_OF_JOB, w->read, error);
-        if (err == RBT_OK && w->count[c] <= 0) /* none, or, for a moment, more taken out than has been put in */
-            for (size_t j = 0; j < cols; j++)
-                w->read[j] = s->start.transposed[j * k + c];
-        for (size_t j = 0; err == RBT_OK && w->count[c] > 0 && j < cols; j++)
-            w->read[j] /= (float)w->count[c];
+        for (size_t j = 0; err == RBT_OK && j < cols; j++)
+            w->read[j] = size > 0 ? w->read[j] / size : s->start.transposed[j * k + c];
         if (err == RBT_OK)
             means_set(&w->now, c, w->read);
     }
     memset(w->count, 0, k * sizeof *w->count);
+    if (s->weighted)
+        memset(w->weight, 0, k * sizeof *w->weight);
     return err;
 }
 
-static void move_row(kmeans_worker *w, const rbt_data *data, size_t row, size_t cluster, float sign)
+/* Puts a row into a cluster, with its weight, or takes it out, with that below zero. */
+static void move_row(kmeans_worker *w, const rbt_data *data, size_t row, size_t cluster, float weight)
 {
     float *sum = w->sum + cluster * w->now.cols;
 
     for (size_t i = data->start[row]; i < data->start[row + 1]; i++)
-        sum[data->index[i]] += sign * data->value[i];
-    w->count[cluster] += sign > 0 ? 1 : -1;
+        sum[data->index[i]] += weight * data->value[i];
+    w->count[cluster] += weight > 0 ? 1 : -1;
+    if (w->weight != NULL)
+        w->weight[cluster] += weight;
 }
 
 static rbt_err write_changes(rbt_worker *worker, const kmeans_state *s, kmeans_worker *w, const bool *changed,
@@ -232,6 +297,8 @@ static rbt_err write_changes(rbt_worker *worker, const kmeans_state *s, kmeans_w
     size_t k = w->now.k, cols = w->now.cols;
     rbt_err err = rbt_inc_row(worker, s->counts, 0, w->count, error);
 
+    if (err == RBT_OK && s->weighted)
+        err = rbt_inc_row(worker, s->weights, 0, w->weight, error);
     for (size_t c = 0; err == RBT_OK && c < k; c++) {
         if (!changed[c])
             continue;
@@ -252,18 +319,18 @@ static rbt_err kmeans_clock(rbt_worker *worker, const rbt_plan *plan, kmeans_wor
     rbt_err err = read_means(worker, s, w, error);
 
     for (size_t i = first; err == RBT_OK && i < first + n; i++) {
-        double distance;
+        double distance, weight = weight_of(s, plan->data, rows[i]);
         size_t to = nearest(&w->now, w->now.k, plan->data, rows[i], w->score, &distance), from = w->where[i];
 
-        sum += distance;
+        sum += weight * distance;
         nonzeros += plan->data->start[rows[i] + 1] - plan->data->start[rows[i]];
         if (to == from)
             continue;
         if (from < w->now.k) {
-            move_row(w, plan->data, rows[i], from, -1);
+            move_row(w, plan->data, rows[i], from, -(float)weight);
             changed[from] = true;
         }
-        move_row(w, plan->data, rows[i], to, 1);
+        move_row(w, plan->data, rows[i], to, (float)weight);
         changed[to] = true;
         w->where[i] = (uint32_t)to;
     }
@@ -283,6 +350,7 @@ static rbt_err kmeans_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
     kmeans_worker w = {.sum = rbt_try_alloc(k, cols * sizeof(float)),
                        .read = rbt_alloc(cols, sizeof *w.read),
                        .count = rbt_alloc(k, sizeof *w.count),
+                       .weight = s->weighted ? rbt_alloc(k, sizeof *w.weight) : NULL,
                        .score = rbt_alloc(k, sizeof *w.score)};
     rbt_err err = RBT_OK;
 
@@ -298,6 +366,7 @@ static rbt_err kmeans_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
     rbt_free(w.sum);
     rbt_free(w.read);
     rbt_free(w.count);
+    rbt_free(w.weight);
     rbt_free(w.score);
     rbt_free(w.where);
     return err;
@@ -311,15 +380,21 @@ static rbt_err kmeans_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *
     size_t k = s->start.k, cols = s->start.cols;
     float *out = rbt_fitted_add(fitted, "means", RBT_F32, k, cols);
     int64_t *sizes = rbt_fitted_add(fitted, "sizes", RBT_I64, 1, k);
+    float *weight = s->weighted ? rbt_alloc(k, sizeof *weight) : NULL;
     rbt_err err = out != NULL && sizes != NULL
                       ? rbt_plan_read(plan, s->counts, 0, 0, k, sizes, error)
                       : rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu means of %zu features", k, cols);
 
+    if (err == RBT_OK && s->weighted)
+        err = rbt_plan_read(plan, s->weights, 0, 0, k, weight, error);
     for (size_t c = 0; out != NULL && sizes != NULL && err == RBT_OK && c < k; c++) {
+        float size = size_of(sizes[c], s->weighted ? &weight[c] : NULL);
+
         err = rbt_plan_read(plan, s->sums, c, 0, cols, out + c * cols, error);
         for (size_t j = 0; err == RBT_OK && j < cols; j++)
-            out[c * cols + j] = sizes[c] > 0 ? out[c * cols + j] / (float)sizes[c] : s->start.transposed[j * k + c];
+            out[c * cols + j] = size > 0 ? out[c * cols + j] / size : s->start.transposed[j * k + c];
     }
+    rbt_free(weight);
     return err;
 }
 
@@ -347,9 +422,9 @@ static rbt_err kmeans_predict(const rbt_fitted *fitted, const rbt_data *data, si
     const rbt_values *values = rbt_fitted_values(fitted, "means");
     double least = INFINITY;
     size_t best = 0;
+    rbt_err err = rbt_method_refuse_ratings("kmeans", data, error);
 
-    (void)error;
-    for (size_t c = 0; c < values->rows; c++) { /* one row: the means as they lie are good enough */
+    for (size_t c = 0; err == RBT_OK && c < values->rows; c++) { /* one row: the means as they lie are good enough */
         const float *mean = (const float *)values->at + c * values->cols;
         double square = 0, dot = 0;
 
@@ -363,8 +438,9 @@ static rbt_err kmeans_predict(const rbt_fitted *fitted, const rbt_data *data, si
             best = c;
         }
     }
-    fprintf(out, "%zu\n", best);
-    return RBT_OK;
+    if (err == RBT_OK)
+        fprintf(out, "%zu\n", best);
+    return err;
 }
 
 static rbt_err kmeans_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt_figure *figures, size_t *n,
@@ -372,8 +448,11 @@ static rbt_err kmeans_evaluate(const rbt_fitted *fitted, const rbt_data *data, r
 {
     means m;
     float *score;
-    double sum = 0;
+    double sum = 0, weight = 0;
+    rbt_err err = rbt_method_refuse_ratings("kmeans", data, error);
 
+    if (err != RBT_OK)
+        return err;
     means_of(fitted, &m);
     if (m.transposed == NULL) {
         means_deinit(&m);
@@ -384,10 +463,12 @@ static rbt_err kmeans_evaluate(const rbt_fitted *fitted, const rbt_data *data, r
         double distance;
 
         (void)nearest(&m, m.k, data, r, score, &distance);
-        sum += distance;
+        sum += rbt_data_weight(data, r) * distance;
+        weight += rbt_data_weight(data, r);
     }
-    figures[0] = (rbt_figure){"distance", data->rows > 0 ? sum / (double)data->rows : NAN};
-    *n = 1;
+    figures[0] = (rbt_figure){"loss", data->rows > 0 ? sum / weight : NAN};
+    figures[1] = (rbt_figure){"distance", figures[0].value};
+    *n = 2;
     rbt_free(score);
     means_deinit(&m);
     return RBT_OK;
@@ -405,6 +486,7 @@ static void kmeans_describe(const rbt_fitted *fitted, FILE *out)
 const rbt_method rbt_method_kmeans = {.name = "kmeans",
                                       .about = "clusters around their means",
                                       .objective = "squared distance from the nearest mean",
+                                      .content = RBT_CONTENT_POINTS,
                                       .options = kmeans_options,
                                       .own_rows = true,
                                       .common = kmeans_common,

@@ -28,7 +28,6 @@
 #include "base/rng.h"
 #include "data/data.h"
 #include "method/columns.h"
-#include "method/l1lr.h"
 #include "method/method.h"
 #include "method/prox.h"
 #include "method/weights.h"
@@ -189,6 +188,11 @@ static rbt_err l1lr_plan(rbt_plan *plan, rbt_error *error)
         err = rbt_fail(error, RBT_E_USAGE, "l1lr needs the strength of its penalty; give --l1 above 0");
     if (err == RBT_OK && plan->l2 > 0)
         err = rbt_fail(error, RBT_E_USAGE, "--l2 makes no sense for l1lr; leave it out, or train lr");
+    if (err == RBT_OK && !(plan->lr > 0) && rbt_plan_rate_at(plan, 1, 1) != 1)
+        err =
+            rbt_fail(error, RBT_E_USAGE,
+                     "--decay makes no sense for l1lr without --lr: it finds its step sizes by itself then; give --lr, "
+                     "too, or leave it out");
     if (err != RBT_OK)
         return err;
     s->y = rbt_try_alloc(data->rows, sizeof *s->y);
@@ -559,22 +563,33 @@ static rbt_err l1lr_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *er
     return RBT_OK;
 }
 
+static rbt_err l1lr_open(const rbt_fitted *fitted, rbt_error *error)
+{
+    const rbt_name_list *labels = rbt_fitted_names(fitted, "labels");
+
+    if (labels == NULL || labels->n != 2)
+        return rbt_fail(error, RBT_E_DATA, "the model file does not hold two labels; train it again");
+    return rbt_weights_open(fitted, error);
+}
+
 const rbt_method rbt_method_l1lr = {.name = "l1lr",
                                     .about = "logistic regression with an L1 penalty, by delayed block proximal steps",
                                     .objective = "mean logistic loss + l1 |w|",
                                     .options = l1lr_options,
-                                    .unheeded = "batch",
+                                    .unheeded = "batch budget",
                                     .closing = 1,
                                     .keeps_state = true,
                                     .needs_sums = true,
                                     .has_bias = true,
+                                    .has_classes = true,
                                     .own_rows = true,
                                     .unfiltered = "what it sends are differences, of which none may be lost",
                                     .plan = l1lr_plan,
                                     .work = l1lr_work,
                                     .keep = l1lr_keep,
                                     .end = l1lr_end,
-                                    .open = rbt_l1lr_open,
-                                    .predict = rbt_l1lr_predict,
-                                    .evaluate = rbt_l1lr_evaluate,
+                                    .open = l1lr_open,
+                                    .predict = rbt_weights_predict,
+                                    .as_trained = rbt_weights_trained,
+                                    .evaluate = rbt_weights_evaluate,
                                     .describe = rbt_weights_describe};

@@ -20,7 +20,8 @@
  *     that bears all that can be under way, workers * (1 + 2 s). So nothing diverges, however stale residuals are.
  *
  * A path goes from the least l1 for which all weights are zero down to --l1 in even ratios, each solution starting from the
- * one before; clocks are dealt out evenly, and in the last of each every worker sees to its own features, which it keeps.
+ * one before; clocks are dealt out evenly, and in the last of each every worker sees to its own features, which it keeps. What was
+ * learned is applied in lasso_fitted.c.
  * Proved by tests/unit/test_lasso.c and tests/cli/test_lasso.sh.
  */
 #include <math.h>
@@ -31,6 +32,7 @@
 #include "base/rng.h"
 #include "data/data.h"
 #include "method/columns.h"
+#include "method/lasso.h"
 #include "method/method.h"
 #include "method/weights.h"
 
@@ -528,60 +530,6 @@ static rbt_err lasso_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *e
     return s->steps > 1 ? keep_path(plan, fitted, error) : RBT_OK;
 }
 
-static rbt_err lasso_open(const rbt_fitted *fitted, rbt_error *error)
-{
-    const rbt_values *l1 = rbt_fitted_values(fitted, "path_l1"), *loss = rbt_fitted_values(fitted, "path_loss"),
-                     *n = rbt_fitted_values(fitted, "path_nonzeros");
-
-    if (l1 != NULL &&
-        (loss == NULL || n == NULL || l1->type != RBT_F32 || loss->type != RBT_F32 || n->type != RBT_I64 ||
-         l1->rows != 1 || loss->rows != 1 || n->rows != 1 || loss->cols != l1->cols || n->cols != l1->cols))
-        return rbt_fail(error, RBT_E_DATA, "the model file does not hold a path of solutions; train it again");
-    return rbt_weights_open(fitted, error);
-}
-
-static rbt_err lasso_predict(const rbt_fitted *fitted, const rbt_data *data, size_t row, FILE *out, rbt_error *error)
-{
-    (void)error;
-    fprintf(out, "%.9g\n", rbt_weights_score(fitted, data, row));
-    return RBT_OK;
-}
-
-static rbt_err lasso_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt_figure *figures, size_t *n,
-                              rbt_error *error)
-{
-    const rbt_values *w = rbt_fitted_values(fitted, "weights");
-    double squares = 0, absolute = 0, total = 0;
-
-    if (data->label_names != NULL)
-        return rbt_fail(error, RBT_E_DATA, "the labels are words such as '%.60s'; lasso predicts numbers",
-                        data->label_names[0]);
-    for (size_t r = 0; r < data->rows; r++) {
-        double weight = rbt_data_weight(data, r), off = rbt_weights_score(fitted, data, r) - (double)data->label[r];
-
-        squares += weight * off * off;
-        absolute += weight * fabs(off);
-        total += weight;
-    }
-    figures[0] = (rbt_figure){"rmse", sqrt(squares / total)};
-    figures[1] = (rbt_figure){"mae", absolute / total};
-    figures[2] = (rbt_figure){"nonzeros", (double)rbt_weights_nonzeros(w->at, (size_t)w->cols)};
-    *n = 3;
-    return RBT_OK;
-}
-
-static void lasso_describe(const rbt_fitted *fitted, FILE *out)
-{
-    const rbt_values *l1 = rbt_fitted_values(fitted, "path_l1"), *loss = rbt_fitted_values(fitted, "path_loss"),
-                     *n = rbt_fitted_values(fitted, "path_nonzeros");
-
-    rbt_weights_describe(fitted, out);
-    for (size_t k = 0; l1 != NULL && k < l1->cols; k++)
-        fprintf(out, "%-11s l1 %.6g: loss %.6g, %lld not zero\n", k == 0 ? "path" : "",
-                (double)((const float *)l1->at)[k], (double)((const float *)loss->at)[k],
-                (long long)((const int64_t *)n->at)[k]);
-}
-
 const rbt_method rbt_method_lasso = {.name = "lasso",
                                      .about = "linear regression with an L1 penalty, by coordinate descent",
                                      .objective = "half the mean squared error + l1 |w|",
@@ -595,7 +543,8 @@ const rbt_method rbt_method_lasso = {.name = "lasso",
                                      .work = lasso_work,
                                      .keep = lasso_keep,
                                      .end = lasso_end,
-                                     .open = lasso_open,
-                                     .predict = lasso_predict,
-                                     .evaluate = lasso_evaluate,
-                                     .describe = lasso_describe};
+                                     .open = rbt_lasso_open,
+                                     .predict = rbt_weights_predict,
+                                     .as_trained = rbt_weights_trained,
+                                     .evaluate = rbt_weights_evaluate,
+                                     .describe = rbt_lasso_describe};

@@ -164,7 +164,9 @@ static rbt_err lda_plan(rbt_plan *plan, rbt_error *error)
                                .alpha = alpha > 0 ? alpha : ALPHA_IN_ALL / topics,
                                .beta = rbt_plan_option(plan, "beta"),
                                .seed = plan->seed};
-    err = check_facts(plan->facts, error);
+    err = rbt_method_refuse_ratings("lda", plan->data, error);
+    if (err == RBT_OK)
+        err = check_facts(plan->facts, error);
     if (err == RBT_OK)
         s->tokens = (int64_t)((const lda_facts *)plan->facts)->tokens;
     if (err == RBT_OK && rbt_plan_option(plan, "cut") == CUT_WORDS)
@@ -508,6 +510,7 @@ const rbt_method rbt_method_lda = {.name = "lda",
                                    .closing = 1,
                                    .parts = PARTS,
                                    .keeps_state = true,
+                                   .needs_sums = true,
                                    .reads_once = true,
                                    .own_rows = true,
                                    .facts = lda_facts_bytes,

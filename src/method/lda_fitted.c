@@ -10,6 +10,7 @@
 #include "math/functions.h"
 #include "method/lda_apply.h"
 #include "method/lda_sampler.h"
+#include "method/method.h"
 
 #define TOP_WORDS        10
 #define DESCRIBED_TOPICS 100
@@ -34,8 +35,10 @@ rbt_err rbt_lda_predict(const rbt_fitted *fitted, const rbt_data *data, size_t r
     rbt_lda_model model;
     float *theta;
     uint64_t tokens;
-    rbt_err err = rbt_lda_check_row(data, row, row, &tokens, error);
+    rbt_err err = rbt_method_refuse_ratings("lda", data, error);
 
+    if (err == RBT_OK)
+        err = rbt_lda_check_row(data, row, row, &tokens, error);
     if (err != RBT_OK)
         return err;
     rbt_lda_model_init(&model, fitted);
@@ -56,8 +59,10 @@ rbt_err rbt_lda_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt_fig
     rbt_lda_model model;
     double ln_sum = 0, mean;
     uint64_t tokens = 0, length;
-    rbt_err err = RBT_OK;
+    rbt_err err = rbt_method_refuse_ratings("lda", data, error);
 
+    if (err != RBT_OK)
+        return err;
     rbt_lda_model_init(&model, fitted);
     for (size_t r = 0; err == RBT_OK && r < data->rows; r++) {
         err = rbt_lda_check_row(data, r, r, &length, error);

@@ -19,6 +19,9 @@ extern const rbt_method rbt_method_mf;
 /* The method's option of this name, or NULL. */
 const rbt_method_option *rbt_method_option_find(const rbt_method *method, const char *name);
 
+/* Refuses ratings, for a method whose models know columns by their numbers: items are numbered as they first occur, in every file anew. */
+rbt_err rbt_method_refuse_ratings(const char *method, const rbt_data *data, rbt_error *error);
+
 /* Whatever the bytes, the answer is a fitted model whose arrays are whole, or an error that says what is wrong. The method is
  * not asked (`open`). `own`: a method that is not built in, for files of its name; or NULL. */
 rbt_err rbt_fitted_decode(const void *bytes, size_t n, const char *name, const rbt_method *own, rbt_fitted *fitted,
@@ -28,6 +31,7 @@ rbt_err rbt_fitted_decode(const void *bytes, size_t n, const char *name, const r
 bool rbt_fitted_begins(const void *bytes, size_t n);
 
 #define RBT_FITTED_VERSION    1u
-#define RBT_FITTED_ITEMS_MOST 1000u /* arrays, lists and numbers of a file */
+#define RBT_FITTED_ITEMS_MOST 1000u    /* arrays, lists and numbers of a file */
+#define RBT_FITTED_ORIGIN     "origin" /* the list of the lines that say how the data was read (data/origin.h) */
 
 #endif

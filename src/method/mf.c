@@ -254,7 +254,8 @@ static size_t *order_of(const rbt_ids *names, size_t n, const char *list, rbt_fi
 
 static rbt_err mf_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *error)
 {
-    static const char *const VECTORS[] = {"users", "items"}, *const BIASES[] = {"user_biases", "item_biases"};
+    static const char *const VECTORS[] = {"users", "items"}, *const BIASES[] = {"user_biases", "item_biases"},
+                             *const NAMES[] = {"user_names", "item_names"};
     const rbt_mf_state *s = plan->state;
     float *row = rbt_alloc(s->cols, sizeof *row);
     rbt_err err = RBT_OK;
@@ -264,7 +265,7 @@ static rbt_err mf_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *erro
         float *vectors = rbt_fitted_add(fitted, VECTORS[of], RBT_F32, n, s->rank);
         float *biases = rbt_fitted_add(fitted, BIASES[of], RBT_F32, 1, n);
         size_t *order =
-            order_of(of == RBT_MF_USERS ? plan->data->row_names : plan->data->col_names, n, VECTORS[of], fitted);
+            order_of(of == RBT_MF_USERS ? plan->data->row_names : plan->data->col_names, n, NAMES[of], fitted);
 
         if (vectors == NULL || biases == NULL || order == NULL)
             err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu %s of rank %zu", n, VECTORS[of], s->rank);

@@ -31,8 +31,8 @@ static bool is_array(const rbt_values *v, uint64_t rows, uint64_t cols)
 rbt_err rbt_mf_open(const rbt_fitted *fitted, rbt_error *error)
 {
     const rbt_values *users = rbt_fitted_values(fitted, "users"), *items = rbt_fitted_values(fitted, "items");
-    const rbt_name_list *user_names = rbt_fitted_names(fitted, "users"),
-                        *item_names = rbt_fitted_names(fitted, "items");
+    const rbt_name_list *user_names = rbt_fitted_names(fitted, "user_names"),
+                        *item_names = rbt_fitted_names(fitted, "item_names");
 
     if (users == NULL || items == NULL || users->cols < 1 || !is_array(users, users->rows, users->cols) ||
         !is_array(items, items->rows, users->cols) ||
@@ -56,8 +56,8 @@ static factors factors_of(const rbt_fitted *fitted)
                      .q = items->at,
                      .user_bias = rbt_fitted_values(fitted, "user_biases")->at,
                      .item_bias = rbt_fitted_values(fitted, "item_biases")->at,
-                     .user_names = rbt_fitted_names(fitted, "users"),
-                     .item_names = rbt_fitted_names(fitted, "items"),
+                     .user_names = rbt_fitted_names(fitted, "user_names"),
+                     .item_names = rbt_fitted_names(fitted, "item_names"),
                      .mean = rbt_fitted_number(fitted, "mean")};
 }
 
@@ -156,10 +156,11 @@ rbt_err rbt_mf_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt_figu
         }
     }
     rbt_free(item);
-    figures[0] = (rbt_figure){"rmse", count > 0 ? sqrt(squares / count) : NAN};
-    figures[1] = (rbt_figure){"mae", count > 0 ? sizes / count : NAN};
-    figures[2] = (rbt_figure){"ratings", count};
-    *n = 3;
+    figures[0] = (rbt_figure){"loss", count > 0 ? squares / count : NAN};
+    figures[1] = (rbt_figure){"rmse", count > 0 ? sqrt(squares / count) : NAN};
+    figures[2] = (rbt_figure){"mae", count > 0 ? sizes / count : NAN};
+    figures[3] = (rbt_figure){"ratings", count};
+    *n = 4;
     return RBT_OK;
 }
 

@@ -62,6 +62,12 @@ rbt_err rbt_mf_shared_init(rbt_mf_state *state, const rbt_plan *plan, rbt_error 
     rbt_mf_shared *h = &state->shared;
     size_t count[] = {state->users, state->items};
 
+    if (state->share_users || rbt_plan_option(plan, "pieces") > 1)
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--%s is for servers and makes no sense in one memory, where all threads have all factors; leave "
+            "it out, or use --sync ssp",
+            state->share_users ? "share both" : "pieces");
     h->stride = (state->rank + RBT_MF_LANES - 1) / RBT_MF_LANES * RBT_MF_LANES;
     h->blocks = count_blocks(state, plan);
     h->first = rbt_alloc(plan->workers + 1, sizeof *h->first);

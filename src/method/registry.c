@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/error.h"
+
 static const rbt_method *const built_in[] = {&rbt_method_kmeans, &rbt_method_l1lr, &rbt_method_lasso,
                                              &rbt_method_lda,    &rbt_method_mf,   &rbt_method_sketch};
 
@@ -25,4 +27,15 @@ const rbt_method_option *rbt_method_option_find(const rbt_method *method, const 
         if (strcmp(o->name, name) == 0)
             return o;
     return NULL;
+}
+
+rbt_err rbt_method_refuse_ratings(const char *method, const rbt_data *data, rbt_error *error)
+{
+    if (data->content != RBT_CONTENT_RATINGS)
+        return RBT_OK;
+    return rbt_fail(
+        error, RBT_E_DATA,
+        "%s cannot use ratings: items are numbered anew in every file, and its models know columns by their "
+        "numbers; train mf, or write the data as LIBSVM text with numbers of your own",
+        method);
 }

@@ -31,7 +31,8 @@ enum { SLOT_HASH = 0, SLOT_LENGTH = NUMBER, SLOT_TEXT, SLOT = SLOT_TEXT + TEXT_M
 enum {
     LEFT_OUT = 0,
     BYTES = LEFT_OUT + NUMBER,
-    REPORT = BYTES + NUMBER
+    STOPPED = BYTES + NUMBER, /* 1: it was interrupted */
+    REPORT = STOPPED + 1
 }; /* of what a worker says behind its candidates */
 
 static const rbt_method_option sketch_options[] = {
@@ -298,9 +299,15 @@ static rbt_err send_report(rbt_worker *worker, const sketch_state *s, const rbt_
     rbt_events_report(events, &report);
     put_number(report.skipped, values + LEFT_OUT);
     put_number(rbt_events_total(events), values + BYTES);
+    values[STOPPED] = rbt_worker_is_interrupted(worker);
     for (size_t i = 0; i < REPORT; i++)
         cols[i] = candidates_end(s->top) + i;
     return rbt_inc_keys(worker, s->heavy, rbt_worker_id(worker), cols, REPORT, values, error);
+}
+
+static bool is_interrupted(const void *worker)
+{
+    return rbt_worker_is_interrupted(worker);
 }
 
 static rbt_err sketch_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
@@ -314,6 +321,8 @@ static rbt_err sketch_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
 
     options.part = rbt_worker_id(worker);
     options.parts = s->is_pipe ? 1 : rbt_worker_count(worker);
+    options.stop = is_interrupted;
+    options.context = worker;
     err = rbt_events_open(plan->path, &options, &c->events, error);
     c->best.kept = KEPT_PER_TOP * s->top;
     c->best.at = rbt_alloc(2 * c->best.kept, sizeof *c->best.at);
@@ -414,7 +423,7 @@ static rbt_err keep_heavy(const rbt_plan *plan, const rbt_values *counts, rbt_fi
             list[i] = names[i];
         }
         if (estimates != NULL)
-            rbt_fitted_add_names(fitted, "heavy", listed, list);
+            rbt_fitted_add_names(fitted, "heavy_names", listed, list);
         else
             err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu keys", listed);
     }
@@ -424,11 +433,13 @@ static rbt_err keep_heavy(const rbt_plan *plan, const rbt_values *counts, rbt_fi
     return err;
 }
 
-/* What workers have left out in all: not more than was allowed. And they have had parts of the same files. */
-static rbt_err check_reports(const rbt_plan *plan, uint64_t *left_out, rbt_error *error)
+/* What workers have left out in all: not more than was allowed. And they have had parts of the same files, of which somebody must have
+ * counted something. */
+static rbt_err check_reports(const rbt_plan *plan, int64_t events, uint64_t *left_out, rbt_error *error)
 {
     const sketch_state *s = plan->state;
     uint64_t bytes = 0;
+    bool is_stopped = false;
 
     *left_out = 0;
     for (uint32_t m = 0; m < plan->workers; m++) {
@@ -439,6 +450,7 @@ static rbt_err check_reports(const rbt_plan *plan, uint64_t *left_out, rbt_error
         if (err != RBT_OK)
             return err;
         *left_out += get_number(values + LEFT_OUT);
+        is_stopped = is_stopped || values[STOPPED] != 0;
         seen = get_number(values + BYTES);
         if (seen > 0 && bytes > 0 && seen != bytes) /* 0: it was lost, and said nothing */
             return rbt_fail(error, RBT_E_DATA,
@@ -451,6 +463,8 @@ static rbt_err check_reports(const rbt_plan *plan, uint64_t *left_out, rbt_error
         return rbt_fail(error, RBT_E_DATA, "%s: %llu lines have no key in column %zu, and --skip-bad allows %llu",
                         plan->path, (unsigned long long)*left_out, s->events.column,
                         (unsigned long long)plan->skip_bad);
+    if (events == 0 && !is_stopped)
+        return rbt_fail(error, RBT_E_DATA, "%s: has no events, which are lines with a key", plan->path);
     return RBT_OK;
 }
 
@@ -465,12 +479,12 @@ static rbt_err sketch_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *
 
     for (size_t row = 0; err == RBT_OK && row < s->depth; row++)
         err = rbt_plan_read(plan, s->counts, row, 0, s->width, counts + row * s->width, error);
+    for (size_t i = 0; err == RBT_OK && counts != NULL && i < s->width; i++)
+        events += counts[i];
     if (err == RBT_OK)
-        err = check_reports(plan, &left_out, error);
+        err = check_reports(plan, events, &left_out, error);
     if (err != RBT_OK || counts == NULL)
         return err;
-    for (size_t i = 0; i < s->width; i++)
-        events += counts[i];
     rbt_fitted_set(fitted, "events", (double)events);
     if (left_out > 0)
         rbt_fitted_set(fitted, "left_out", (double)left_out);
@@ -482,7 +496,7 @@ static rbt_err sketch_keep(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *
 static rbt_err sketch_open(const rbt_fitted *fitted, rbt_error *error)
 {
     const rbt_values *counts = rbt_fitted_values(fitted, "counts"), *heavy = rbt_fitted_values(fitted, "heavy");
-    const rbt_name_list *names = rbt_fitted_names(fitted, "heavy");
+    const rbt_name_list *names = rbt_fitted_names(fitted, "heavy_names");
     double column = rbt_fitted_number(fitted, "column"), separator = rbt_fitted_number(fitted, "separator");
 
     if (counts == NULL || heavy == NULL || names == NULL || counts->type != RBT_I64 || heavy->type != RBT_I64 ||
@@ -495,8 +509,9 @@ static rbt_err sketch_open(const rbt_fitted *fitted, rbt_error *error)
 
 static rbt_err sketch_answer(const rbt_fitted *fitted, const char *line, size_t n, FILE *out, rbt_error *error)
 {
-    (void)error;
-    fprintf(out, "%lld\n", (long long)estimate(rbt_fitted_values(fitted, "counts"), rbt_hash(line, n, 0)));
+    (void)error; /* an empty line has no key, so none has been counted */
+    fprintf(out, "%lld\n",
+            n > 0 ? (long long)estimate(rbt_fitted_values(fitted, "counts"), rbt_hash(line, n, 0)) : 0LL);
     return RBT_OK;
 }
 
@@ -548,6 +563,8 @@ static rbt_err sketch_measure(const rbt_fitted *fitted, const char *path, rbt_fi
         largest = over > largest ? over : largest;
         within += over <= limit;
     }
+    if (err == RBT_OK && total == 0)
+        err = rbt_fail(error, RBT_E_DATA, "%s: has no events, which are lines with a key", path);
     if (err == RBT_OK) {
         double keys = (double)exact.count;
 
@@ -566,7 +583,7 @@ static rbt_err sketch_measure(const rbt_fitted *fitted, const char *path, rbt_fi
 static void sketch_describe(const rbt_fitted *fitted, FILE *out)
 {
     const rbt_values *counts = rbt_fitted_values(fitted, "counts"), *heavy = rbt_fitted_values(fitted, "heavy");
-    const rbt_name_list *names = rbt_fitted_names(fitted, "heavy");
+    const rbt_name_list *names = rbt_fitted_names(fitted, "heavy_names");
 
     fprintf(out, "estimates   never too low; more than %.6g too high with a probability of at most %.2g\n",
             bound(fitted), exp(-(double)counts->rows));

@@ -3,9 +3,12 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "model/classes.h"
+#include "model/metrics.h"
 
 #define LISTED 20 /* of the largest weights */
 
@@ -18,15 +21,95 @@ rbt_err rbt_weights_open(const rbt_fitted *fitted, rbt_error *error)
     return RBT_OK;
 }
 
-double rbt_weights_score(const rbt_fitted *fitted, const rbt_data *data, size_t row)
+/* Both of two labels as numbers; false: they are words. */
+static bool are_numbers(const rbt_name_list *labels, double values[2])
+{
+    for (size_t c = 0; c < 2; c++) {
+        char *end;
+
+        values[c] = (double)strtof(labels->at[c], &end); /* as data has them */
+        if (*end != '\0' || end == labels->at[c])
+            return false;
+    }
+    return true;
+}
+
+rbt_err rbt_weights_trained(const rbt_fitted *fitted, rbt_trained *trained, rbt_error *error)
 {
     const rbt_values *w = rbt_fitted_values(fitted, "weights");
-    double score = rbt_fitted_number(fitted, "intercept");
+    const rbt_name_list *labels = rbt_fitted_names(fitted, "labels");
+    float intercept = (float)rbt_fitted_number(fitted, "intercept");
+    rbt_trained t = {.model = rbt_model_find(labels != NULL ? "lr" : "linear"),
+                     .shape = {.cols = (size_t)w->cols, .bias = intercept != 0, .classes = labels != NULL ? 2 : 0},
+                     .n = (size_t)w->cols + (intercept != 0)};
 
-    for (size_t i = data->start[row]; i < data->start[row + 1]; i++)
-        if (data->index[i] < w->cols)
-            score += (double)((const float *)w->at)[data->index[i]] * (double)data->value[i];
-    return score;
+    t.w = rbt_try_alloc(t.n, sizeof *t.w);
+    if (t.w == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu weights", t.n);
+    memcpy(t.w, w->at, (size_t)w->cols * sizeof *t.w);
+    if (intercept != 0)
+        t.w[w->cols] = intercept;
+    if (labels != NULL) {
+        double values[2];
+
+        if (are_numbers(labels, values)) {
+            t.shape.labels = rbt_alloc(2, sizeof *t.shape.labels);
+            memcpy(t.shape.labels, values, sizeof values);
+        } else {
+            t.shape.names = rbt_alloc(2, sizeof *t.shape.names);
+            for (size_t c = 0; c < 2; c++)
+                t.shape.names[c] = rbt_strdup(labels->at[c]);
+        }
+    }
+    *trained = t;
+    return RBT_OK;
+}
+
+rbt_err rbt_weights_predict(const rbt_fitted *fitted, const rbt_data *data, size_t row, FILE *out, rbt_error *error)
+{
+    rbt_trained t;
+    char text[RBT_LABEL_ROOM];
+    double score;
+    rbt_err err = rbt_weights_trained(fitted, &t, error);
+
+    if (err != RBT_OK)
+        return err;
+    t.model->score(&t.shape, data, row, t.w, &score);
+    rbt_shape_label_text(&t.shape, t.model->label(&t.shape, &score), text);
+    fprintf(out, "%s\n", text);
+    rbt_trained_deinit(&t);
+    return RBT_OK;
+}
+
+rbt_err rbt_weights_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt_figure *figures, size_t *n,
+                             rbt_error *error)
+{
+    const rbt_values *w = rbt_fitted_values(fitted, "weights");
+    rbt_data fit = *data; /* with labels of its own */
+    rbt_metrics metrics = {0};
+    rbt_trained t;
+    rbt_err err = rbt_weights_trained(fitted, &t, error);
+
+    if (err != RBT_OK)
+        return err;
+    fit.label = rbt_try_alloc(data->rows, sizeof *fit.label);
+    if (fit.label == NULL)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the labels of %zu rows", data->rows);
+    if (err == RBT_OK) {
+        memcpy(fit.label, data->label, data->rows * sizeof *fit.label);
+        err = rbt_shape_apply(&t.shape, true, &fit, error);
+    }
+    if (err == RBT_OK)
+        err = rbt_metrics_compute(&t, &fit, RBT_METRICS_ALL, &metrics, error);
+    *n = 0;
+    for (unsigned m = 0; err == RBT_OK && m < RBT_METRIC_COUNT; m++)
+        if (rbt_metric_fit((rbt_metric)m, t.model, &t.shape, NULL) == RBT_OK)
+            figures[(*n)++] = (rbt_figure){rbt_metric_name((rbt_metric)m), metrics.value[m]};
+    figures[(*n)++] = (rbt_figure){"nonzeros", (double)rbt_weights_nonzeros(w->at, (size_t)w->cols)};
+    rbt_metrics_deinit(&metrics);
+    rbt_free(fit.label);
+    rbt_trained_deinit(&t);
+    return err;
 }
 
 size_t rbt_weights_nonzeros(const float *w, size_t n)
@@ -59,6 +142,7 @@ static int compare_weights(const void *a, const void *b)
 void rbt_weights_describe(const rbt_fitted *fitted, FILE *out)
 {
     const rbt_values *w = rbt_fitted_values(fitted, "weights");
+    const rbt_name_list *names = rbt_fitted_names(fitted, "vocabulary");
     const float *at = w->at;
     size_t cols = (size_t)w->cols, n = 0, count = rbt_weights_nonzeros(at, cols);
     weight *list = rbt_try_alloc(count, sizeof *list);
@@ -69,7 +153,13 @@ void rbt_weights_describe(const rbt_fitted *fitted, FILE *out)
             list[n++] = (weight){j, at[j]};
     if (list != NULL)
         qsort(list, n, sizeof *list, compare_weights);
-    for (size_t i = 0; list != NULL && i < n && i < LISTED; i++)
-        fprintf(out, "%-11s feature %zu: %.6g\n", i == 0 ? "largest" : "", list[i].feature + 1, (double)list[i].value);
+    for (size_t i = 0; list != NULL && i < n && i < LISTED; i++) {
+        fprintf(out, "%-11s ", i == 0 ? "largest" : "");
+        if (names != NULL && list[i].feature < names->n && names->at[list[i].feature][0] != '\0')
+            fprintf(out, "%s", names->at[list[i].feature]);
+        else
+            fprintf(out, "feature %zu", list[i].feature + 1);
+        fprintf(out, ": %.6g\n", (double)list[i].value);
+    }
     rbt_free(list);
 }

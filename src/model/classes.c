@@ -57,44 +57,54 @@ static void insert(found *f, size_t at, double label, size_t row)
     f->row.at[at] = row;
 }
 
-/* Labels are compared by their bits, TOGETHER at a time with two that were met before, because often there are no more:
- * with a branch for every label processors would guess wrong half of the time. */
-#define TOGETHER 256
-#define NO_LABEL UINT32_MAX /* of no number */
-static inline uint32_t bits_of(float label)
+/* Labels met before, by their bits: looking for a label among many others guesses wrong at every turn. Two that fall on the
+ * same place drive each other out. */
+#define MEMO_BITS 10
+typedef struct memo {
+    uint32_t bits[1 << MEMO_BITS];
+    float class[1 << MEMO_BITS];
+} memo;
+
+static void memo_clear(memo *m)
+{
+    memset(m->bits, 0xff, sizeof m->bits); /* of no number */
+}
+
+/* Where a label is if it was met before; else it is put there, and *is_new. */
+static inline size_t memo_place(memo *m, float label, bool *is_new)
 {
     uint32_t bits;
     memcpy(&bits, &label, sizeof bits);
-    return bits;
-}
-
-static bool are_of_two(const float *label, size_t n, const uint32_t two[2])
-{
-    uint32_t others = 0, a = two[0], b = two[1];
-    for (size_t i = 0; i < n; i++)
-        others |= (uint32_t)(bits_of(label[i]) != a) & (uint32_t)(bits_of(label[i]) != b);
-    return others == 0;
+    size_t at = bits * UINT32_C(0x9e3779b1) >> (32 - MEMO_BITS);
+    *is_new = m->bits[at] != bits;
+    if (*is_new)
+        m->bits[at] = bits;
+    return at;
 }
 
 /* Collects different labels until there are `enough`. */
 static void collect(const rbt_data *data, size_t enough, found *f)
 {
-    uint32_t two[2] = {NO_LABEL, NO_LABEL};
-    for (size_t r = 0, n; r < data->rows && f->value.count < enough; r += n) {
-        n = data->rows - r < TOGETHER ? data->rows - r : TOGETHER;
-        if (are_of_two(data->label + r, n, two))
+    memo met;
+    memo_clear(&met);
+    for (size_t r = 0; r < data->rows && f->value.count < enough; r++) {
+        double label = (double)data->label[r];
+        bool is_new;
+        memo_place(&met, data->label[r], &is_new);
+        if (!is_new)
             continue;
-        for (size_t i = r; i < r + n && f->value.count < enough; i++) {
-            double label = (double)data->label[i];
-            size_t at = place_of(f->value.at, f->value.count, label);
-            if (at == f->value.count || (f->value.at != NULL && f->value.at[at] != label))
-                insert(f, at, label, i + 1);
-            if (bits_of(data->label[i]) != two[0]) {
-                two[1] = two[0];
-                two[0] = bits_of(data->label[i]);
-            }
-        }
+        size_t at = place_of(f->value.at, f->value.count, label);
+        if (at == f->value.count || (f->value.at != NULL && f->value.at[at] != label))
+            insert(f, at, label, r + 1);
     }
+}
+
+void rbt_label_print(double label, char text[RBT_LABEL_ROOM])
+{
+    if (fabs(label) >= 1e9 && fabs(label) < 1e15 && label == floor(label))
+        snprintf(text, RBT_LABEL_ROOM, "%.0f", label);
+    else
+        text[rbt_number_print((float)label, text)] = '\0';
 }
 
 /* How the data writes a label. */
@@ -103,7 +113,7 @@ static const char *written(const rbt_data *data, double label, char room[RBT_LAB
     if (data->label_names != NULL && label >= 0 && label < (double)data->label_count)
         snprintf(room, RBT_LABEL_ROOM, "%.200s", data->label_names[(size_t)label]);
     else
-        room[rbt_number_print((float)label, room)] = '\0';
+        rbt_label_print(label, room);
     return room;
 }
 
@@ -208,29 +218,18 @@ static rbt_err refuse_label(const rbt_shape *shape, const rbt_data *data, size_t
 
 static rbt_err number_labels(const rbt_shape *shape, rbt_data *data, rbt_error *error)
 {
-    uint32_t two[2] = {NO_LABEL, NO_LABEL};
-    float class[2] = {0, 0}; /* theirs */
-    for (size_t r = 0, n; r < data->rows; r += n) {
-        float *label = data->label + r;
-        n = data->rows - r < TOGETHER ? data->rows - r : TOGETHER;
-        if (are_of_two(label, n, two)) {
-            for (size_t i = 0; i < n; i++)
-                label[i] = bits_of(label[i]) == two[0] ? class[0] : class[1];
-            continue;
+    memo known;
+    memo_clear(&known);
+    for (size_t r = 0; r < data->rows; r++) {
+        bool is_new;
+        size_t at = memo_place(&known, data->label[r], &is_new);
+        if (is_new) {
+            size_t class = class_of(shape, data, (double)data->label[r]);
+            if (class == shape->classes)
+                return refuse_label(shape, data, r, error);
+            known.class[at] = (float)class;
         }
-        for (size_t i = 0; i < n; i++) {
-            uint32_t bits = bits_of(label[i]);
-            if (bits != two[0]) {
-                size_t number = class_of(shape, data, (double)label[i]);
-                if (number == shape->classes)
-                    return refuse_label(shape, data, r + i, error);
-                two[1] = two[0];
-                class[1] = class[0];
-                two[0] = bits;
-                class[0] = (float)number;
-            }
-            label[i] = class[0];
-        }
+        data->label[r] = known.class[at];
     }
     return RBT_OK;
 }
@@ -255,7 +254,7 @@ void rbt_shape_label_text(const rbt_shape *shape, double label, char text[RBT_LA
     if (shape->classes > 0 && shape->names != NULL)
         snprintf(text, RBT_LABEL_ROOM, "%.250s", shape->names[(size_t)label]);
     else if (shape->classes > 0)
-        text[rbt_number_print((float)shape->labels[(size_t)label], text)] = '\0';
+        rbt_label_print(shape->labels[(size_t)label], text);
     else
         text[rbt_number_print((float)label, text)] = '\0';
 }

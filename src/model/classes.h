@@ -15,6 +15,9 @@
 #define RBT_LABEL_ROOM 256
 void rbt_shape_label_text(const rbt_shape *shape, double label, char text[RBT_LABEL_ROOM]);
 
+/* A number as a label: whole ones in full, others as short as reads back the same. */
+void rbt_label_print(double label, char text[RBT_LABEL_ROOM]);
+
 /* The shape again, with labels and names of its own. */
 void rbt_shape_copy(rbt_shape *to, const rbt_shape *from);
 

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "data/data.h"
 #include "data/file.h"
+#include "data/origin.h"
 #include "model/classes.h"
 #include "model/model.h"
 
@@ -96,6 +97,7 @@ static void encode_header(const rbt_trained *trained, unsigned char header[RBT_T
     put_u64(header + 40, trained->n);
     memcpy(header + 48, trained->model->name, strlen(trained->model->name));
     put_f64(header + 80, shape->delta);
+    put_u64(header + 88, trained->origin != NULL ? strlen(trained->origin) : 0);
 }
 
 static rbt_err put_hashed(rbt_output *output, rbt_hasher *hasher, const void *bytes, size_t n, rbt_error *error)
@@ -136,6 +138,8 @@ static rbt_err put_all(const rbt_trained *trained, rbt_output *output, rbt_hashe
         }
         err = put_hashed(output, hasher, chunk, 4 * n, error);
     }
+    if (err == RBT_OK && trained->origin != NULL)
+        err = put_hashed(output, hasher, trained->origin, strlen(trained->origin), error);
     if (err != RBT_OK)
         return err;
     put_u64(sum, rbt_hasher_value(hasher));
@@ -170,6 +174,17 @@ rbt_err rbt_trained_save(const rbt_trained *trained, const char *path, rbt_error
 
 /* ------------------------------------------------------------------------------------------------------ loading */
 
+static size_t header_bytes(const unsigned char *at)
+{
+    return get_u32(at + 8) == RBT_TRAINED_OLD_VERSION ? RBT_TRAINED_HEADER_BYTES - 8 : RBT_TRAINED_HEADER_BYTES;
+}
+
+/* Of what it says about how the data was read. */
+static uint64_t origin_bytes(const unsigned char *at)
+{
+    return get_u32(at + 8) == RBT_TRAINED_OLD_VERSION ? 0 : get_u64(at + 88);
+}
+
 /* Is this one of our files, whole and undamaged? */
 static rbt_err check_frame(const unsigned char *at, size_t n, const char *name, rbt_error *error)
 {
@@ -178,19 +193,21 @@ static rbt_err check_frame(const unsigned char *at, size_t n, const char *name, 
                         "%s: is not a Rubato model (its first bytes are others); give a file that "
                         "`rubato train --out` wrote",
                         name);
-    size_t least = RBT_TRAINED_HEADER_BYTES + RBT_TRAINED_SUM_BYTES;
+    size_t least = (n >= 12 ? header_bytes(at) : RBT_TRAINED_HEADER_BYTES) + RBT_TRAINED_SUM_BYTES;
     if (n < least)
         return rbt_fail(error, RBT_E_DATA,
                         "%s: is cut short: %zu bytes, a model has at least %zu; copy or train it again", name, n,
                         least);
     uint32_t version = get_u32(at + 8);
-    if (version != RBT_TRAINED_VERSION)
-        return rbt_fail(error, RBT_E_UNSUPPORTED,
-                        "%s: has format version %u, this program reads version %d; use the program that wrote it", name,
-                        version, RBT_TRAINED_VERSION);
+    if (version != RBT_TRAINED_VERSION && version != RBT_TRAINED_OLD_VERSION)
+        return rbt_fail(
+            error, RBT_E_UNSUPPORTED,
+            "%s: has format version %u, this program reads versions %d and %d; use the program that wrote it", name,
+            version, RBT_TRAINED_OLD_VERSION, RBT_TRAINED_VERSION);
     uint64_t floats = get_u64(at + 40), have = (n - least) / 4, classes = get_u64(at + 24), names = get_u64(at + 32);
-    uint64_t class_bytes = names > 0 ? names : 8 * classes;
-    if (classes > RBT_CLASSES_LIMIT || names > n || floats > have || n - least != class_bytes + 4 * floats)
+    uint64_t class_bytes = names > 0 ? names : 8 * classes, origin = origin_bytes(at);
+    if (classes > RBT_CLASSES_LIMIT || names > n || floats > have || origin > n ||
+        n - least != class_bytes + 4 * floats + origin)
         return rbt_fail(error, RBT_E_DATA,
                         "%s: is damaged: it promises %llu classes and %llu parameters, and its %zu bytes do not hold "
                         "just these; copy or train it again",
@@ -288,7 +305,7 @@ static rbt_err decode_classes(const unsigned char *at, const char *name, rbt_tra
         return names == 0 ? RBT_OK : rbt_fail(error, RBT_E_DATA, "%s: has names of no classes; train it again", name);
     if (t->shape.classes == 1)
         return rbt_fail(error, RBT_E_DATA, "%s: has one class only at byte 24; train it again", name);
-    at += RBT_TRAINED_HEADER_BYTES;
+    at += header_bytes(at);
     return names > 0 ? decode_names(at, names, name, &t->shape, error) : decode_labels(at, name, &t->shape, error);
 }
 
@@ -306,6 +323,20 @@ static rbt_err decode_parameters(const unsigned char *at, const char *name, rbt_
     return RBT_OK;
 }
 
+static rbt_err decode_origin(const unsigned char *at, size_t n, const char *name, rbt_trained *t, rbt_error *error)
+{
+    rbt_origin origin;
+    if (n == 0)
+        return RBT_OK;
+    t->origin = rbt_alloc(n + 1, 1);
+    memcpy(t->origin, at, n);
+    if (strlen(t->origin) != n || !rbt_origin_parse(t->origin, &origin))
+        return rbt_fail(error, RBT_E_DATA,
+                        "%s: what it says about how its data was read makes no sense; train it again", name);
+    rbt_origin_deinit(&origin);
+    return RBT_OK;
+}
+
 rbt_err rbt_trained_decode(const void *bytes, size_t n, const char *name, const rbt_model *own, rbt_trained *trained,
                            rbt_error *error)
 {
@@ -318,7 +349,9 @@ rbt_err rbt_trained_decode(const void *bytes, size_t n, const char *name, const 
     if (err == RBT_OK)
         err = decode_classes(at, name, &t, &class_bytes, error);
     if (err == RBT_OK)
-        err = decode_parameters(at + RBT_TRAINED_HEADER_BYTES + class_bytes, name, &t, error);
+        err = decode_parameters(at + header_bytes(at) + class_bytes, name, &t, error);
+    if (err == RBT_OK)
+        err = decode_origin(at + header_bytes(at) + class_bytes + 4 * t.n, (size_t)origin_bytes(at), name, &t, error);
     if (err == RBT_OK)
         *trained = t;
     else
@@ -345,6 +378,7 @@ rbt_err rbt_trained_load_own(const char *path, const rbt_model *own, rbt_trained
 void rbt_trained_deinit(rbt_trained *trained)
 {
     rbt_free(trained->w);
+    rbt_free(trained->origin);
     rbt_shape_deinit(&trained->shape);
     *trained = (rbt_trained){0};
 }

@@ -9,8 +9,9 @@
 
 #include "rubato.h"
 
-#define RBT_TRAINED_VERSION      2
-#define RBT_TRAINED_HEADER_BYTES 88
+#define RBT_TRAINED_VERSION      3
+#define RBT_TRAINED_OLD_VERSION  2  /* which did not say how the data was read, and is still read */
+#define RBT_TRAINED_HEADER_BYTES 96 /* of an old one 8 fewer */
 #define RBT_TRAINED_SUM_BYTES    8
 #define RBT_TRAINED_NAME_BYTES   32
 

@@ -1,14 +1,7 @@
 /* The worker's side of managed communication; the contract is in early.h. */
 #include "node/early.h"
 
-#include <stdlib.h>
-
 #include "base/error.h"
-
-#define MESSAGE_BYTES 128u /* more than the head of a message without its parts */
-#define PART_BYTES    32u  /* more than what names a part */
-
-typedef RBT_ARRAY(rbt_candidate) candidates;
 
 void rbt_early_count(const rbt_topology *topology, rbt_budget *budget, const rbt_message *message, uint64_t now_ns)
 {
@@ -37,8 +30,7 @@ uint64_t rbt_early_included(const rbt_client *client, rbt_applied included)
 
 bool rbt_early_lacks(const rbt_client *client, const rbt_copy *copy, rbt_applied included)
 {
-    bool of_former_life =
-        included.early > 0 && included.life != client->incarnation && included.clocks <= client->clock;
+    bool of_former_life = included.early > 0 && included.life != client->incarnation;
 
     return of_former_life || rbt_early_included(client, included) < copy->early;
 }
@@ -54,37 +46,41 @@ static const void *changes_of(const rbt_copy *copy, const rbt_strips *strips, ui
 }
 
 /* A block whose updates name versions goes as a whole, with what was computed from earlier copies. */
-static void look_at_tagged(rbt_client *client, rbt_span span, candidates *found)
+static void look_at_tagged(rbt_client *client, rbt_span span, rbt_candidates *found)
 {
     const rbt_copy *copy = &client->cache[span.table].copies[span.block];
     rbt_priority priority = client->topology->priority;
-    rbt_candidate c = {.table = span.table, .block = span.block};
+    rbt_candidate c = {.table = span.table, .block = span.block, .copies = 1};
     bool is_dirty = copy->strips.list.count > 0, is_relative = priority == RBT_PRIORITY_RELATIVE && copy->base != NULL;
     uint32_t n = copy->strips.length, changed;
     float values[RBT_STRIP_ELEMENTS], gradient[RBT_STRIP_ELEMENTS];
     double change = 0;
 
-    if ((!is_dirty && copy->aside.count == 0) || found->count >= RBT_EARLY_LOOK)
+    if (found->count >= RBT_EARLY_LOOK)
         return;
     if (is_relative)
         rbt_snap_read(copy->base, 0, n, values);
     for (size_t i = 0; i < copy->aside.count + is_dirty; i++) {
         rbt_snap_read(i < copy->aside.count ? copy->aside.at[i].update : copy->buffer, 0, n, gradient);
         change += rbt_changes_magnitude(RBT_F32, gradient, is_relative ? values : NULL, n, &changed);
-        c.bytes += (uint32_t)(PART_BYTES + changed * (sizeof(uint32_t) + sizeof(float)));
+        c.bytes += (uint32_t)(RBT_EARLY_PART + changed * (sizeof(uint32_t) + sizeof(float)));
     }
     c.score = rbt_pick_score(priority, is_dirty ? copy->strips.list.at[0].since : 0, change, &client->early_rng);
     rbt_array_push(found, c);
 }
 
 /* All strips of a block that have increments to be sent, at most RBT_EARLY_LOOK in all. */
-static void look_at(rbt_client *client, rbt_span span, candidates *found, void *room)
+static void look_at(rbt_client *client, rbt_span span, rbt_candidates *found, void *room)
 {
     const rbt_copy *copy = &client->cache[span.table].copies[span.block];
     const rbt_layout *layout = &client->topology->layout[span.table];
     rbt_priority priority = client->topology->priority;
     size_t size = rbt_type_size(layout->type);
 
+    if (copy->strips.list.count == 0 && copy->aside.count == 0) {
+        rbt_bits_remove(&client->cache[span.table].unsent, span.block);
+        return;
+    }
     if (client->early[layout->server[span.block]] >= RBT_EARLY_MAX)
         return;
     if (client->cache[span.table].has_tags) {
@@ -93,7 +89,7 @@ static void look_at(rbt_client *client, rbt_span span, candidates *found, void *
     }
     for (size_t i = 0; i < copy->strips.list.count && found->count < RBT_EARLY_LOOK; i++) {
         const rbt_strip *dirty = &copy->strips.list.at[i];
-        rbt_candidate c = {.table = span.table, .block = span.block, .strip = dirty->strip};
+        rbt_candidate c = {.table = span.table, .block = span.block, .strip = dirty->strip, .copies = 1};
         uint32_t first = rbt_strip_first(&copy->strips, c.strip), n = rbt_strip_length(&copy->strips, c.strip), changed;
         const void *values = NULL;
         double change;
@@ -111,7 +107,7 @@ static void look_at(rbt_client *client, rbt_span span, candidates *found, void *
 }
 
 /* All there is, beginning with another block each time, or the last ones could wait for ever. */
-static void look(rbt_client *client, candidates *found)
+static void look(rbt_client *client, rbt_candidates *found)
 {
     const rbt_topology *topology = client->topology;
     uint64_t values[RBT_STRIP_ELEMENTS]; /* of one strip, of any type */
@@ -120,46 +116,18 @@ static void look(rbt_client *client, candidates *found)
     for (uint32_t t = 0; t < topology->tables; t++)
         blocks += topology->layout[t].blocks;
     from = client->early_from++ % (blocks > 0 ? blocks : 1);
-    for (uint32_t pass = 0, place = 0; pass < 2; pass++, place = 0)
-        for (uint32_t t = 0; t < topology->tables; t++)
-            for (uint32_t b = 0; b < topology->layout[t].blocks; b++, place++)
-                if ((place < from) == (pass == 1) && client->cache[t].is_managed)
-                    look_at(client, (rbt_span){.table = t, .block = b}, found, values);
-}
+    for (uint32_t pass = 0, before = 0; pass < 2; pass++, before = 0)
+        for (uint32_t t = 0; t < topology->tables; before += topology->layout[t++].blocks) {
+            const rbt_bits *unsent = &client->cache[t].unsent;
+            uint32_t n = topology->layout[t].blocks, middle = from < before ? 0 : from - before < n ? from - before : n;
+            uint32_t b = rbt_bits_next(unsent, pass == 0 ? middle : 0), end = pass == 0 ? n : middle;
 
-/* How many of the candidates, best first, fit into so many bytes; they are moved to the end. */
-static size_t pick(const rbt_topology *topology, candidates *found, uint64_t room)
-{
-    uint64_t bytes = (uint64_t)MESSAGE_BYTES * topology->servers, place;
-    size_t left = found->count;
-    rbt_map named = {0};
-    bool is_new;
-
-    rbt_pick_begin(found->at, found->count);
-    while (left > 0) {
-        place = rbt_place_of(found->at[0].table, found->at[0].block);
-        bytes += found->at[0].bytes + (rbt_map_get(&named, place) == NULL ? PART_BYTES : 0);
-        if (bytes > room)
-            break;
-        (void)rbt_map_put(&named, place, &is_new);
-        (void)rbt_pick_next(found->at, &left);
-    }
-    rbt_map_deinit(&named);
-    return found->count - left;
+            for (; b < end; b = rbt_bits_next(unsent, b + 1))
+                look_at(client, (rbt_span){.table = t, .block = b}, found, values);
+        }
 }
 
 /* -------------------------------------------------------------------------------------------------- sending */
-
-static int compare_places(const void *a, const void *b)
-{
-    const rbt_candidate *x = a, *y = b;
-
-    if (x->table != y->table)
-        return x->table < y->table ? -1 : 1;
-    if (x->block != y->block)
-        return x->block < y->block ? -1 : 1;
-    return x->strip < y->strip ? -1 : x->strip > y->strip;
-}
 
 /* Takes chosen strips of one block out of the buffer, as an update. NULL: nothing in them was worth it. */
 static rbt_snap *take_strips(rbt_client *client, const rbt_candidate *chosen, size_t n)
@@ -188,11 +156,7 @@ static rbt_message *message_to(rbt_client *client, rbt_message **early, uint32_t
 
     if (message != NULL)
         return message;
-    message = rbt_message_create(RBT_MSG_EARLY, client->node, rbt_node_of_server(server));
-    message->view = client->view;
-    message->worker = client->worker;
-    message->incarnation = client->incarnation;
-    message->clock = client->clock;
+    message = rbt_client_make(client, RBT_MSG_EARLY, rbt_node_of_server(server));
     message->slice = client->early[server]++;
     early[server] = message;
     return message;
@@ -248,9 +212,8 @@ static void send_strips(rbt_client *client, const rbt_candidate *chosen, size_t 
         if (early[s] == NULL)
             continue;
         client->early_unacked += rbt_wire_size(early[s]);
-        rbt_early_count(client->topology, &client->budget, early[s], env->now_ns);
         rbt_outbox_put(&client->unacked[s], rbt_message_copy(early[s]));
-        rbt_outbox_put(&env->out, early[s]);
+        rbt_client_send(client, early[s], env);
     }
     rbt_free(early);
 }
@@ -258,22 +221,19 @@ static void send_strips(rbt_client *client, const rbt_candidate *chosen, size_t 
 void rbt_client_send_early(rbt_client *client, rbt_env *env)
 {
     const rbt_topology *topology = client->topology;
-    candidates found = {0};
-    uint64_t room;
+    uint64_t room, heads = (uint64_t)RBT_EARLY_MESSAGE * topology->servers;
+    rbt_candidates found = {0};
     size_t n;
 
     if (topology->budget_bytes == 0 || client->is_observer || !client->ready)
         return;
     room = rbt_budget_offer(&client->budget, env->now_ns);
-    if (room == 0 || client->early_unacked > RBT_EARLY_UNANSWERED * topology->burst_bytes)
+    if (room <= heads || client->early_unacked > RBT_EARLY_UNANSWERED * topology->burst_bytes)
         return;
     look(client, &found);
-    n = found.count > 0 ? pick(topology, &found, room) : 0;
+    n = rbt_pick_best(&found, room - heads, RBT_EARLY_PART);
     if (n > 0) {
-        rbt_candidate *chosen = found.at + (found.count - n);
-
-        qsort(chosen, n, sizeof *chosen, compare_places);
-        send_strips(client, chosen, n, env);
+        send_strips(client, found.at + (found.count - n), n, env);
         rbt_budget_accept(&client->budget, env->now_ns);
     }
     rbt_array_free(&found);
@@ -312,11 +272,14 @@ void rbt_early_renew(rbt_client *client, const rbt_part *part, uint64_t slowest,
         rbt_cache_park(&client->cache[part->table], part->block, &newer);
 }
 
-/* Is a part of a peer's message what it says, and of a copy that may be patched? */
+/* Is a part of a peer's message what it says, and of a copy that may be patched? Patched elements must have as many of our own
+ * clocks as the others, which with our own updates are all that have ended; a copy and rows that have later ones, of a
+ * former life, agree only if both have the same. */
 static bool may_patch(const rbt_client *client, const rbt_message *rows, const rbt_part *part, rbt_applied included)
 {
     const rbt_layout *layout;
     const rbt_copy *copy;
+    uint64_t clocks;
 
     if (part->table >= client->topology->tables || part->snap == NULL || !client->cache[part->table].is_managed)
         return false;
@@ -326,22 +289,19 @@ static bool may_patch(const rbt_client *client, const rbt_message *rows, const r
         part->snap->length != rbt_layout_length(layout, part->block))
         return false;
     copy = &client->cache[part->table].copies[part->block];
-    return copy->base != NULL && rows->slowest >= copy->slowest && included.clocks >= client->clock &&
-           !rbt_early_lacks(client, copy, included);
+    clocks = copy->included > client->clock ? copy->included : client->clock;
+    if (client->cache[part->table].has_tags ? included.clocks < client->clock : included.clocks != clocks)
+        return false;
+    return copy->base != NULL && rows->slowest >= copy->slowest && !rbt_early_lacks(client, copy, included);
 }
 
 /* Tells the server that they have come, used or not: it sends no more while too much is on its way. */
 static void say_got(rbt_client *client, const rbt_message *rows, rbt_env *env)
 {
-    rbt_message *got = rbt_message_create(RBT_MSG_GOT, client->node, rows->from);
+    rbt_message *got = rbt_client_make(client, RBT_MSG_GOT, rows->from);
 
-    got->view = client->view;
-    got->worker = client->worker;
-    got->incarnation = client->incarnation;
-    got->clock = client->clock;
     got->slice = rows->slice;
-    rbt_early_count(client->topology, &client->budget, got, env->now_ns);
-    rbt_outbox_put(&env->out, got);
+    rbt_client_send(client, got, env);
 }
 
 void rbt_client_take_rows(rbt_client *client, const rbt_message *rows, rbt_env *env)

@@ -27,6 +27,8 @@
 #define RBT_EARLY_MAX        4096u  /* early sends of one clock to one server */
 #define RBT_EARLY_LOOK       65536u /* strips that are looked at for one early send */
 #define RBT_EARLY_UNANSWERED 4u     /* bursts that may be unacknowledged: the network has enough */
+#define RBT_EARLY_MESSAGE    128u   /* bytes: more than the head of a message without its parts */
+#define RBT_EARLY_PART       32u    /* ... than what names a part */
 
 /* Counts a message that goes out. */
 void rbt_early_count(const rbt_topology *topology, rbt_budget *budget, const rbt_message *message, uint64_t now_ns);
@@ -44,7 +46,7 @@ void rbt_client_take_rows(rbt_client *client, const rbt_message *rows, rbt_env *
 uint64_t rbt_early_included(const rbt_client *client, rbt_applied included);
 
 /* May it not replace what we have? It lacks early sends that the copy includes (and that are no longer kept); or it has
- * early sends of a former life of ours, which the servers have taken back. */
+ * early sends of a former life of ours, of whatever clock, which the servers have taken back. */
 bool rbt_early_lacks(const rbt_client *client, const rbt_copy *copy, rbt_applied included);
 
 /* Takes a copy of a block that has tags, if it is newer; in a clock that has read the block, for the next read. */

@@ -1,14 +1,9 @@
 /* The server's side of managed communication; the contract is in early.h. */
-#include <stdlib.h>
-
 #include "node/early.h"
+
+#include "node/pulls.h"
 #include "node/slices.h"
 #include "rule/procedure.h"
-
-#define MESSAGE_BYTES 128u /* more than the head of a message without its parts */
-#define PART_BYTES    32u  /* more than what names a part */
-
-typedef RBT_ARRAY(rbt_candidate) candidates; /* `block` is the cell's ordinal */
 
 void rbt_server_init_early(rbt_server *server)
 {
@@ -16,6 +11,7 @@ void rbt_server_init_early(rbt_server *server)
     server->told = rbt_alloc(server->topology->workers, sizeof *server->told);
     server->early_rng = rbt_rng_stream(0, RBT_STREAM_COMM, server->node);
     rbt_budget_init(&server->budget, server->topology->budget_bytes, server->topology->burst_bytes);
+    rbt_bits_init(&server->untold, (uint32_t)server->cells.count);
 }
 
 void rbt_server_deinit_early(rbt_server *server)
@@ -24,6 +20,7 @@ void rbt_server_deinit_early(rbt_server *server)
         rbt_strips_deinit(&server->cells.at[i].strips);
     for (uint32_t m = 0; m < server->topology->workers; m++)
         rbt_server_forget_early(server, m);
+    rbt_bits_deinit(&server->untold);
     rbt_free(server->ahead);
     rbt_free(server->told);
 }
@@ -39,19 +36,12 @@ rbt_applied rbt_early_applied(const rbt_server *server, uint32_t worker)
 
 /* ------------------------------------------------------------------------------------------------ taking */
 
-static uint32_t ordinal_of(const rbt_server *server, const rbt_part *part)
-{
-    if (part->table >= server->topology->tables || part->block >= server->topology->layout[part->table].blocks)
-        return UINT32_MAX;
-    return server->ordinal[part->table][part->block];
-}
-
 static bool is_sound(const rbt_server *server, const rbt_message *message)
 {
     for (size_t i = 0; i < message->parts.count; i++) {
         const rbt_part *part = &message->parts.at[i];
         rbt_push push = rbt_slices_push(message, part);
-        uint32_t ordinal = ordinal_of(server, part);
+        uint32_t ordinal = rbt_server_ordinal(server, part);
 
         if (ordinal == UINT32_MAX || part->snap == NULL || !rbt_is_managed(server->topology, part->table) ||
             !rbt_cell_accepts(&server->cells.at[ordinal].cell, &server->topology->rule[part->table], &push))
@@ -60,11 +50,18 @@ static bool is_sound(const rbt_server *server, const rbt_message *message)
     return message->parts.count > 0;
 }
 
+static bool is_relative(const rbt_server *server)
+{
+    return server->topology->priority == RBT_PRIORITY_RELATIVE;
+}
+
 void rbt_early_note(rbt_server *server, rbt_server_cell *cell, const rbt_snap *update, bool is_after)
 {
-    if (update != NULL)
-        rbt_strips_weigh(&cell->strips, update, cell->cell.value, server->topology->priority == RBT_PRIORITY_RELATIVE,
-                         is_after);
+    if (update == NULL)
+        return;
+    rbt_strips_weigh(&cell->strips, update, cell->cell.value, is_relative(server), is_after);
+    if (cell->strips.list.count > 0)
+        rbt_bits_add(&server->untold, (uint32_t)(cell - server->cells.at));
 }
 
 static void apply(rbt_server *server, uint32_t ordinal, const rbt_push *push)
@@ -125,7 +122,7 @@ void rbt_server_take_early(rbt_server *server, rbt_message *message, rbt_env *en
             for (size_t i = 0; i < message->parts.count; i++) {
                 rbt_push push = rbt_slices_push(message, &message->parts.at[i]);
 
-                apply(server, ordinal_of(server, &message->parts.at[i]), &push);
+                apply(server, rbt_server_ordinal(server, &message->parts.at[i]), &push);
             }
 #endif
         goto drop;
@@ -208,13 +205,9 @@ static bool listens(const rbt_server *server, uint32_t worker)
 {
     const rbt_rows_told *told = &server->told[worker];
 
-    if (server->clocks.gone[worker] || server->retiring[worker] ||
-        told->sent - told->got > RBT_EARLY_UNANSWERED * server->topology->burst_bytes)
-        return false;
-    for (size_t i = 0; i < server->held.count; i++)
-        if (server->held.at[i].pull->worker == worker)
-            return false;
-    return true;
+    return !server->clocks.gone[worker] && !server->retiring[worker] &&
+           told->sent - told->got <= RBT_EARLY_UNANSWERED * server->topology->burst_bytes &&
+           !rbt_pulls_are_held(server, worker);
 }
 
 static bool reads(const rbt_server *server, uint32_t worker, uint32_t ordinal)
@@ -245,75 +238,89 @@ static bool may_tell(const rbt_server *server, const rbt_server_cell *cell)
     return !has_tags(server, cell) || 2 * cell->cell.kept.count < rbt_most_kept(config);
 }
 
-/* The strips that readers have not been told of, at most RBT_EARLY_LOOK; another cell's first each time. */
-static void look(rbt_server *server, candidates *found)
+/* The strips of one cell that readers have not been told of, at most RBT_EARLY_LOOK in all. A candidate's `block` is its cell's
+ * ordinal. */
+static void look_at(rbt_server *server, uint32_t ordinal, const uint32_t *readers, uint32_t reader_count,
+                    rbt_candidates *found)
 {
-    uint32_t cells = (uint32_t)server->cells.count, from = cells > 0 ? server->early_from++ % cells : 0;
+    const rbt_server_cell *cell = &server->cells.at[ordinal];
+    const rbt_strips *strips = &cell->strips;
+    size_t size = sizeof(uint32_t) + rbt_type_size(cell->cell.value->type), count = strips->list.count;
+    uint32_t copies;
 
-    for (uint32_t i = 0; i < cells; i++) {
-        uint32_t ordinal = (from + i) % cells;
-        const rbt_server_cell *cell = &server->cells.at[ordinal];
-        const rbt_strips *strips = &cell->strips;
-        size_t size = sizeof(uint32_t) + rbt_type_size(cell->cell.value->type), count = strips->list.count;
+    if (!may_tell(server, cell))
+        return;
+    copies = count_readers(server, readers, reader_count, ordinal);
+    for (size_t k = 0; k < count && found->count < RBT_EARLY_LOOK; k++) {
+        const rbt_strip *dirty = &strips->list.at[k];
+        rbt_candidate c = {.table = cell->table, .block = ordinal, .strip = dirty->strip, .copies = copies};
 
-        if (count > 0 && !may_tell(server, cell))
+        if (dirty->changed == 0) /* it is again what it was */
             continue;
-        for (size_t k = 0; k < count && found->count < RBT_EARLY_LOOK; k++) {
-            const rbt_strip *dirty = &strips->list.at[k];
-            rbt_candidate c = {.table = cell->table, .block = ordinal, .strip = dirty->strip};
-
-            if (dirty->changed == 0) /* it is again what it was */
-                continue;
-            c.bytes = (uint32_t)(dirty->changed * size);
-            c.score = rbt_pick_score(server->topology->priority, dirty->since, dirty->change, &server->early_rng);
-            rbt_array_push(found, c);
-        }
+        c.bytes = (uint32_t)(dirty->changed * size);
+        c.score = rbt_pick_score(server->topology->priority, dirty->since, dirty->change, &server->early_rng);
+        rbt_array_push(found, c);
     }
 }
 
-/* How many of the candidates, best first, fit into so many bytes when all who read there are told; they are moved to the
- * end. */
-static size_t pick(const rbt_server *server, candidates *found, const uint32_t *readers, uint32_t reader_count,
-                   uint64_t room)
+/* The first cell from this one on that has something to be told; RBT_BITS_END: none has. */
+static uint32_t next_untold(rbt_server *server, uint32_t ordinal)
 {
-    uint64_t bytes = (uint64_t)MESSAGE_BYTES * reader_count, *named = rbt_alloc(server->cells.count / 64 + 1, 8);
-    size_t left = found->count;
-
-    rbt_pick_begin(found->at, found->count);
-    while (left > 0) {
-        uint32_t ordinal = found->at[0].block;
-        uint64_t bit = 1ULL << ordinal % 64, head = named[ordinal / 64] & bit ? 0 : PART_BYTES;
-
-        bytes += (found->at[0].bytes + head) * count_readers(server, readers, reader_count, ordinal);
-        if (bytes > room)
+    while ((ordinal = rbt_bits_next(&server->untold, ordinal)) != RBT_BITS_END) {
+        if (server->cells.at[ordinal].strips.list.count > 0)
             break;
-        named[ordinal / 64] |= bit;
-        (void)rbt_pick_next(found->at, &left);
+        rbt_bits_remove(&server->untold, ordinal);
     }
-    rbt_free(named);
-    return found->count - left;
+    return ordinal;
 }
 
-static int compare_places(const void *a, const void *b)
+/* All there is, beginning with another cell each time. */
+static void look(rbt_server *server, const uint32_t *readers, uint32_t reader_count, rbt_candidates *found)
 {
-    const rbt_candidate *x = a, *y = b;
+    uint32_t cells = (uint32_t)server->cells.count, from = cells > 0 ? server->early_from++ % cells : 0, i;
 
-    if (x->block != y->block)
-        return x->block < y->block ? -1 : 1;
-    return x->strip < y->strip ? -1 : x->strip > y->strip;
+    for (i = next_untold(server, from); i < cells; i = next_untold(server, i + 1))
+        look_at(server, i, readers, reader_count, found);
+    for (i = next_untold(server, 0); i < from; i = next_untold(server, i + 1))
+        look_at(server, i, readers, reader_count, found);
 }
 
-/* What is new in chosen strips of one cell. NULL: nothing, they are again what they were. */
-static rbt_snap *news_of(rbt_server_cell *cell, const rbt_candidate *chosen, size_t n)
+#define WIDER 4u /* times the room: so many of the best are looked at, of which only parts are told */
+
+/* How many of the candidates fit; they are moved to the end. Where not all do and relative change decides, only what differs most
+ * in each is told (in_part). */
+static size_t pick(const rbt_server *server, rbt_candidates *found, uint64_t room, bool *in_part)
+{
+    size_t n = rbt_pick_best(found, room, RBT_EARLY_PART);
+    rbt_candidates best;
+
+    *in_part = is_relative(server) && n < found->count;
+    if (!*in_part)
+        return n;
+    n = rbt_pick_best(found, WIDER * room, RBT_EARLY_PART);
+    best = (rbt_candidates){.at = found->at + (found->count - n), .count = n};
+    for (size_t i = 0; i < n; i++) {
+        rbt_candidate *c = &best.at[i];
+        const rbt_server_cell *cell = &server->cells.at[c->block];
+        const rbt_snap *value = cell->cell.value;
+
+        if (!has_tags(server, cell))
+            c->bytes = (uint32_t)(rbt_strips_count_news(&cell->strips, c->strip, value, true) *
+                                  (sizeof(uint32_t) + rbt_type_size(value->type)));
+    }
+    return rbt_pick_best(&best, room, RBT_EARLY_PART);
+}
+
+/* What readers are told of chosen strips of one cell. NULL: nothing, they are again what they were. */
+static rbt_snap *news_of(rbt_server_cell *cell, const rbt_candidate *chosen, size_t n, bool in_part)
 {
     const rbt_snap *value = cell->cell.value;
     rbt_snap *snap = rbt_snap_create_sparse(value->type, value->length, (uint32_t)n * cell->strips.width);
     uint32_t count = 0;
 
     for (size_t i = 0; i < n; i++) {
-        count += rbt_strips_news(&cell->strips, chosen[i].strip, value, snap->index + count,
+        count += rbt_strips_tell(&cell->strips, chosen[i].strip, value, in_part, snap->index + count,
                                  (char *)snap->value + count * rbt_type_size(value->type));
-        rbt_strips_clean(&cell->strips, chosen[i].strip);
     }
     rbt_strips_sweep(&cell->strips);
     snap->count = count;
@@ -357,8 +364,8 @@ static rbt_message *begin_rows(const rbt_server *server, uint32_t worker)
 }
 
 /* Sends the chosen strips, in the order of their places, to whoever reads there. */
-static void send_strips(rbt_server *server, const rbt_candidate *chosen, size_t n, const uint32_t *readers,
-                        uint32_t reader_count, rbt_env *env)
+static void send_strips(rbt_server *server, const rbt_candidate *chosen, size_t n, bool in_part,
+                        const uint32_t *readers, uint32_t reader_count, rbt_env *env)
 {
     rbt_message **rows = rbt_alloc(reader_count, sizeof(rbt_message *));
 
@@ -372,7 +379,7 @@ static void send_strips(rbt_server *server, const rbt_candidate *chosen, size_t 
         if (has_tags(server, cell))
             lend(server, cell, readers, reader_count, &part);
         else
-            part.snap = news_of(cell, &chosen[i], end - i);
+            part.snap = news_of(cell, &chosen[i], end - i, in_part);
         for (uint32_t r = 0; r < reader_count; r++) {
             if (part.snap == NULL || !reads(server, readers[r], ordinal))
                 continue;
@@ -394,22 +401,16 @@ static void send_strips(rbt_server *server, const rbt_candidate *chosen, size_t 
     rbt_free(rows);
 }
 
-static bool is_any_dirty(const rbt_server *server)
-{
-    for (size_t i = 0; i < server->cells.count; i++)
-        if (server->cells.at[i].strips.list.count > 0)
-            return true;
-    return false;
-}
-
 void rbt_server_send_rows(rbt_server *server, rbt_env *env)
 {
     const rbt_topology *topology = server->topology;
-    candidates found = {0};
-    uint64_t room;
+    rbt_candidates found = {0};
+    uint64_t room, heads;
     uint32_t *readers, reader_count = 0;
+    bool in_part = false;
+    size_t n;
 
-    if (topology->budget_bytes == 0 || !is_any_dirty(server))
+    if (topology->budget_bytes == 0 || next_untold(server, 0) == RBT_BITS_END)
         return;
     room = rbt_budget_offer(&server->budget, env->now_ns);
     if (room == 0)
@@ -418,18 +419,13 @@ void rbt_server_send_rows(rbt_server *server, rbt_env *env)
     for (uint32_t m = 0; m < topology->workers; m++)
         if (listens(server, m))
             readers[reader_count++] = m;
-    if (reader_count > 0)
-        look(server, &found);
-    if (found.count > 0) {
-        size_t n = pick(server, &found, readers, reader_count, room);
-        rbt_candidate *chosen = found.at + (found.count - n);
-
-        if (n > 1)
-            qsort(chosen, n, sizeof *chosen, compare_places);
-        if (n > 0) {
-            send_strips(server, chosen, n, readers, reader_count, env);
-            rbt_budget_accept(&server->budget, env->now_ns);
-        }
+    heads = (uint64_t)RBT_EARLY_MESSAGE * reader_count;
+    if (reader_count > 0 && room > heads)
+        look(server, readers, reader_count, &found);
+    n = found.count > 0 ? pick(server, &found, room - heads, &in_part) : 0;
+    if (n > 0) {
+        send_strips(server, found.at + (found.count - n), n, in_part, readers, reader_count, env);
+        rbt_budget_accept(&server->budget, env->now_ns);
     }
     rbt_array_free(&found);
     rbt_free(readers);

@@ -1,6 +1,6 @@
 /* An onlooker: the observer of a job without servers. It asks every peer for its parameters once that has come to an
  * iteration, and has then a picture of all: their mean is what the job has learned so far. Peers that end or are lost
- * leave their last picture. Pure, like all nodes. Proved by tests/unit/test_peer.c and tests/sim/test_hop.c. */
+ * leave their last picture. Pure, like all nodes. Proved by tests/unit/test_peer_members.c and tests/sim/test_hop.c. */
 #ifndef RBT_NODE_ONLOOKER_H
 #define RBT_NODE_ONLOOKER_H
 

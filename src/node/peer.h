@@ -1,4 +1,4 @@
-/* A peer: a worker that trains without servers (Hop; docs/protocols.md, section 4).
+/* A peer: a worker that trains without servers (Hop; docs/protocols.md, section 6).
  *
  * Every peer has its own copy of the parameters. An iteration sends it to the out-neighbours, computes an update, takes
  * what the in-neighbours sent, averages, and adds the update; in serial order the update is added before sending. One

@@ -1,5 +1,5 @@
 /* A peer's neighbours when others are lost: bridges over them, and weights that let all who are left count alike. Part of the peer;
- * the contract is in peer.h. Proved by tests/unit/test_peer.c (lost_neighbours_are_bridged, weights_after_a_loss_are_doubly_...) and
+ * the contract is in peer.h. Proved by tests/unit/test_peer_members.c (lost_neighbours_are_bridged, weights_after_a_loss_are_doubly_...) and
  * the swarm.
  *
  * On the graphs that peers start on a plain mean has doubly stochastic weights. With bridges nodes have different numbers of

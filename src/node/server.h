@@ -14,6 +14,7 @@
 #ifndef RBT_NODE_SERVER_H
 #define RBT_NODE_SERVER_H
 
+#include "base/bits.h"
 #include "node/topology.h"
 #include "table/strips.h"
 
@@ -84,6 +85,7 @@ typedef struct rbt_server {
     rbt_budget budget;   /* of what this server sends */
     rbt_rng early_rng;
     uint32_t early_from;           /* the cell looked at first for the next rows */
+    rbt_bits untold;               /* over `cells`: at least those that registered readers have not been told of */
     uint64_t **registered;         /* per worker: bit set over `cells` of what it reads */
     RBT_ARRAY(rbt_held_pull) held; /* in order of sliced */
     uint64_t reported_slowest;     /* what the master was told last */
@@ -96,6 +98,14 @@ void rbt_server_deinit(rbt_server *server);
 
 /* Handles one message (which it takes) and puts what it has to say into env->out. */
 void rbt_server_handle(rbt_server *server, rbt_message *message, rbt_env *env);
+
+/* The ordinal of a block that a peer names; UINT32_MAX when it is not this server's. */
+static inline uint32_t rbt_server_ordinal(const rbt_server *server, const rbt_part *part)
+{
+    if (part->table >= server->topology->tables || part->block >= server->topology->layout[part->table].blocks)
+        return UINT32_MAX;
+    return server->ordinal[part->table][part->block];
+}
 
 /* Counts what has become of a cell's versions, which had so many bytes. */
 void rbt_server_count_versions(rbt_server *server, const rbt_server_cell *cell, size_t bytes_before);

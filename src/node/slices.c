@@ -62,14 +62,6 @@ rbt_push rbt_slices_push(const rbt_message *slice, const rbt_part *part)
                       .update = part->snap};
 }
 
-/* Where a block stands among the server's; UINT32_MAX when it is not its own. */
-static uint32_t ordinal_of(const rbt_server *server, const rbt_part *part)
-{
-    if (part->table >= server->topology->tables || part->block >= server->topology->layout[part->table].blocks)
-        return UINT32_MAX;
-    return server->ordinal[part->table][part->block];
-}
-
 /* Does it carry what it must? Blocks are ours and ascend (one has several parts if its rule wants to know which version
  * each was computed from); the rules accept those that are new; with the last slice every block has been named where an
  * update that changes nothing still counts. `after` is how far the push has come with it. */
@@ -81,7 +73,7 @@ static bool is_sound(const rbt_server *server, const rbt_message *slice, const r
     for (size_t i = 0; i < slice->parts.count; i++) {
         const rbt_part *part = &slice->parts.at[i];
         rbt_push push = rbt_slices_push(slice, part);
-        uint32_t ordinal = ordinal_of(server, part);
+        uint32_t ordinal = rbt_server_ordinal(server, part);
         bool is_again = i > 0 && is_same_block(part, part - 1);
         const rbt_rule_config *config;
 
@@ -110,7 +102,7 @@ static void leave_out(const rbt_server *server, rbt_message *slice, uint32_t tak
     for (size_t i = 0; i < slice->parts.count; i++) {
         rbt_part part = slice->parts.at[i];
 
-        if (ordinal_of(server, &part) < taken)
+        if (rbt_server_ordinal(server, &part) < taken)
             rbt_snap_unref(part.snap);
         else
             slice->parts.at[kept++] = part;

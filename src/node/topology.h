@@ -68,6 +68,12 @@ static inline bool rbt_is_managed(const rbt_topology *topology, uint32_t table)
     return topology->budget_bytes > 0 && (rule == &rbt_rule_sum || rule == &rbt_rule_con || rule == &rbt_rule_adarev);
 }
 
+/* Do updates of this table belong to versions that workers share (dyn)? */
+static inline bool rbt_has_versions(const rbt_topology *topology, uint32_t table)
+{
+    return topology->rule[table].rule->versions == RBT_VERSIONS_SHARED;
+}
+
 /* Do updates of this table name the version they were computed from? */
 static inline bool rbt_has_tags(const rbt_topology *topology, uint32_t table)
 {

@@ -1,43 +1,14 @@
-/* The client's state machine; the contract is in worker.h. A reader who follows a pull reads rbt_client_want, ask_for
- * and handle_blocks; a push: rbt_client_increment, rbt_client_clock and handle_ack. */
+/* The client's state machine, but for pushes, which are in worker_push.c; the contract is in worker.h. A reader who follows a
+ * pull reads rbt_client_want, ask_for and handle_blocks. */
 #include "node/worker.h"
 
 #include "base/error.h"
 #include "node/early.h"
-#include "node/slices.h"
 #include "sync/staleness.h"
-
-static bool has_versions(const rbt_client *client, uint32_t table)
-{
-    return client->topology->rule[table].rule->versions == RBT_VERSIONS_SHARED;
-}
 
 static bool has_tags(const rbt_client *client, uint32_t table)
 {
     return rbt_has_tags(client->topology, table);
-}
-
-static rbt_copy *copy_of(const rbt_client *client, rbt_span span)
-{
-    return &client->cache[span.table].copies[span.block];
-}
-
-static rbt_message *make(const rbt_client *client, rbt_message_type type, rbt_node to)
-{
-    rbt_message *message = rbt_message_create(type, client->node, to);
-
-    message->view = client->view;
-    message->worker = client->worker;
-    message->incarnation = client->incarnation;
-    message->clock = client->clock;
-    return message;
-}
-
-/* All that a worker says goes out here. */
-static void send(rbt_client *client, rbt_message *message, rbt_env *env)
-{
-    rbt_early_count(client->topology, &client->budget, message, env->now_ns);
-    rbt_outbox_put(&env->out, message);
 }
 
 void rbt_client_init(rbt_client *client, const rbt_topology *topology, uint32_t worker, uint32_t incarnation)
@@ -61,7 +32,7 @@ void rbt_client_init(rbt_client *client, const rbt_topology *topology, uint32_t 
         client->cache[t].is_half = rbt_is_half(topology, t);
     }
     for (uint32_t t = 0; t < topology->tables; t++)
-        for (uint32_t b = 0; has_versions(client, t) && b < topology->layout[t].blocks; b++)
+        for (uint32_t b = 0; rbt_has_versions(client->topology, t) && b < topology->layout[t].blocks; b++)
             client->has_versions[topology->layout[t].server[b]] = true;
     client->unacked = rbt_alloc(topology->servers, sizeof *client->unacked);
     client->unacked_count = rbt_alloc(topology->servers, sizeof *client->unacked_count);
@@ -93,15 +64,14 @@ void rbt_client_deinit(rbt_client *client)
 void rbt_client_begin(rbt_client *client, rbt_env *env)
 {
     if (!client->ready)
-        send(client, make(client, RBT_MSG_HELLO, RBT_MASTER), env);
+        rbt_client_send(client, rbt_client_make(client, RBT_MSG_HELLO, RBT_MASTER), env);
 }
 
 /* --------------------------------------------------------------------------------------------- asking */
 
-/* Must this block be read at the version the master called stable? */
-static bool is_synchronised(const rbt_client *client, uint32_t table)
+bool rbt_client_is_synchronised(const rbt_client *client, uint32_t table)
 {
-    return client->topology->partition_sync && has_versions(client, table) && !client->is_observer;
+    return client->topology->partition_sync && rbt_has_versions(client->topology, table) && !client->is_observer;
 }
 
 /* Is the copy good enough for a reader at `clock`? Without a bound (ASP) a copy is good for the clock it was read in; a
@@ -109,14 +79,14 @@ static bool is_synchronised(const rbt_client *client, uint32_t table)
  * of one version. */
 static bool is_fresh(const rbt_client *client, rbt_span span, uint64_t clock, uint64_t need, bool bounded)
 {
-    const rbt_copy *copy = copy_of(client, span);
+    const rbt_copy *copy = rbt_client_copy(client, span);
     bool whole = !bounded || client->topology->rule[span.table].rule->takes_gradients;
 
     if (client->is_observer)
         return copy->base != NULL && rbt_rounds(copy->included, client->topology->workers, copy->slowest) >= need;
     if (copy->base == NULL || copy->slowest < need)
         return false;
-    if (is_synchronised(client, span.table) && copy->version != client->read_version)
+    if (rbt_client_is_synchronised(client, span.table) && copy->version != client->read_version)
         return false;
     return !whole || copy->included >= clock;
 }
@@ -133,7 +103,7 @@ static bool needs_version(const rbt_client *client, const rbt_span *spans, size_
                           bool bounded)
 {
     for (size_t i = 0; i < n; i++)
-        if (is_synchronised(client, spans[i].table) && !is_fresh(client, spans[i], clock, need, bounded))
+        if (rbt_client_is_synchronised(client, spans[i].table) && !is_fresh(client, spans[i], clock, need, bounded))
             return true;
     return false;
 }
@@ -150,23 +120,23 @@ static bool version_is_known(rbt_client *client, uint64_t clock, uint64_t need, 
     client->stable_request = ++client->last_request;
     client->stable_clock = clock;
     client->stable_need = need;
-    ask = make(client, RBT_MSG_ASK, RBT_MASTER);
+    ask = rbt_client_make(client, RBT_MSG_ASK, RBT_MASTER);
     ask->clock = clock;
     ask->need = need;
     ask->request = client->stable_request;
-    send(client, ask, env);
+    rbt_client_send(client, ask, env);
     return false;
 }
 
 void rbt_client_adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_t slowest, rbt_applied included,
                       uint64_t version)
 {
-    rbt_copy *copy = copy_of(client, span);
+    rbt_copy *copy = rbt_client_copy(client, span);
     uint32_t server = client->topology->layout[span.table].server[span.block];
 
     if (slowest > client->known[server])
         client->known[server] = slowest;
-    if (!client->is_observer && !is_synchronised(client, span.table) && !has_tags(client, span.table) &&
+    if (!client->is_observer && !rbt_client_is_synchronised(client, span.table) && !has_tags(client, span.table) &&
         copy->next > version)
         version = copy->next; /* this worker has named a later one already, and may not go back */
     rbt_cache_adopt(&client->cache[span.table], span.block, base, slowest, included.clocks,
@@ -176,7 +146,7 @@ void rbt_client_adopt(rbt_client *client, rbt_span span, rbt_snap *base, uint64_
 /* Are copies of this table not shared in the process? A server must know who may name a version. */
 static bool is_own_affair(const rbt_client *client, uint32_t table)
 {
-    return is_synchronised(client, table) || has_tags(client, table);
+    return rbt_client_is_synchronised(client, table) || has_tags(client, table);
 }
 
 /* Looks into the process cache for what is not fresh in our own. */
@@ -200,7 +170,7 @@ static void look_around(rbt_client *client, const rbt_span *spans, size_t n, uin
             process->unlock(process);
         if (!is_found)
             continue;
-        if (!rbt_early_lacks(client, copy_of(client, spans[i]), included))
+        if (!rbt_early_lacks(client, rbt_client_copy(client, spans[i]), included))
             rbt_client_adopt(client, spans[i], found.base, found.slowest, included, found.version);
         rbt_snap_unref(found.base);
     }
@@ -229,14 +199,14 @@ static void ask_for(rbt_client *client, const rbt_span *spans, size_t n, uint64_
         rbt_message *pull = NULL;
 
         for (size_t i = 0; i < n; i++) {
-            rbt_copy *copy = copy_of(client, spans[i]);
+            rbt_copy *copy = rbt_client_copy(client, spans[i]);
             rbt_part part = {.table = spans[i].table, .block = spans[i].block};
 
             if (client->topology->layout[part.table].server[part.block] != server || is_under_way(copy, clock, need) ||
                 is_fresh(client, spans[i], clock, need, bounded))
                 continue;
             if (pull == NULL) {
-                pull = make(client, RBT_MSG_PULL, rbt_node_of_server(server));
+                pull = rbt_client_make(client, RBT_MSG_PULL, rbt_node_of_server(server));
                 pull->clock = client->is_observer ? 0 : clock;
                 pull->need = need;
                 pull->version = client->is_observer ? RBT_UNBOUNDED : client->read_version;
@@ -251,7 +221,7 @@ static void ask_for(rbt_client *client, const rbt_span *spans, size_t n, uint64_
             rbt_request request = {.id = pull->request, .pull = pull};
 
             rbt_array_push(&client->requests, request);
-            send(client, rbt_message_copy(pull), env);
+            rbt_client_send(client, rbt_message_copy(pull), env);
         }
     }
 }
@@ -292,12 +262,27 @@ bool rbt_client_observe(rbt_client *client, const rbt_span *spans, size_t n, uin
     return want(client, spans, n, 0, need, true, env);
 }
 
+bool rbt_client_must_hear(const rbt_client *client, uint32_t server, rbt_span *span)
+{
+    const rbt_topology *topology = client->topology;
+
+    if (client->known[server] >= rbt_ssp_need(client->clock, topology->staleness))
+        return false;
+    for (uint32_t t = 0; t < topology->tables; t++)
+        for (uint32_t b = 0; b < topology->layout[t].blocks; b++)
+            if (topology->layout[t].server[b] == server) {
+                *span = (rbt_span){.table = t, .block = b};
+                return true;
+            }
+    return false; /* it has no blocks */
+}
+
 void rbt_client_note_read(rbt_client *client, const rbt_span *spans, size_t n)
 {
     uint64_t gap = 0;
 
     for (size_t i = 0; i < n; i++) {
-        uint64_t slowest = copy_of(client, spans[i])->slowest;
+        uint64_t slowest = rbt_client_copy(client, spans[i])->slowest;
 
         if (client->clock > slowest && client->clock - slowest > gap)
             gap = client->clock - slowest;
@@ -307,17 +292,22 @@ void rbt_client_note_read(rbt_client *client, const rbt_span *spans, size_t n)
 
 void rbt_client_read(rbt_client *client, rbt_span span, uint32_t offset, uint32_t n, uint64_t staleness, void *out)
 {
-    rbt_copy *copy = copy_of(client, span);
+    rbt_copy *copy = rbt_client_copy(client, span);
+    bool has_clock;
     uint64_t gap;
 
     rbt_cache_unpark(&client->cache[span.table], span.block);
+    has_clock = copy->included > client->clock; /* of a former life: this one computes it again */
+#ifdef RBT_MUTANT_AGAIN                         /* what is computed again is read twice: the swarm must notice */
+    has_clock = false;
+#endif
     gap = client->clock > copy->slowest ? client->clock - copy->slowest : 0;
     if (!client->is_observer) {
         RBT_ASSERT(staleness == RBT_UNBOUNDED || (copy->base != NULL && gap <= staleness));
-        RBT_ASSERT(!is_synchronised(client, span.table) || copy->version == client->read_version);
+        RBT_ASSERT(!rbt_client_is_synchronised(client, span.table) || copy->version == client->read_version);
     }
     copy->read_in = client->clock + 1;
-    rbt_cache_read(&client->cache[span.table], span.block, offset, n, out);
+    rbt_cache_read(&client->cache[span.table], span.block, offset, n, has_clock, out);
 }
 
 /* --------------------------------------------------------------------------------------------- answers */
@@ -384,14 +374,13 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
         if (!part_is_sound(client, part))
             continue;
         tell_process(client, answer, part, process);
-        copy = copy_of(client, span);
+        copy = rbt_client_copy(client, span);
         is_awaited = asked && copy->request == answer->request;
         if (is_awaited)
             copy->request = 0;
         if (included.clocks < client->clock && !client->is_observer)
             continue;
-        if (copy->base != NULL &&
-            (copy->slowest > answer->slowest || (client->is_observer && copy->included > included.clocks)))
+        if (copy->base != NULL && (copy->slowest > answer->slowest || copy->included > included.clocks))
             continue; /* what we have is newer */
         if (rbt_early_lacks(client, copy, included))
             continue;
@@ -413,23 +402,6 @@ static void handle_stable(rbt_client *client, const rbt_message *answer)
         client->held_ns = answer->held_ns;
 }
 
-static void handle_ack(rbt_client *client, const rbt_message *ack)
-{
-    uint32_t server = ack->from - 1;
-
-    if (ack->from == RBT_MASTER || server >= client->topology->servers || ack->incarnation != client->incarnation)
-        return;
-    while (client->unacked[server].first != NULL && client->unacked[server].first->clock <= ack->clock) {
-        rbt_message *slice = rbt_outbox_take(&client->unacked[server]);
-
-        if (slice->type == RBT_MSG_EARLY)
-            client->early_unacked -= rbt_wire_size(slice);
-        else
-            client->unacked_count[server] -= slice->more == 0;
-        rbt_message_destroy(slice);
-    }
-}
-
 /* --------------------------------------------------------------------------------------- views, coming back */
 
 static void send_again(rbt_client *client, const rbt_message *original, rbt_env *env)
@@ -437,7 +409,7 @@ static void send_again(rbt_client *client, const rbt_message *original, rbt_env 
     rbt_message *copy = rbt_message_copy(original);
 
     copy->view = client->view;
-    send(client, copy, env);
+    rbt_client_send(client, copy, env);
 }
 
 /* Under a new view servers refuse what was sent under the old one: all that is not answered goes out again. */
@@ -454,11 +426,11 @@ static void handle_view(rbt_client *client, const rbt_message *message, rbt_env 
         client->resume_missing = client->topology->servers;
         client->clock = RBT_UNBOUNDED;
         for (uint32_t s = 0; s < client->topology->servers; s++) {
-            rbt_message *resume = make(client, RBT_MSG_RESUME, rbt_node_of_server(s));
+            rbt_message *resume = rbt_client_make(client, RBT_MSG_RESUME, rbt_node_of_server(s));
 
             client->resume_told[s] = false;
             resume->request = client->resume_request;
-            send(client, resume, env);
+            rbt_client_send(client, resume, env);
         }
         return;
     }
@@ -508,7 +480,7 @@ void rbt_client_handle(rbt_client *client, rbt_message *message, rbt_env *env)
         handle_blocks(client, message, env->process);
         break;
     case RBT_MSG_ACK:
-        handle_ack(client, message);
+        rbt_client_take_ack(client, message);
         break;
     case RBT_MSG_GOT:
         rbt_client_take_got(client, message);
@@ -534,173 +506,9 @@ void rbt_client_handle(rbt_client *client, rbt_message *message, rbt_env *env)
     rbt_message_destroy(message);
 }
 
-/* ----------------------------------------------------------------------------------------------- pushing */
-
-void rbt_client_increment(rbt_client *client, rbt_span span, uint32_t offset, uint32_t n, const void *deltas)
-{
-    rbt_cache_increment(&client->cache[span.table], span.block, offset, n, deltas);
-}
-
-void rbt_client_increment_keys(rbt_client *client, uint32_t table, uint64_t row, const uint64_t *cols, size_t n,
-                               const void *deltas)
-{
-    rbt_cache_increment_keys(&client->cache[table], row, cols, n, deltas);
-}
-
-bool rbt_client_must_hear(const rbt_client *client, uint32_t server, rbt_span *span)
-{
-    const rbt_topology *topology = client->topology;
-
-    if (client->known[server] >= rbt_ssp_need(client->clock, topology->staleness))
-        return false;
-    for (uint32_t t = 0; t < topology->tables; t++)
-        for (uint32_t b = 0; b < topology->layout[t].blocks; b++)
-            if (topology->layout[t].server[b] == server) {
-                *span = (rbt_span){.table = t, .block = b};
-                return true;
-            }
-    return false; /* it has no blocks */
-}
-
-bool rbt_client_may_clock(const rbt_client *client)
-{
-    for (uint32_t s = 0; s < client->topology->servers; s++)
-        if (client->unacked_count[s] >= RBT_UNACKED_MAX)
-            return false;
-    return true;
-}
-
-/* The version an update of this block belongs to. */
-static uint64_t version_of(const rbt_client *client, rbt_span span, uint64_t slowest)
-{
-    const rbt_copy *copy = copy_of(client, span);
-    bool synchronised = is_synchronised(client, span.table);
-    uint64_t base = synchronised ? client->read_version : copy->version;
-    uint64_t base_clock = synchronised ? client->read_clock : copy->included;
-    uint64_t since = client->clock > base_clock ? client->clock - base_clock : 0;
-
-    return rbt_dyn_version(base, since, slowest, client->clock, client->topology->staleness);
-}
-
-/* Names the versions of a block that its update was computed from, those of earlier copies first. A version that was not
- * named yet is, even if nothing was computed from it: its server can forget the older ones. True if this part is to go. */
-static bool tag_parts(rbt_copy *copy, rbt_part *part, rbt_message *push)
-{
-    bool is_new = copy->base != NULL && copy->next != copy->version + 1;
-
-    for (size_t i = 0; i < copy->aside.count; i++) {
-        rbt_part earlier = *part;
-
-        earlier.version = copy->aside.at[i].version;
-        earlier.snap = copy->aside.at[i].update;
-        rbt_array_push(&push->parts, earlier);
-    }
-    copy->aside.count = 0;
-    part->version = rbt_copy_tag(copy);
-    if (copy->base != NULL)
-        copy->next = copy->version + 1;
-    return is_new;
-}
-
-/* Adds one block's update, if it must be named, to its server's push. */
-static void flush_block(rbt_client *client, rbt_span span, uint64_t slowest, rbt_message *push)
-{
-    const rbt_rule_config *rule = &client->topology->rule[span.table];
-    rbt_copy *copy = copy_of(client, span);
-    bool is_named = rule->rule->counts_empty;
-    bool is_mine = !rule->rule->takes_gradients && copy->included <= client->clock;
-    rbt_part part = {.table = span.table, .block = span.block};
-
-    part.snap =
-        rbt_cache_flush(&client->cache[span.table], span.block,
-                        client->topology->layout[span.table].type == RBT_F32 ? client->topology->filter : 0, is_mine);
-    if (has_tags(client, span.table)) {
-        if (part.snap != NULL && part.snap->count == 0) { /* it has all gone out early */
-            rbt_snap_unref(part.snap);
-            part.snap = NULL;
-        }
-        is_named = tag_parts(copy, &part, push) || is_named;
-    }
-    if (has_versions(client, span.table)) {
-        part.version = version_of(client, span, slowest);
-        copy->next = rbt_dyn_next(part.version, slowest, client->clock, client->topology->staleness);
-        if (copy->next > client->next_version)
-            client->next_version = copy->next;
-    }
-    if (is_named || part.snap != NULL)
-        rbt_array_push(&push->parts, part);
-}
-
-/* What the slowest worker is known to have finished on every server that cares. */
-static uint64_t known_slowest(const rbt_client *client)
-{
-    uint64_t least = RBT_UNBOUNDED;
-
-    for (uint32_t s = 0; s < client->topology->servers; s++)
-        if (client->has_versions[s] && client->known[s] < least)
-            least = client->known[s];
-    return least;
-}
-
-void rbt_client_clock(rbt_client *client, rbt_env *env)
-{
-    const rbt_topology *topology = client->topology;
-    rbt_message **push = rbt_alloc(topology->servers, sizeof(rbt_message *));
-    uint64_t slowest = known_slowest(client);
-
-    RBT_ASSERT(!client->is_observer && client->ready);
-    for (uint32_t s = 0; s < topology->servers; s++) {
-        push[s] = make(client, RBT_MSG_PUSH, rbt_node_of_server(s));
-        push[s]->slowest = slowest;
-    }
-    for (uint32_t t = 0; t < topology->tables; t++)
-        for (uint32_t b = 0; b < topology->layout[t].blocks; b++)
-            flush_block(client, (rbt_span){.table = t, .block = b}, slowest, push[topology->layout[t].server[b]]);
-    for (uint32_t s = 0; s < topology->servers; s++) {
-        rbt_outbox slices = {0};
-        rbt_message *slice;
-
-        rbt_slices_cut(push[s], topology->slice_bytes, &slices);
-        while ((slice = rbt_outbox_take(&slices)) != NULL) {
-            rbt_outbox_put(&client->unacked[s], rbt_message_copy(slice));
-            send(client, slice, env);
-        }
-        client->unacked_count[s]++;
-        client->early[s] = 0;
-    }
-    rbt_free(push);
-    client->clock++;
-}
-
-bool rbt_client_holds(const rbt_client *client)
-{
-#ifdef RBT_MUTANT_HELD /* what was held back is forgotten in the end: the swarm must notice */
-    return false;
-#endif
-    for (uint32_t t = 0; t < client->topology->tables; t++)
-        for (uint32_t b = 0; client->topology->significant > 0 && b < client->topology->layout[t].blocks; b++)
-            if (client->cache[t].copies[b].holds)
-                return true;
-    return false;
-}
-
-void rbt_client_release(rbt_client *client)
-{
-    for (uint32_t t = 0; t < client->topology->tables; t++)
-        client->cache[t].significant = 0;
-}
-
-bool rbt_client_is_flushed(const rbt_client *client)
-{
-    for (uint32_t s = 0; s < client->topology->servers; s++)
-        if (client->unacked_count[s] > 0)
-            return false;
-    return true;
-}
-
 void rbt_client_retire(rbt_client *client, rbt_env *env)
 {
-    send(client, make(client, RBT_MSG_RETIRE, RBT_MASTER), env);
+    rbt_client_send(client, rbt_client_make(client, RBT_MSG_RETIRE, RBT_MASTER), env);
     for (uint32_t s = 0; s < client->topology->servers; s++)
-        send(client, make(client, RBT_MSG_RETIRE, rbt_node_of_server(s)), env);
+        rbt_client_send(client, rbt_client_make(client, RBT_MSG_RETIRE, rbt_node_of_server(s)), env);
 }

@@ -4,10 +4,11 @@
  * waits. rbt_client_want says whether a read may go ahead and otherwise asks for what is missing; the runtime then lets
  * the worker sleep until messages have come and asks again. What holds always:
  *   - a read at clock c uses copies whose slowest clock is at least c - staleness (asserted on every read), and contains
- *     all of the worker's own updates;
+ *     all of the worker's own updates, each once: also those of a clock that it computes again after a crash and that some
+ *     servers have;
  *   - a push is kept until its server has acknowledged it, and sent again when the view changes;
  *   - a worker that was restarted goes on at the lowest clock all servers have of it.
- * docs/protocols.md, section 1. Proved by tests/unit/test_worker.c and by the swarm.
+ * docs/protocols.md, section 1. Proved by tests/unit/test_worker.c, test_worker_lives.c and by the swarm.
  */
 #ifndef RBT_NODE_WORKER_H
 #define RBT_NODE_WORKER_H
@@ -104,5 +105,21 @@ void rbt_client_release(rbt_client *client);
 /* Has everything been acknowledged? Then the worker may leave. */
 bool rbt_client_is_flushed(const rbt_client *client);
 void rbt_client_retire(rbt_client *client, rbt_env *env);
+
+/* ---- for the parts of the client: worker.c, worker_push.c, early.c */
+
+static inline rbt_copy *rbt_client_copy(const rbt_client *client, rbt_span span)
+{
+    return &client->cache[span.table].copies[span.block];
+}
+
+/* Must blocks of this table be read at the version the master called stable? */
+bool rbt_client_is_synchronised(const rbt_client *client, uint32_t table);
+
+/* A message of this worker, at its clock; and all that it says goes out with the second. */
+rbt_message *rbt_client_make(const rbt_client *client, rbt_message_type type, rbt_node to);
+void rbt_client_send(rbt_client *client, rbt_message *message, rbt_env *env);
+
+void rbt_client_take_ack(rbt_client *client, const rbt_message *ack);
 
 #endif

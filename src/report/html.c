@@ -297,7 +297,14 @@ static void tiles(const rbt_recorder *run, FILE *file)
         tile(file, rbt_show_real(cell, r->loss), "final loss");
     if (run->evaluations.count > 0) {
         const rbt_evaluation *e = &run->evaluations.at[run->evaluations.count - 1];
-        if (isnan(e->accuracy))
+        const rbt_figure *shown = rbt_figure_shown(e->figure, e->figures);
+
+        if (shown != NULL) {
+            char name[64];
+
+            snprintf(name, sizeof name, "validation %.40s", shown->name);
+            tile(file, rbt_show_real(cell, shown->value), name);
+        } else if (isnan(e->accuracy))
             tile(file, rbt_show_real(cell, e->rmse), "validation rmse");
         else
             tile(file, rbt_show_percent(cell, e->accuracy), "validation accuracy");

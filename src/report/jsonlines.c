@@ -29,16 +29,17 @@ void rbt_jsonlines_flush(rbt_jsonlines *lines)
 
 rbt_err rbt_jsonlines_close(rbt_jsonlines *lines, rbt_error *error)
 {
+    bool is_standard = lines->json.file == stdout;
     rbt_err err = RBT_OK;
 
     if (lines->json.file == NULL)
         return RBT_OK;
     rbt_jsonlines_flush(lines);
-    if (lines->json.file != stdout && fclose(lines->json.file) != 0 && lines->failed == 0)
+    if (!is_standard && fclose(lines->json.file) != 0 && lines->failed == 0)
         lines->failed = errno;
     if (lines->failed != 0)
-        err = rbt_fail(error, RBT_E_IO, "cannot write --json %s: %s; the file is incomplete", lines->path,
-                       strerror(lines->failed));
+        err = rbt_fail(error, is_standard && lines->failed == EPIPE ? RBT_E_PIPE : RBT_E_IO,
+                       "cannot write --json %s: %s; the file is incomplete", lines->path, strerror(lines->failed));
     rbt_free(lines->path);
     memset(lines, 0, sizeof *lines);
     return err;
@@ -192,6 +193,10 @@ void rbt_jsonlines_event(rbt_jsonlines *lines, const rbt_recorder *run, const rb
     case RBT_EVENT_EVAL:
         rbt_json_count(json, "clock", event->eval_clock);
         rbt_json_real(json, "seconds", event->eval_seconds);
+        for (size_t i = 0; i < event->eval_figures; i++)
+            rbt_json_real(json, event->eval_figure[i].name, event->eval_figure[i].value);
+        if (event->eval_figures > 0)
+            break;
         rbt_json_real(json, "loss", event->eval_loss);
         if (isnan(event->eval_accuracy))
             rbt_json_real(json, "rmse", event->eval_rmse);

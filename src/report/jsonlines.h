@@ -1,8 +1,8 @@
 /* The --json stream: one JSON object per line, flushed line by line so that another program can follow.
  *
  * Events: start (the effective options, flat, by their names), clock, eval, note, done; compare writes start, one
- * result per run, done. A write error is kept and reported at the end (rbt_jsonlines_close), since a job is not worth
- * losing over its log. Where the output goes (--json, --report, --out, --quiet) is not part of a job and not written,
+ * result per run, done. A write error is kept, and told by rbt_jsonlines_close; who writes looks at `failed` and ends
+ * what nobody will read about. Where the output goes (--json, --report, --out, --quiet) is not part of a job and not written,
  * nor is wall time under the simulator: the same job under `sim` gives the same bytes. Proved by
  * tests/unit/test_report.c.
  */
@@ -19,6 +19,8 @@ typedef struct rbt_jsonlines {
 } rbt_jsonlines;
 
 rbt_err rbt_jsonlines_open(rbt_jsonlines *lines, const char *path, rbt_error *error);
+
+/* RBT_E_PIPE: nobody reads the standard output any more. RBT_E_IO: a write failed otherwise. */
 rbt_err rbt_jsonlines_close(rbt_jsonlines *lines, rbt_error *error);
 
 /* Writes the event. The recorder has seen it before, and knows the settings. */

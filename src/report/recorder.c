@@ -41,12 +41,27 @@ void rbt_recorder_set_result(rbt_recorder *recorder, const rbt_result *result)
     recorder->has_result = true;
 }
 
+const rbt_figure *rbt_figure_shown(const rbt_figure *figures, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(figures[i].name, "loss") != 0)
+            return &figures[i];
+    return n > 0 ? figures : NULL;
+}
+
 void rbt_recorder_event(rbt_recorder *recorder, const rbt_event *event)
 {
     const char *name = NULL, *value = NULL;
-    rbt_evaluation evaluation = {event->eval_clock, event->eval_seconds, event->eval_loss, event->eval_accuracy,
-                                 event->eval_rmse};
+    rbt_evaluation evaluation = {.clock = event->eval_clock,
+                                 .seconds = event->eval_seconds,
+                                 .loss = event->eval_loss,
+                                 .accuracy = event->eval_accuracy,
+                                 .rmse = event->eval_rmse};
 
+    while (evaluation.figures < event->eval_figures) {
+        evaluation.figure[evaluation.figures] = event->eval_figure[evaluation.figures];
+        evaluation.figures++;
+    }
     switch (event->kind) {
     case RBT_EVENT_START:
         for (size_t i = 0; rbt_job_option(event->job, i, &name, &value); i++)

@@ -20,7 +20,12 @@ typedef struct rbt_evaluation {
     double loss;
     double accuracy; /* NaN: the model predicts numbers, see rmse */
     double rmse;
+    size_t figures; /* of a method: all it found, in the place of these three */
+    rbt_figure figure[RBT_FIGURES_MOST];
 } rbt_evaluation;
+
+/* The one to show when there is room for one: the first that is not the loss, if there is such a one. NULL: none at all. */
+const rbt_figure *rbt_figure_shown(const rbt_figure *figures, size_t n);
 
 typedef struct rbt_recorder {
     char *name;                      /* what tables and legends call the run */

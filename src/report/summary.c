@@ -142,14 +142,16 @@ static void learning_text(const rbt_recorder *run, char *text, size_t room)
 {
     const char *rate = rbt_recorder_setting(run, "lr", NULL), *l1 = rbt_recorder_setting(run, "l1", NULL);
     const char *normalize = rbt_recorder_setting(run, "normalize", NULL);
+    const char *classes = rbt_recorder_setting(run, "class-weight", NULL);
     char digits[RBT_CELL_ROOM], l2[RBT_CELL_ROOM], steps[160] = "";
 
     if (rate != NULL)
         snprintf(steps, sizeof steps, ", step size %.40s, decay %.40s", few_digits(run, "lr", digits),
                  rbt_recorder_setting(run, "decay", "none"));
-    snprintf(text, room, "%s%s, l2 %s%s%s%s%s%s", rbt_recorder_setting(run, "optimizer", "sgd"), steps,
+    snprintf(text, room, "%s%s, l2 %s%s%s%s%s%s%.200s%s", rbt_recorder_setting(run, "optimizer", "sgd"), steps,
              few_digits(run, "l2", l2), l1 != NULL ? ", l1 " : "", l1 != NULL ? l1 : "",
              normalize != NULL ? ", normalised: " : "", normalize != NULL ? normalize : "",
+             classes != NULL ? ", class weights " : "", classes != NULL ? classes : "",
              strcmp(rbt_recorder_setting(run, "no-bias", "false"), "true") == 0 ? ", no bias" : "");
 }
 
@@ -187,11 +189,12 @@ void rbt_summary_configuration(const rbt_recorder *run, FILE *file)
     const char *settings = rbt_recorder_setting(run, "set", NULL); /* of a method */
     const char *valid = rbt_recorder_setting(run, "valid", NULL);
     const char *net = rbt_recorder_setting(run, "net", NULL);
-    char workers[64], servers[64], text[512], data[RBT_OPTION_ROOM];
+    char workers[64], servers[64], text[512], data[RBT_OPTION_ROOM], validated[RBT_OPTION_ROOM];
 
     rbt_paths_title(rbt_recorder_setting(run, "data", "?"), data, sizeof data);
+    rbt_paths_title(valid != NULL ? valid : "", validated, sizeof validated);
     fprintf(file, "  %-10s %s on %s%s%s\n", "job", rbt_recorder_setting(run, "model", "?"), data,
-            valid != NULL ? ", validated on " : "", valid != NULL ? valid : "");
+            valid != NULL ? ", validated on " : "", validated);
     plural(workers, sizeof workers, rbt_recorder_setting(run, "workers", "?"), "worker");
     if (in_shared_memory(run) || among_peers(run))
         snprintf(servers, sizeof servers, "no servers");
@@ -210,6 +213,8 @@ void rbt_summary_configuration(const rbt_recorder *run, FILE *file)
     line_of(file, "learning", text);
     sending_text(run, text, sizeof text);
     line_of(file, "sending", text[0] != '\0' ? text : NULL);
+    line_of(file, "speed", rbt_recorder_setting(run, "speed", NULL));
+    line_of(file, "cluster", rbt_recorder_setting(run, "cluster", NULL));
     line_of(file, "stragglers", rbt_recorder_setting(run, "straggler", NULL));
     line_of(file, "faults", rbt_recorder_setting(run, "faults", NULL));
     line_of(file, "target", rbt_recorder_setting(run, "target-loss", NULL));
@@ -241,7 +246,9 @@ static void draw(rbt_progress_line *line, const rbt_progress *p, const char *pre
         snprintf(clocks, sizeof clocks, "%" PRIu64, p->clock_min);
     else
         snprintf(clocks, sizeof clocks, "%" PRIu64 "-%" PRIu64, p->clock_min, p->clock_max);
-    if (isfinite(line->eval_loss) && isnan(line->eval_accuracy))
+    if (line->eval_shown.name != NULL)
+        snprintf(eval, sizeof eval, "  valid %.32s %.5g", line->eval_shown.name, line->eval_shown.value);
+    else if (isfinite(line->eval_loss) && isnan(line->eval_accuracy))
         snprintf(eval, sizeof eval, "  valid %.5f (rmse %.5g)", line->eval_loss, line->eval_rmse);
     else if (isfinite(line->eval_loss))
         snprintf(eval, sizeof eval, "  valid %.5f (%.2f %%)", line->eval_loss, 100 * line->eval_accuracy);
@@ -273,6 +280,8 @@ void rbt_progress_line_event(rbt_progress_line *line, const rbt_event *event, co
         line->eval_loss = event->eval_loss;
         line->eval_accuracy = event->eval_accuracy;
         line->eval_rmse = event->eval_rmse;
+        if (event->eval_figures > 0)
+            line->eval_shown = *rbt_figure_shown(event->eval_figure, event->eval_figures);
         break;
     case RBT_EVENT_NOTE:
         rbt_progress_line_clear(line);
@@ -325,7 +334,8 @@ size_t rbt_summary_stragglers(const rbt_result *result, bool *is)
     return n;
 }
 
-static void worker_row(rbt_grid *grid, const char *name, const rbt_worker_report *w, double share)
+/* `nonzeros`: there are any to show. */
+static void worker_row(rbt_grid *grid, const char *name, const rbt_worker_report *w, bool nonzeros, double share)
 {
     char cell[RBT_CELL_ROOM];
     double total = w->compute_seconds + w->wait_seconds + w->communication_seconds;
@@ -333,6 +343,8 @@ static void worker_row(rbt_grid *grid, const char *name, const rbt_worker_report
     rbt_grid_add(grid, name);
     rbt_grid_add(grid, rbt_show_count(cell, (double)w->clocks / share));
     rbt_grid_add(grid, rbt_show_count(cell, (double)w->rows / share));
+    if (nonzeros)
+        rbt_grid_add(grid, rbt_show_count(cell, (double)w->nonzeros / share));
     rbt_grid_add(grid, rbt_show_seconds(cell, w->compute_seconds / share));
     rbt_grid_add(grid, rbt_show_seconds(cell, w->wait_seconds / share));
     rbt_grid_add(grid, rbt_show_seconds(cell, w->communication_seconds / share));
@@ -350,6 +362,7 @@ static rbt_worker_report all_workers(const rbt_result *r)
         all.communication_seconds += r->worker[i].communication_seconds;
         all.clocks += r->worker[i].clocks;
         all.rows += r->worker[i].rows;
+        all.nonzeros += r->worker[i].nonzeros;
     }
     return all;
 }
@@ -357,15 +370,17 @@ static rbt_worker_report all_workers(const rbt_result *r)
 /* The workers in the table: all when they are few, else the slowest, slowest first; and their mean. */
 static void worker_table(const rbt_result *r, FILE *file)
 {
-    static const char *const HEADING[] = {"worker", "clocks", "rows",   "compute",
+    static const char *const HEADING[] = {"worker", "clocks", "rows",   "non-zeros", "compute",
                                           "wait",   "comm.",  "wait %", "per clock"};
-    rbt_grid grid = {.columns = sizeof HEADING / sizeof HEADING[0], .left = 1};
-    bool *shown = rbt_alloc(r->workers, sizeof *shown);
     rbt_worker_report all = all_workers(r);
+    bool nonzeros = all.nonzeros > 0;
+    rbt_grid grid = {.columns = sizeof HEADING / sizeof HEADING[0] - !nonzeros, .left = 1};
+    bool *shown = rbt_alloc(r->workers, sizeof *shown);
     char name[32];
 
-    for (size_t i = 0; i < grid.columns; i++)
-        rbt_grid_add(&grid, HEADING[i]);
+    for (size_t i = 0; i < sizeof HEADING / sizeof HEADING[0]; i++)
+        if (nonzeros || strcmp(HEADING[i], "non-zeros") != 0)
+            rbt_grid_add(&grid, HEADING[i]);
     for (size_t k = 0; k < r->workers && (r->workers <= WORKERS_SHOWN || k < SLOWEST_SHOWN); k++) {
         size_t pick = k;
         if (r->workers > WORKERS_SHOWN) {
@@ -376,11 +391,11 @@ static void worker_table(const rbt_result *r, FILE *file)
             shown[pick] = true;
         }
         snprintf(name, sizeof name, "%zu", pick);
-        worker_row(&grid, name, &r->worker[pick], 1);
+        worker_row(&grid, name, &r->worker[pick], nonzeros, 1);
     }
     if (r->workers > 1) {
         snprintf(name, sizeof name, "mean of %zu", r->workers);
-        worker_row(&grid, name, &all, (double)r->workers);
+        worker_row(&grid, name, &all, nonzeros, (double)r->workers);
     }
     rbt_grid_print(&grid, "  ", file);
     rbt_grid_deinit(&grid);
@@ -456,6 +471,14 @@ static void folds_line(const rbt_recorder *run, FILE *file)
             r->fold_loss_deviation, number ? "rmse" : "accuracy", r->fold_score, r->fold_score_deviation);
 }
 
+static void figures_line(const rbt_evaluation *e, FILE *file)
+{
+    fprintf(file, "  validation ");
+    for (size_t i = 0; i < e->figures; i++)
+        fprintf(file, "%s%s %.6g", i > 0 ? ", " : "", e->figure[i].name, e->figure[i].value);
+    fputc('\n', file);
+}
+
 void rbt_summary_result(const rbt_recorder *run, FILE *file)
 {
     const rbt_result *r = &run->result;
@@ -486,7 +509,10 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file)
                 rbt_show_real(b, r->varobj));
     if (run->evaluations.count > 0) {
         const rbt_evaluation *e = &run->evaluations.at[run->evaluations.count - 1];
-        if (isnan(e->accuracy))
+
+        if (e->figures > 0)
+            figures_line(e, file);
+        else if (isnan(e->accuracy))
             fprintf(file, "  validation loss %.6g, rmse %.6g\n", e->loss, e->rmse);
         else
             fprintf(file, "  validation loss %.6g, accuracy %s\n", e->loss, rbt_show_percent(a, e->accuracy));

@@ -26,6 +26,7 @@ typedef struct rbt_progress_line {
     double eval_loss;     /* the last evaluation, NaN = none */
     double eval_accuracy; /* NaN: the model predicts numbers */
     double eval_rmse;
+    rbt_figure eval_shown; /* a method's; no name: none */
 } rbt_progress_line;
 
 void rbt_progress_line_init(rbt_progress_line *line, FILE *file, bool redraw);

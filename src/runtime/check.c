@@ -8,27 +8,9 @@
 
 #include "base/mem.h"
 #include "rule/procedure.h"
-#include "runtime/check_adarev.h"
+#include "runtime/check_block.h"
 
 #define TOLERANCE 1e-4 /* of f32 sums against double, relative to the largest value that went in */
-
-/* All updates of one version of a block: their sum and number. */
-typedef struct shadow_version {
-    uint64_t number;
-    uint64_t updates;
-    double *sum;
-} shadow_version;
-
-/* A block as it must be. */
-typedef struct shadow {
-    uint32_t length;
-    double scale;     /* the largest magnitude that went in, at least 1 */
-    uint64_t fastest; /* momentum: clocks that the fastest has finished */
-    rbt_shadow_adarev *adarev;
-    RBT_ARRAY(shadow_version)
-    versions; /* of dyn; of momentum: by the clock whose velocity
-                                           they joined; else one only, number 0 */
-} shadow;
 
 /* A slice of a push that the server has accepted; under BSP it may wait for the others'. */
 typedef struct shadow_push {
@@ -46,7 +28,7 @@ typedef struct shadow_worker {
 } shadow_worker;
 
 typedef struct shadow_server {
-    shadow *blocks; /* per ordinal */
+    rbt_shadow *blocks; /* per ordinal */
     size_t count;
     shadow_worker *workers;
 } shadow_server;
@@ -95,12 +77,8 @@ void rbt_checker_destroy(rbt_checker *checker)
     for (uint32_t s = 0; s < checker->topology->servers; s++) {
         shadow_server *server = &checker->servers[s];
 
-        for (size_t i = 0; i < server->count; i++) {
-            for (size_t v = 0; v < server->blocks[i].versions.count; v++)
-                rbt_free(server->blocks[i].versions.at[v].sum);
-            rbt_array_free(&server->blocks[i].versions);
-            rbt_shadow_adarev_destroy(server->blocks[i].adarev);
-        }
+        for (size_t i = 0; i < server->count; i++)
+            rbt_shadow_deinit(&server->blocks[i]);
         for (uint32_t m = 0; m < checker->topology->workers; m++) {
             for (size_t i = 0; i < server->workers[m].waiting.count; i++)
                 rbt_message_destroy(server->workers[m].waiting.at[i].message);
@@ -136,44 +114,12 @@ const char *rbt_checker_broken(const rbt_checker *checker)
 
 /* --------------------------------------------------------------------------------------- the second opinion */
 
-static bool has_versions(const rbt_checker *checker, uint32_t table)
+static const rbt_rule_config *rule_of(const rbt_checker *checker, uint32_t table)
 {
-    return checker->topology->rule[table].rule->versions == RBT_VERSIONS_SHARED;
+    return &checker->topology->rule[table];
 }
 
-static bool is_momentum(const rbt_checker *checker, uint32_t table)
-{
-    return checker->topology->rule[table].rule == &rbt_rule_momentum;
-}
-
-static bool is_adarev(const rbt_checker *checker, uint32_t table)
-{
-    return checker->topology->rule[table].rule == &rbt_rule_adarev;
-}
-
-/* Values of adagrad depend on the order of arrival, those of adarev on what was merged beyond the limit; a user's
- * procedure is anybody's guess. */
-static bool is_checkable(const rbt_checker *checker, uint32_t table)
-{
-    const rbt_rule_config *rule = &checker->topology->rule[table];
-
-    return rule->rule->procedure == NULL || is_momentum(checker, table) ||
-           (is_adarev(checker, table) && rule->most_kept == 0);
-}
-
-static double value_at(const rbt_snap *snap, uint32_t k)
-{
-    return snap->type == RBT_F32 ? (double)snap->f32[k] : snap->type == RBT_I32 ? snap->i32[k] : (double)snap->i64[k];
-}
-
-/* Writes a snapshot out as doubles. */
-static void spread(const rbt_snap *snap, double *out)
-{
-    memset(out, 0, snap->length * sizeof *out);
-    for (uint32_t k = 0; k < snap->count; k++)
-        out[snap->form == RBT_DENSE ? k : snap->index[k]] = value_at(snap, k);
-}
-
+/* For two blocks of that length. */
 static double *room_for(rbt_checker *checker, size_t length)
 {
     if (checker->room < 2 * length) {
@@ -183,30 +129,6 @@ static double *room_for(rbt_checker *checker, size_t length)
     return checker->expected;
 }
 
-static shadow_version *version_of(shadow *block, uint64_t number)
-{
-    shadow_version fresh = {.number = number};
-
-    for (size_t i = 0; i < block->versions.count; i++)
-        if (block->versions.at[i].number == number)
-            return &block->versions.at[i];
-    fresh.sum = rbt_alloc(block->length, sizeof *fresh.sum);
-    rbt_array_push(&block->versions, fresh);
-    return &block->versions.at[block->versions.count - 1];
-}
-
-/* Which sum an update belongs to. */
-static uint64_t number_of(const rbt_checker *checker, shadow *block, const rbt_message *push, const rbt_part *part)
-{
-    if (has_versions(checker, part->table))
-        return part->version;
-    if (!is_momentum(checker, part->table))
-        return 0;
-    if (push->clock + 1 > block->fastest)
-        block->fastest = push->clock + 1;
-    return block->fastest;
-}
-
 /* The server says it has applied this push. */
 static void fold(rbt_checker *checker, const rbt_server *server, const rbt_message *push)
 {
@@ -214,60 +136,22 @@ static void fold(rbt_checker *checker, const rbt_server *server, const rbt_messa
 
     for (size_t i = 0; i < push->parts.count; i++) {
         const rbt_part *part = &push->parts.at[i];
-        shadow *block = &mine->blocks[server->ordinal[part->table][part->block]];
-        shadow_version *version = version_of(block, number_of(checker, block, push, part));
-        double *values = room_for(checker, block->length);
+        rbt_shadow *block = &mine->blocks[server->ordinal[part->table][part->block]];
 
-        version->updates++;
-        if (part->snap == NULL)
-            continue;
-        spread(part->snap, values);
-        if (block->adarev != NULL)
-            rbt_shadow_adarev_push(block->adarev, (double)checker->topology->rule[part->table].rate, part->version,
-                                   values);
-        for (uint32_t k = 0; k < block->length; k++) {
-            version->sum[k] += values[k];
-            if (fabs(values[k]) > block->scale)
-                block->scale = fabs(values[k]);
-        }
-    }
-}
-
-/* What the block must be for a reader that sees versions below `below`. */
-static void expect(const rbt_checker *checker, const shadow *block, uint32_t table, uint64_t below, double *out)
-{
-    const rbt_rule_config *rule = &checker->topology->rule[table];
-    double factor = rule->rule == &rbt_rule_con || is_momentum(checker, table) ? (double)rule->factor : 1;
-
-    if (block->adarev != NULL) {
-        memcpy(out, rbt_shadow_adarev_value(block->adarev), block->length * sizeof *out);
-        return;
-    }
-    memset(out, 0, block->length * sizeof *out);
-    for (size_t i = 0; i < block->versions.count; i++) {
-        const shadow_version *version = &block->versions.at[i];
-        double weight = has_versions(checker, table) ? 1 / (double)version->updates : factor;
-
-        if (has_versions(checker, table) && version->number >= below)
-            continue;
-        if (is_momentum(checker, table)) /* 1 + momentum + ... once for every clock since */
-            weight *= (1 - pow((double)rule->momentum, (double)(block->fastest - version->number + 1))) /
-                      (1 - (double)rule->momentum);
-        for (uint32_t k = 0; k < block->length; k++)
-            out[k] += weight * version->sum[k];
+        rbt_shadow_push(block, rule_of(checker, part->table), push->clock, part, room_for(checker, block->length));
     }
 }
 
 static void compare(rbt_checker *checker, const rbt_server *server, uint32_t table, uint32_t number,
                     const rbt_snap *snap, uint64_t below, const char *where)
 {
-    shadow *block = &checker->servers[server->id].blocks[server->ordinal[table][number]];
+    rbt_shadow *block = &checker->servers[server->id].blocks[server->ordinal[table][number]];
     double *expected = room_for(checker, block->length), *found = expected + block->length, scale;
 
-    if (!is_checkable(checker, table))
+    if (!rbt_shadow_is_checkable(rule_of(checker, table)))
         return;
-    expect(checker, block, table, below, expected);
-    spread(snap, found);
+    rbt_shadow_expect(block, rule_of(checker, table), below, expected);
+    rbt_shadow_spread(snap, found);
     scale = block->adarev != NULL ? rbt_shadow_adarev_scale(block->adarev) : block->scale;
     for (uint32_t k = 0; k < block->length; k++)
         if (!(fabs(found[k] - expected[k]) <= TOLERANCE * (scale + fabs(expected[k])))) {
@@ -288,10 +172,9 @@ static void init_server(rbt_checker *checker, const rbt_server *server)
     mine->count = server->cells.count;
     mine->blocks = rbt_alloc(mine->count + 1, sizeof *mine->blocks);
     for (size_t i = 0; i < mine->count; i++) {
-        mine->blocks[i].length = server->cells.at[i].cell.value->length;
-        mine->blocks[i].scale = 1;
-        if (is_adarev(checker, server->cells.at[i].table))
-            mine->blocks[i].adarev = rbt_shadow_adarev_create(mine->blocks[i].length);
+        const rbt_server_cell *cell = &server->cells.at[i];
+
+        rbt_shadow_init(&mine->blocks[i], rule_of(checker, cell->table), cell->cell.value->length);
     }
 }
 
@@ -345,12 +228,12 @@ static void fold_early(rbt_checker *checker, const rbt_server *server, const rbt
     for (size_t i = 0; i < message->parts.count; i++) {
         const rbt_part *part = &message->parts.at[i];
         uint32_t ordinal = server->ordinal[part->table][part->block];
-        shadow *block = &checker->servers[server->id].blocks[ordinal];
-        double *values = room_for(checker, block->length), *sum = version_of(block, 0)->sum;
+        rbt_shadow *block = &checker->servers[server->id].blocks[ordinal];
+        double *values = room_for(checker, block->length), *sum = rbt_shadow_version_of(block, 0)->sum;
 
         if (ordinal < brought)
             continue;
-        spread(part->snap, values);
+        rbt_shadow_spread(part->snap, values);
         for (uint32_t k = 0; k < block->length; k++) {
             values[k] *= sign;
             sum[k] += values[k];
@@ -456,7 +339,7 @@ static void fold_applied(rbt_checker *checker, const rbt_server *server)
 static void check_adarev(rbt_checker *checker, const rbt_server *server, const rbt_server_cell *cell)
 {
     const rbt_rule_config *rule = &checker->topology->rule[cell->table];
-    const shadow *block = &checker->servers[server->id].blocks[server->ordinal[cell->table][cell->block]];
+    const rbt_shadow *block = &checker->servers[server->id].blocks[server->ordinal[cell->table][cell->block]];
     const double *sum = rbt_shadow_adarev_sum(block->adarev);
 
     if (cell->cell.kept.count > rbt_most_kept(rule))
@@ -480,7 +363,7 @@ static void check_cells(rbt_checker *checker, const rbt_server *server)
 
         compare(checker, server, cell->table, cell->block, all, RBT_UNBOUNDED, "stored");
         rbt_snap_unref(all);
-        if (is_adarev(checker, cell->table))
+        if (rule_of(checker, cell->table)->rule == &rbt_rule_adarev)
             check_adarev(checker, server, cell);
         if (staleness != RBT_UNBOUNDED && cell->cell.versions.count > staleness + 1)
             rbt_checker_report(checker, "server %u keeps %zu versions of block %u, staleness is %llu", server->id,
@@ -538,7 +421,7 @@ static void check_rows(rbt_checker *checker, const rbt_server *server, const rbt
                            rows->worker, (unsigned long long)rows->slowest, (unsigned long long)server->clocks.least);
     for (size_t i = 0; i < rows->parts.count; i++) {
         const rbt_part *part = &rows->parts.at[i];
-        const shadow *block = &checker->servers[server->id].blocks[server->ordinal[part->table][part->block]];
+        const rbt_shadow *block = &checker->servers[server->id].blocks[server->ordinal[part->table][part->block]];
         double *expected = room_for(checker, block->length);
 
         check_said(checker, server, part, rows->worker, own);
@@ -546,9 +429,9 @@ static void check_rows(rbt_checker *checker, const rbt_server *server, const rbt
             compare(checker, server, part->table, part->block, part->snap, RBT_UNBOUNDED, "among rows");
             continue;
         }
-        expect(checker, block, part->table, RBT_UNBOUNDED, expected);
+        rbt_shadow_expect(block, rule_of(checker, part->table), RBT_UNBOUNDED, expected);
         for (uint32_t k = 0; k < part->snap->count; k++) {
-            double must = expected[part->snap->index[k]], is = value_at(part->snap, k);
+            double must = expected[part->snap->index[k]], is = rbt_shadow_value(part->snap, k);
 
             if (!(fabs(is - must) <= TOLERANCE * (block->scale + fabs(must))))
                 rbt_checker_report(checker,

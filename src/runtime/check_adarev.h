@@ -1,5 +1,5 @@
 /* A second opinion on adarev: AdaptiveRevision in double precision with the sum of gradients of every version kept for
- * ever, written after the formula (docs/protocols.md, section 2.7) and sharing nothing with src/rule. Used by check.c.
+ * ever, written after the formula (docs/protocols.md, section 2.7) and sharing nothing with src/rule. Used by check_block.c and check.c.
  * Proved by tests/unit/test_check.c and the mutant RBT_MUTANT_RELEASE. */
 #ifndef RBT_RUNTIME_CHECK_ADAREV_H
 #define RBT_RUNTIME_CHECK_ADAREV_H

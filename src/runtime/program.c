@@ -58,6 +58,11 @@ bool rbt_worker_should_stop(const rbt_worker *worker)
     return worker->client.stopping;
 }
 
+bool rbt_worker_is_interrupted(const rbt_worker *worker)
+{
+    return worker->client.stopping || (worker->run->interrupted != NULL && atomic_load(worker->run->interrupted));
+}
+
 void rbt_worker_handle(rbt_worker *worker, rbt_message *message, rbt_env *env)
 {
     if (worker->peer != NULL) {
@@ -420,9 +425,14 @@ void rbt_call_publish(rbt_worker *worker)
 
 rbt_err rbt_clock(rbt_worker *worker, rbt_error *error)
 {
+    const rbt_run *run = worker->run;
     rbt_env env;
-    rbt_err err;
+    rbt_err err = run->on_clock != NULL && worker->added_clocks == 0
+                      ? run->on_clock(worker, run->program.argument, error)
+                      : RBT_OK;
 
+    if (err != RBT_OK)
+        return err;
     rbt_call_enter(worker);
     rbt_call_slow_down(worker);
     worker->client.held_ns = 0;

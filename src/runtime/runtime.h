@@ -35,6 +35,9 @@ typedef struct rbt_run {
     const rbt_topology *topology;
     rbt_program program; /* run by every worker */
     rbt_program observe; /* run by the observer, if the topology has one */
+    rbt_err (*on_clock)(rbt_worker *worker, void *argument,
+                        rbt_error *error); /* called with the program's argument before
+                                                                                  each of its clocks ends; or NULL */
     const rbt_stragglers *stragglers;
     bool encode;    /* every message is encoded and decoded on its way */
     unsigned codec; /* messages are squeezed on their way (comm/squeeze.h); 0: they are not */

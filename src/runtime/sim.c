@@ -186,7 +186,7 @@ static uint64_t actor_now_ns(rbt_worker *worker)
     return ((rbt_actor *)worker->place)->sim->now_ns;
 }
 
-/* Work takes virtual time: the cost model's, times how slow the worker is in this clock. */
+/* Work takes virtual time: the cost model's on a host of this speed, times how slow the worker is in this clock. */
 static void actor_work(rbt_worker *worker, uint64_t samples, uint64_t nonzeros)
 {
     rbt_actor *actor = worker->place;
@@ -197,7 +197,8 @@ static void actor_work(rbt_worker *worker, uint64_t samples, uint64_t nonzeros)
     if (actor->dead || worker->client.is_observer)
         return;
     factor = rbt_stragglers_factor(sim->run->stragglers, worker->client.worker, worker->client.clock);
-    ns = cost->sample_ns * (double)samples + cost->nonzero_ns * (double)nonzeros;
+    ns = (cost->sample_ns * (double)samples + cost->nonzero_ns * (double)nonzeros) /
+         rbt_sim_net_speed(&sim->net, rbt_node_of_worker(sim->run->topology, worker->client.worker));
     worker->slowed_ns += (uint64_t)(ns * (factor - 1));
     rbt_sim_queue_put(&sim->queue, (rbt_sim_event){.time_ns = sim->now_ns + (uint64_t)(ns * factor),
                                                    .kind = RBT_SIM_WAKE,
@@ -277,14 +278,36 @@ static void tell_master(rbt_sim *sim, rbt_message_type type, uint32_t worker, ui
     handle(sim, message);
 }
 
+/* A half of the connections to servers break with the worker: what has not reached its host is lost. */
+static void cut_links(rbt_sim *sim, uint32_t worker, uint64_t stream)
+{
+    rbt_node from = rbt_node_of_worker(sim->run->topology, worker);
+
+    for (size_t i = 0; i < sim->queue.heap.count; i++) {
+        rbt_sim_event *event = &sim->queue.heap.at[i];
+        rbt_rng rng;
+
+        if (event->kind != RBT_SIM_ARRIVE || event->message == NULL || event->message->from != from ||
+            event->message->to == RBT_MASTER || event->message->to > sim->run->topology->servers)
+            continue;
+        rng = rbt_rng_stream(sim->options->seed, RBT_STREAM_FAULT, stream + ((uint64_t)event->message->to << 40));
+        if (rbt_rng_below(&rng, 2) == 0)
+            continue;
+        rbt_message_destroy(event->message);
+        event->message = NULL;
+    }
+}
+
 static void crash(rbt_sim *sim, uint32_t worker)
 {
     rbt_actor *actor = &sim->actors[worker];
-    rbt_rng rng = rbt_rng_stream(sim->options->seed, RBT_STREAM_FAULT, 1000 + actor->incarnation * 100000ULL + worker);
+    uint64_t stream = 1000 + actor->incarnation * 100000ULL + worker;
+    rbt_rng rng = rbt_rng_stream(sim->options->seed, RBT_STREAM_FAULT, stream);
 
     if (actor->state == ACTOR_ENDED || actor->state == ACTOR_ABSENT)
         return;
     end_actor(actor);
+    cut_links(sim, worker, stream);
     rbt_transport_forget(sim->run, rbt_node_of_worker(sim->run->topology, worker));
     actor->state = ACTOR_ABSENT;
     tell_master(sim, RBT_MSG_LOST, worker, actor->incarnation);
@@ -323,8 +346,11 @@ static void take_event(rbt_sim *sim, const rbt_sim_event *event)
     sim->now_ns = event->time_ns;
     switch (event->kind) {
     case RBT_SIM_ARRIVE:
+        if (event->message == NULL) /* lost */
+            break;
         read.kind = RBT_SIM_HANDLE;
-        read.time_ns = rbt_sim_net_receive(&sim->net, event->message->to, event->bytes, sim->now_ns);
+        read.time_ns =
+            rbt_sim_net_receive(&sim->net, event->message->from, event->message->to, event->bytes, sim->now_ns);
         rbt_sim_queue_put(&sim->queue, read);
         break;
     case RBT_SIM_HANDLE:
@@ -434,6 +460,7 @@ rbt_err rbt_sim_run(rbt_run *run, const rbt_sim_options *options, rbt_error *err
     rbt_nodes_init(&sim.nodes, run, NULL);
     rbt_transport_open(run);
     rbt_sim_net_init(&sim.net, options, rbt_topology_nodes(run->topology));
+    rbt_sim_net_place(&sim.net, run->topology);
     if (run->topology->budget_bytes > 0)
         sim.budgets = rbt_budget_checker_create(run->topology);
     run->started_ns = 0;

@@ -4,7 +4,8 @@
  * charged for them by a cost model. Messages travel over links with latency, jitter and bandwidth in both directions.
  * Events (a message reaches a host, is handled; a worker wakes, crashes, comes back) are ordered by time, then by a
  * counter: a run is a function of its seed. Faults hit the links and the workers, never the promises of the transport:
- * messages of one pair of nodes arrive in order and at least once, some of them more than once.
+ * messages of one pair of nodes arrive in order and at least once, some of them more than once. Of what a worker that
+ * crashes has said last, some servers hear and others do not.
  *
  * Proved by tests/sim (same seed = same bytes; BSP = local) and by the swarm.
  */
@@ -12,12 +13,7 @@
 #define RBT_RUNTIME_SIM_H
 
 #include "runtime/runtime.h"
-
-typedef struct rbt_net {
-    double bits_per_second; /* of every host, in each direction */
-    uint64_t latency_ns;
-    uint64_t jitter_ns; /* uniformly 0 .. jitter on top */
-} rbt_net;
+#include "runtime/sim_hosts.h"
 
 typedef struct rbt_cost {
     double sample_ns; /* computing: per sample and per non-zero */
@@ -38,6 +34,7 @@ typedef struct rbt_faults {
 typedef struct rbt_sim_options {
     uint64_t seed;
     rbt_net net;
+    rbt_sim_hosts hosts; /* none: every node is a host of its own, with the link above */
     rbt_cost cost;
     rbt_faults faults;
     struct rbt_checker *checker; /* NULL: none */

@@ -1,4 +1,4 @@
-/* Who is slow, when, and how much: the heterogeneity of --straggler (docs/protocols.md, section 7).
+/* Who is slow, when, and how much: the heterogeneity of --straggler (docs/protocols.md, section 5).
  *
  *   frac=0.2,slow=2      that share of the workers (the last ones), for good
  *   p=0.0625,slow=6      each worker, each clock, with that probability

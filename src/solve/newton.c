@@ -4,6 +4,7 @@
  * probabilities, from which it follows) is kept for the products with a direction. */
 #include "solve/newton.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,21 +12,34 @@
 #include "base/mem.h"
 #include "model/link.h"
 #include "model/model.h"
+#include "solve/columns.h"
 #include "solve/rows.h"
 
+#define MANY     4096 /* columns: of more it is seen which ones occur */
 #define CG_STEPS 200
-#define CG_WORTH 0.1 /* of the mean step's gain: a step of conjugate gradients that brings less is the last */
+#define CG_WORTH 0.1   /* of the mean step's gain is what a step of conjugate gradients must bring, ... */
+#define CG_CALM  2     /* ... or after so many that do not it ends, ... */
+#define CG_SURE  6     /* ... or so many where the end may be near: much can hide behind some small steps */
+#define CG_SMALL 32    /* parameters: with so few it takes as many steps, after which only rounding is left */
+#define CG_EXACT 1e-20 /* of the residual's square is what rounding leaves */
+#define ROUNDING 1e-9  /* of the objective */
 #define HALVINGS 30
 #define SLACK    1e-4 /* of the fall the slope promises, that a step must bring */
 
 struct rbt_newton {
     const rbt_problem *problem;
+    rbt_problem narrow; /* the problem of the columns that occur, where most do not ... */
+    rbt_columns columns;
+    uint32_t *column; /* ... these, in ascending order ... */
+    uint32_t *places; /* ... and a row's indices among them: threads * longest */
+    size_t longest;   /* row */
     rbt_team *team;
     double *w, *gradient, *diagonal, *step; /* n each */
     double *residual, *direction, *product; /* of conjugate gradients, n each */
     double *z, *bend, *zd;                  /* rows * outputs: decision values, second derivatives, along a direction */
     double *partial;                        /* threads * 2 n: sums of each thread */
     double *scratch;                        /* threads * outputs */
+    double falls[2];                        /* that the model promised in the last iteration and in the one before */
     const double *vector;                   /* what a pass multiplies with */
     enum { PASS_SCORES, PASS_GRADIENT, PASS_PRODUCT } what;
 };
@@ -36,34 +50,69 @@ bool rbt_newton_fits(const rbt_problem *problem)
            (problem->model->link == NULL || isfinite(problem->model->link->steepest));
 }
 
+/* Leaves out the columns that do not occur, if these are the most. */
+static rbt_err narrow_down(rbt_newton *t, const rbt_problem *problem, rbt_error *error)
+{
+    const rbt_data *data = problem->data;
+    size_t cols = problem->shape->cols, biases = problem->n - problem->weights;
+    t->problem = problem;
+    if (cols <= MANY)
+        return RBT_OK;
+    rbt_err err = rbt_columns_init(&t->columns, problem, cols / 2, error);
+    if (err != RBT_OK || t->columns.count > cols / 2) {
+        rbt_columns_deinit(&t->columns);
+        return err;
+    }
+    t->narrow = *problem;
+    t->narrow.weights = t->columns.count * problem->outputs;
+    t->narrow.n = t->narrow.weights + biases;
+    t->problem = &t->narrow;
+    for (size_t r = 0; r < data->rows; r++)
+        t->longest =
+            data->start[r + 1] - data->start[r] > t->longest ? data->start[r + 1] - data->start[r] : t->longest;
+    t->places = rbt_alloc(rbt_team_threads(t->team) * t->longest + 1, sizeof *t->places);
+    t->column = rbt_alloc(t->columns.count + 1, sizeof *t->column);
+    for (uint32_t j = 0, at = 0; j < cols; j++)
+        if (rbt_columns_occurs(&t->columns, j))
+            t->column[at++] = j;
+    return RBT_OK;
+}
+
+static rbt_err allocate(rbt_newton *t, rbt_error *error)
+{
+    const rbt_problem *p = t->problem;
+    size_t n = p->n, cells = p->data->rows * p->outputs, threads = rbt_team_threads(t->team);
+    double *vectors = t->w = rbt_try_alloc(7 * n, sizeof *vectors);
+    double *rows = t->z = rbt_try_alloc(cells, 3 * sizeof *rows);
+    t->partial = rbt_try_alloc(threads * 2 * n, sizeof *t->partial);
+    if (vectors == NULL || rows == NULL || t->partial == NULL)
+        return rbt_fail(error, RBT_E_MEMORY,
+                        "not enough memory for Newton's method on %zu rows and %zu parameters; use --optimizer sdca",
+                        p->data->rows, n);
+    t->gradient = vectors + n;
+    t->diagonal = vectors + 2 * n;
+    t->step = vectors + 3 * n;
+    t->residual = vectors + 4 * n;
+    t->direction = vectors + 5 * n;
+    t->product = vectors + 6 * n;
+    t->bend = rows + cells;
+    t->zd = rows + 2 * cells;
+    t->scratch = rbt_alloc(threads * p->outputs, sizeof *t->scratch);
+    return RBT_OK;
+}
+
 rbt_err rbt_newton_create(const rbt_problem *problem, rbt_team *team, rbt_newton **newton, rbt_error *error)
 {
-    size_t n = problem->n, cells = problem->data->rows * problem->outputs, threads = rbt_team_threads(team);
-    double *vectors = rbt_try_alloc(7 * n, sizeof *vectors), *rows = rbt_try_alloc(cells, 3 * sizeof *rows);
-    double *partial = rbt_try_alloc(threads * 2 * n, sizeof *partial);
-    if (vectors == NULL || rows == NULL || partial == NULL) {
-        rbt_free(vectors);
-        rbt_free(rows);
-        rbt_free(partial);
-        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for Newton's method on %zu rows; use --optimizer sdca",
-                        problem->data->rows);
-    }
-    *newton = rbt_alloc(1, sizeof **newton);
-    **newton = (rbt_newton){.problem = problem,
-                            .team = team,
-                            .w = vectors,
-                            .gradient = vectors + n,
-                            .diagonal = vectors + 2 * n,
-                            .step = vectors + 3 * n,
-                            .residual = vectors + 4 * n,
-                            .direction = vectors + 5 * n,
-                            .product = vectors + 6 * n,
-                            .z = rows,
-                            .bend = rows + cells,
-                            .zd = rows + 2 * cells,
-                            .partial = partial,
-                            .scratch = rbt_alloc(threads * problem->outputs, sizeof(double))};
-    return RBT_OK;
+    rbt_newton *t = rbt_alloc(1, sizeof *t);
+    t->team = team;
+    rbt_err err = narrow_down(t, problem, error);
+    if (err == RBT_OK)
+        err = allocate(t, error);
+    if (err == RBT_OK)
+        *newton = t;
+    else
+        rbt_newton_destroy(t);
+    return err;
 }
 
 void rbt_newton_destroy(rbt_newton *newton)
@@ -74,6 +123,9 @@ void rbt_newton_destroy(rbt_newton *newton)
     rbt_free(newton->z);
     rbt_free(newton->partial);
     rbt_free(newton->scratch);
+    rbt_free(newton->places);
+    rbt_free(newton->column);
+    rbt_columns_deinit(&newton->columns);
     rbt_free(newton);
 }
 
@@ -151,6 +203,19 @@ static void multiply(const rbt_problem *p, size_t r, const double *bend, double 
         u[c] = weight * bend[c] * (u[c] - mean);
 }
 
+/* A row with its indices as the vectors here have them. */
+static rbt_row row_at(const rbt_newton *t, size_t r, uint32_t thread)
+{
+    rbt_row row = rbt_row_of(t->problem->data, r, t->problem->shape->cols);
+    if (t->places == NULL)
+        return row;
+    uint32_t *places = t->places + thread * t->longest;
+    for (size_t i = 0; i < row.n; i++)
+        places[i] = rbt_columns_place(&t->columns, row.index[i]);
+    row.index = places;
+    return row;
+}
+
 static void pass_thread(void *context, uint32_t thread)
 {
     rbt_newton *t = context;
@@ -160,7 +225,7 @@ static void pass_thread(void *context, uint32_t thread)
     double *s = rbt_alloc(k, sizeof *s);
     memset(sum, 0, 2 * p->n * sizeof *sum);
     for (size_t r = rows * thread / threads; r < rows * (thread + 1) / threads; r++) {
-        rbt_row row = rbt_row_of(p->data, r, p->shape->cols);
+        rbt_row row = row_at(t, r, thread);
         if (t->what == PASS_SCORES) {
             scores(p, row, t->vector, t->zd + r * k);
         } else if (t->what == PASS_GRADIENT) {
@@ -243,30 +308,36 @@ static double dot(const double *a, const double *b, size_t n)
     return sum;
 }
 
-/* Solves (second derivative) step = -gradient, roughly. */
-static uint64_t solve(rbt_newton *t)
+/* Solves (second derivative) step = -gradient, roughly. `fall` is how far the quadratic model falls with it: when that is no
+ * more than `near`, it is made sure of. */
+static uint64_t solve(rbt_newton *t, double near, double *fall)
 {
     const rbt_problem *p = t->problem;
     size_t n = p->n;
-    double *r = t->residual, *d = t->direction, *q = t->product, rho = 0, gain = 0, total = 0;
+    double *r = t->residual, *d = t->direction, *q = t->product, rho = 0, total = 0, exact;
     uint64_t steps = 0;
+    int calm = 0, enough = CG_SURE;
     for (size_t i = 0; i < n; i++) {
         t->step[i] = 0;
         r[i] = -t->gradient[i];
         d[i] = r[i] / t->diagonal[i];
         rho += r[i] * d[i];
     }
-    while (steps < CG_STEPS && rho > 0 && (double)steps * gain >= CG_WORTH * total) {
+    exact = CG_EXACT * rho;
+    while (steps < CG_STEPS && rho > exact && (calm < enough || (n <= CG_SMALL && steps < n))) {
         pass(t, PASS_PRODUCT, d, q, NULL);
         for (size_t i = 0; i < p->weights; i++)
             q[i] += p->l2 * d[i];
         steps++;
         double curve = dot(d, q, n);
-        if (!(curve > 0))
+        if (!(curve > 0)) { /* nothing bends that numbers could tell: how far it falls is not known */
+            total = steps > 1 ? total : INFINITY;
             break;
-        double far = rho / curve, before = rho;
-        gain = far * rho / 2; /* of the model's fall, by this step */
+        }
+        double far = rho / curve, before = rho, gain = far * rho / 2; /* of the model's fall, by this step */
         total += gain;
+        calm = (double)steps * gain < CG_WORTH * total ? calm + 1 : 0;
+        enough = total > near ? CG_CALM : CG_SURE;
         rho = 0;
         for (size_t i = 0; i < n; i++) {
             t->step[i] += far * d[i];
@@ -276,16 +347,47 @@ static uint64_t solve(rbt_newton *t)
         for (size_t i = 0; i < n; i++)
             d[i] = r[i] / t->diagonal[i] + rho / before * d[i];
     }
+    *fall = total;
     return steps;
 }
 
-double rbt_newton_iterate(rbt_newton *t, float *w, uint64_t *passes)
+/* Where a parameter is in the vector of all of them. */
+static size_t whole(const rbt_newton *t, size_t i)
+{
+    const rbt_problem *p = t->problem;
+    if (t->places == NULL)
+        return i;
+    return i < p->weights ? (size_t)t->column[i / p->outputs] * p->outputs + i % p->outputs
+                          : p->shape->cols * p->outputs + (i - p->weights);
+}
+
+/* How far it still is to the optimum after a whole step, when the falls go on to shrink as they did in the last two
+ * iterations, at the slower pace: at once where the quadratic model holds, by a constant factor where huber's far rows bend
+ * less than it says. What is left to rounding does not shrink any more. */
+static double estimate(rbt_newton *t, double fall, double objective, bool whole_step)
+{
+    double pace = fmax(fall / t->falls[0], t->falls[0] / t->falls[1]);
+    bool known = whole_step && t->falls[1] > 0 && pace < 1;
+    t->falls[1] = t->falls[0];
+    t->falls[0] = fall;
+    return fall <= ROUNDING * objective ? fall : known ? fall * pace / (1 - pace) : INFINITY;
+}
+
+static bool is_finite(const double *values, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += fabs(values[i]);
+    return sum < (double)FLT_MAX / 2;
+}
+
+double rbt_newton_iterate(rbt_newton *t, float *w, double close, double *gap, uint64_t *passes)
 {
     const rbt_problem *p = t->problem;
     size_t n = p->n, cells = p->data->rows * p->outputs;
-    double step = 1, before, after;
+    double step = 1, before, after, fall;
     for (size_t i = 0; i < n; i++)
-        t->w[i] = (double)w[i];
+        t->w[i] = (double)w[whole(t, i)];
     pass(t, PASS_SCORES, t->w, NULL, NULL);
     memcpy(t->z, t->zd, cells * sizeof *t->z);
     pass(t, PASS_GRADIENT, NULL, t->gradient, t->diagonal);
@@ -294,18 +396,20 @@ double rbt_newton_iterate(rbt_newton *t, float *w, uint64_t *passes)
         t->diagonal[i] += i < p->weights ? p->l2 : 0;
         t->diagonal[i] = t->diagonal[i] > 1e-12 ? t->diagonal[i] : 1e-12; /* a bias no row bends */
     }
-    *passes = 3 + solve(t);
+    before = objective_along(t, 0);
+    *passes = 3 + solve(t, close * before, &fall);
     pass(t, PASS_SCORES, t->step, NULL, NULL);
     double slope = dot(t->gradient, t->step, n);
-    before = objective_along(t, 0);
     after = objective_along(t, step);
     for (int i = 0; i < HALVINGS && !(after <= before + SLACK * step * slope); i++) {
         step /= 2;
         after = objective_along(t, step);
     }
-    if (!(after <= before)) /* as good as it gets */
+    *gap = estimate(t, fall, before, step == 1);
+    /* As good as it gets; or a bias that nothing holds any more: every row is far on its label's side. */
+    if (!(after <= before) || !is_finite(t->w, n) || !is_finite(t->step, n))
         return before;
     for (size_t i = 0; i < n; i++)
-        w[i] = (float)(t->w[i] + step * t->step[i]);
+        w[whole(t, i)] = (float)(t->w[i] + step * t->step[i]);
     return after;
 }

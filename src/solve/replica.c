@@ -10,7 +10,6 @@
 
 #define BATCH       256        /* features under one lock */
 #define PACES       24         /* each twice as slow as the one before it */
-#define VISITS      64         /* of a feature, by all threads, between two exchanges, about */
 #define SAMPLE_ROWS 2048       /* looked at to learn which features are common */
 #define SAMPLE_RUN  64         /* of these, side by side */
 #define MOST_BYTES  (32 << 20) /* of all copies */
@@ -67,18 +66,18 @@ static size_t sample(const rbt_data *data, size_t cols, uint32_t *counts)
     return sampled;
 }
 
-/* How many looks apart, as a power of two, a feature is exchanged so that it was visited about VISITS times between. */
-static uint8_t pace_of(size_t count, size_t sampled, uint32_t threads)
+/* How many looks apart, as a power of two, a feature is exchanged so that it was visited about so many times between. */
+static uint8_t pace_of(size_t count, size_t sampled, uint32_t threads, double visits)
 {
     uint8_t pace = 0;
     double per_look = (double)count * RBT_REPLICA_ROWS * threads / (double)sampled;
-    while (pace + 1 < PACES && per_look * (double)(2U << pace) <= VISITS)
+    while (pace + 1 < PACES && per_look * (double)(2U << pace) <= visits)
         pace++;
     return pace;
 }
 
 /* Sorts the features that are due more than once in a pass by pace, and cuts each pace into batches. */
-static bool set_paces(rbt_replicas *r, const rbt_data *data, const uint32_t *counts, size_t sampled)
+static bool set_paces(rbt_replicas *r, const rbt_data *data, const uint32_t *counts, size_t sampled, double visits)
 {
     uint8_t paces[SAMPLE_ROWS + 1];
     uint32_t at[PACES + 1] = {0}, batches = 0, n = 0;
@@ -86,7 +85,7 @@ static bool set_paces(rbt_replicas *r, const rbt_data *data, const uint32_t *cou
     while (rare < PACES && ((size_t)RBT_REPLICA_ROWS << rare) <= data->rows / r->threads / 2)
         rare++;
     for (size_t count = 0; count <= sampled; count++)
-        paces[count] = pace_of(count, sampled, r->threads);
+        paces[count] = pace_of(count, sampled, r->threads, visits);
     for (size_t j = 0; j < r->cols; j++)
         at[paces[counts[j]] + 1]++;
     for (unsigned pace = 0; pace < PACES; pace++)
@@ -125,7 +124,7 @@ static bool make_copies(rbt_replicas *r)
     return true;
 }
 
-rbt_replicas *rbt_replicas_create(const rbt_problem *problem, float *w, uint32_t threads)
+rbt_replicas *rbt_replicas_create(const rbt_problem *problem, float *w, uint32_t threads, double visits)
 {
     size_t cols = problem->shape->cols;
     rbt_replicas *r = rbt_alloc(1, sizeof *r);
@@ -135,7 +134,7 @@ rbt_replicas *rbt_replicas_create(const rbt_problem *problem, float *w, uint32_t
                         .k = problem->outputs,
                         .threads = threads,
                         .replica = rbt_alloc(threads, sizeof *r->replica)};
-    if (counts == NULL || !set_paces(r, problem->data, counts, sample(problem->data, cols, counts)) ||
+    if (counts == NULL || !set_paces(r, problem->data, counts, sample(problem->data, cols, counts), visits) ||
         !make_copies(r)) {
         rbt_replicas_destroy(r);
         r = NULL;

@@ -22,9 +22,9 @@ typedef struct rbt_replicas rbt_replicas;
 /* Are copies worth their memory? They are when they are small beside the data. */
 bool rbt_replicas_pay(const rbt_problem *problem, uint32_t threads);
 
-/* Of the parameters at `w`; those that are not biases must be left to the functions below from now on. NULL when there is
- * not enough memory. */
-rbt_replicas *rbt_replicas_create(const rbt_problem *problem, float *w, uint32_t threads);
+/* Of the parameters at `w`; those that are not biases must be left to the functions below from now on. A feature that all
+ * threads together visited about `visits` times is exchanged. NULL when there is not enough memory. */
+rbt_replicas *rbt_replicas_create(const rbt_problem *problem, float *w, uint32_t threads, double visits);
 void rbt_replicas_destroy(rbt_replicas *replicas);
 
 /* A thread's copy, ordered like the parameters, without the biases. */

@@ -11,9 +11,12 @@
 #include "model/link.h"
 #include "model/model.h"
 
-#define BIAS_STEPS    2  /* of Newton's method, after each pass; the next pass goes on from there */
-#define BISECTIONS    24 /* the hinge has no second derivative to follow */
-#define BIAS_REACH    8  /* times the step that is always safe */
+#define BIAS_STEPS    2    /* of Newton's method, after each pass; the next pass goes on from there */
+#define BISECTIONS    24   /* the hinge has no second derivative to follow */
+#define BIAS_REACH    8    /* times the step that is always safe */
+#define BIAS_NEAR     0.02 /* of the objective: a larger gap means that weights are not good enough to look ahead */
+#define BIAS_WORSE    2    /* times the gap before */
+#define BIAS_FAR      4    /* times as far as in the last pass is what a bias moves at once, at most */
 #define HINGE_LONGER  1.1
 #define HINGE_SHORTER 0.6
 #define HINGE_FIRST                                                                                                    \
@@ -44,7 +47,8 @@ rbt_err rbt_sdca_init(rbt_sdca *sdca, const rbt_problem *problem, rbt_team *team
     *sdca = (rbt_sdca){.problem = problem,
                        .dual = rbt_try_alloc(rows, problem->outputs * sizeof *sdca->dual),
                        .q = rbt_try_alloc_raw(rows, sizeof *sdca->q),
-                       .z = rbt_try_alloc_raw(rows, problem->outputs * sizeof *sdca->z)};
+                       .z = rbt_try_alloc_raw(rows, problem->outputs * sizeof *sdca->z),
+                       .biases = rbt_alloc(problem->outputs, sizeof *sdca->biases)};
     if (sdca->dual == NULL || sdca->q == NULL || sdca->z == NULL) {
         rbt_sdca_deinit(sdca);
         return rbt_fail(error, RBT_E_MEMORY,
@@ -59,7 +63,9 @@ void rbt_sdca_deinit(rbt_sdca *sdca)
     rbt_free(sdca->dual);
     rbt_free(sdca->q);
     rbt_free(sdca->z);
+    rbt_free(sdca->biases);
     sdca->dual = sdca->q = sdca->z = NULL;
+    sdca->biases = NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------------- stepping */
@@ -71,7 +77,8 @@ static bool dual_step(rbt_walker *walker, size_t row, double *z)
     const rbt_problem *p = sdca->problem;
     double weight = rbt_data_weight(p->data, row), y = rbt_link_target(p->shape, p->data, row),
            a = (double)sdca->dual[row];
-    double next = p->model->link->dual(a, *z, y, (double)sdca->q[row] * weight, p->shape->delta);
+    double q = walker->walk->caution * (double)sdca->q[row] * weight;
+    double next = p->model->link->dual(a, *z, y, q, p->shape->delta);
     float kept = (float)next;
     if (walker->walk->want_loss)
         walker->loss += weight * p->model->link->loss(*z, y, p->shape->delta);
@@ -87,7 +94,7 @@ static bool softmax_step(rbt_walker *walker, size_t row, double *z)
     rbt_sdca *sdca = walker->walk->stepper;
     const rbt_problem *p = sdca->problem;
     size_t k = p->outputs, label = (size_t)p->data->label[row];
-    double weight = rbt_data_weight(p->data, row), q = (double)sdca->q[row] * weight;
+    double weight = rbt_data_weight(p->data, row), q = walker->walk->caution * (double)sdca->q[row] * weight;
     float *a = sdca->dual + row * k;
     double *score = walker->room, *next = walker->room + k;
     for (size_t c = 0; c < k; c++)
@@ -183,6 +190,24 @@ void rbt_sdca_parameters(const rbt_sdca *sdca, const float *w, float *parameters
     memcpy(parameters, w, p->n * sizeof *w);
     for (size_t i = 0; by > 0 && i < p->weights; i++)
         parameters[i] = w[i] > by ? w[i] - by : w[i] < -by ? w[i] + by : 0;
+}
+
+static bool is_smooth(const rbt_problem *p)
+{
+    return p->model->link == NULL || isfinite(p->model->link->steepest);
+}
+
+void rbt_sdca_begin(rbt_sdca *sdca, float *w)
+{
+    const rbt_problem *p = sdca->problem;
+    for (size_t c = 0; p->shape->bias && is_smooth(p) && c < p->outputs; c++) {
+        rbt_sdca_bias *b = &sdca->biases[c];
+        if (sdca->ahead)
+            w[p->weights + c] = (float)b->next;
+        b->past = b->now;
+        b->past_slope = b->slope;
+        b->now = (double)w[p->weights + c];
+    }
 }
 
 /* ---------------------------------------------------------------------------------------------------- settling */
@@ -365,25 +390,56 @@ static void newton_biases(settling *s, rbt_team *team)
     }
 }
 
+/* With the best weights for each bias, the objective's slope along the bias is minus the mean of the dual variables. The
+ * biases that are best for the weights are in no hurry to where that is 0: weights and biases wait for each other. How the slope
+ * changed from one pass to the next tells how far it is, and the next pass is made there. Where it did not become flatter, weights
+ * are not that good yet: it is about as far as the last step went, or a tenth of the way so far. Answers with how much the
+ * objective may fall by that. */
+static double look_ahead(const settling *s, size_t c, double before)
+{
+    const rbt_problem *p = s->sdca->problem;
+    rbt_sdca_bias *b = &s->sdca->biases[c];
+    double sum = 0, far = fmax(fabs(s->bias[c]) / 10, fabs(s->bias[c] - before));
+    for (size_t r = 0; r < p->data->rows; r++)
+        sum += rbt_data_weight(p->data, r) * (double)s->sdca->dual[r * p->outputs + c];
+    b->slope = -sum / (double)p->data->rows;
+    b->next = s->bias[c];
+    double bend = (b->slope - b->past_slope) / (b->now - b->past);
+    if (is_smooth(p) && b->past_slope != 0 && bend > 0 && isfinite(bend)) {
+        double way = fmin(fabs(b->slope) / bend, BIAS_FAR * fabs(b->now - b->past));
+        b->next = b->now + (b->slope > 0 ? -way : way);
+        far = fmax(far, way);
+    }
+    return fabs(b->slope) * far;
+}
+
 static void settle_biases(settling *s, float *w, rbt_team *team)
 {
     const rbt_problem *p = s->sdca->problem;
     for (size_t c = 0; c < p->outputs; c++)
         s->bias[c] = (double)w[p->weights + c];
-    if (p->model->link != NULL && isinf(p->model->link->steepest))
-        settle_hinge(s, team);
-    else
+    if (is_smooth(p))
         newton_biases(s, team);
+    else
+        settle_hinge(s, team);
     s->bias_gap = 0;
     for (size_t c = 0; c < p->outputs; c++) {
-        double before = (double)w[p->weights + c], sum = 0;
+        double before = (double)w[p->weights + c];
         s->bias[c] = (double)(w[p->weights + c] = (float)s->bias[c]);
-        /* With the best weights for each bias, the objective falls along the bias by the mean of the dual variables. How
-         * far it is to go is not known: about as far as the last step went, or a tenth of the way so far. */
-        for (size_t r = 0; r < p->data->rows; r++)
-            sum += rbt_data_weight(p->data, r) * (double)s->sdca->dual[r * p->outputs + c];
-        s->bias_gap += fabs(sum) / (double)p->data->rows * fmax(fabs(s->bias[c]) / 10, fabs(s->bias[c] - before));
+        s->bias_gap += look_ahead(s, c, before);
     }
+}
+
+/* May the next pass be made with biases ahead of the weights? These must be good enough for it; and when it made things worse,
+ * it is left alone for twice as many passes as the last time. */
+static void look_back(rbt_sdca *sdca, double gap, double objective)
+{
+    if (sdca->ahead && gap > BIAS_WORSE * sdca->gap)
+        sdca->rest = sdca->setback = 2 * sdca->setback + 1;
+    else if (sdca->rest > 0)
+        sdca->rest--;
+    sdca->gap = gap;
+    sdca->ahead = gap <= BIAS_NEAR * objective && sdca->rest == 0;
 }
 
 double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team, double *gap)
@@ -408,6 +464,7 @@ double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team, double *gap)
     for (size_t block = 0; block * RBT_BLOCK_ROWS < p->data->rows; block++)
         *gap += s.blocks[block * 2 * k] / rows;
     double objective = loss + rbt_problem_penalty(p, parameters);
+    look_back(sdca, *gap, objective);
     if (p->l1 > 0)
         rbt_free(parameters);
     rbt_free(room);

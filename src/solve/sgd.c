@@ -12,6 +12,7 @@
 
 #define LOG_ADAM_SECOND  -0.0010005003335835335 /* the logarithm of RBT_ADAM_SECOND */
 #define VALUES_LOOKED_AT 65536
+#define PATH_POINTS      65536 /* of a parameter's path over a pass, at most: more would drown in a float's rounding */
 
 void rbt_squares_add(rbt_squares *squares, const rbt_data *data, size_t first, size_t nnz)
 {
@@ -66,6 +67,7 @@ rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer opt
     size_t cols = problem->shape->cols;
     *sgd = (rbt_sgd){
         .problem = problem, .optimizer = optimizer, .momentum = (float)momentum, .bias = typical_square(problem)};
+    sgd->apart = problem->data->rows / PATH_POINTS;
     if (problem->l1 > 0 || problem->l2 > 0) {
         rbt_err err = find_shares(problem, team, &sgd->share, error);
         if (err != RBT_OK)
@@ -73,11 +75,13 @@ rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer opt
     }
     if (optimizer == RBT_OPTIMIZER_SGD && problem->l2 > 0)
         sgd->shrink = rbt_try_alloc(cols > 0 ? cols : 1, sizeof *sgd->shrink);
-    if (optimizer != RBT_OPTIMIZER_SGD)
+    if (optimizer == RBT_OPTIMIZER_ASGD)
+        sgd->path = rbt_try_alloc(problem->n, sizeof *sgd->path);
+    else if (optimizer != RBT_OPTIMIZER_SGD)
         sgd->first = rbt_try_alloc(problem->n, sizeof *sgd->first);
     if (optimizer == RBT_OPTIMIZER_ADAM)
         sgd->second = rbt_try_alloc(problem->n, sizeof *sgd->second);
-    if ((optimizer != RBT_OPTIMIZER_SGD && sgd->first == NULL) ||
+    if ((optimizer != RBT_OPTIMIZER_SGD && sgd->first == NULL && sgd->path == NULL) ||
         (optimizer == RBT_OPTIMIZER_SGD && problem->l2 > 0 && sgd->shrink == NULL) ||
         (optimizer == RBT_OPTIMIZER_ADAM && sgd->second == NULL)) {
         rbt_sgd_deinit(sgd);
@@ -95,7 +99,9 @@ void rbt_sgd_deinit(rbt_sgd *sgd)
     rbt_free(sgd->shrink);
     rbt_free(sgd->first);
     rbt_free(sgd->second);
+    rbt_free(sgd->path);
     sgd->share = sgd->shrink = sgd->first = sgd->second = NULL;
+    sgd->path = NULL;
 }
 
 void rbt_sgd_reset(rbt_sgd *sgd)
@@ -104,6 +110,8 @@ void rbt_sgd_reset(rbt_sgd *sgd)
         memset(sgd->first, 0, sgd->problem->n * sizeof *sgd->first);
     if (sgd->second != NULL)
         memset(sgd->second, 0, sgd->problem->n * sizeof *sgd->second);
+    if (sgd->path != NULL)
+        memset(sgd->path, 0, sgd->problem->n * sizeof *sgd->path);
 }
 
 /* The slopes of the row's loss, by decision value. */
@@ -173,13 +181,40 @@ static void apply_plain(rbt_walker *walker, rbt_row row, const double *slope)
         walker->bias[c] -= walker->rate * sgd->bias * slope[c];
 }
 
+/* The path of a parameter up to a step: the sum of what it was after each step, and how many steps that were. Both are
+ * stored at once: when a thread that was interrupted stores what was right long ago, the path is shorter than it was, but its
+ * mean stays one of values that there were. */
+typedef union path {
+    struct {
+        float sum;
+        uint32_t steps;
+    };
+    uint64_t both;
+} path;
+
+static path path_of(const rbt_sgd *sgd, size_t at)
+{
+    return (path){.both = __atomic_load_n(sgd->path + at, __ATOMIC_RELAXED)};
+}
+
+/* The parameter was w until this step. */
+static inline void lengthen(const rbt_sgd *sgd, size_t at, float w, uint64_t step)
+{
+    path p = path_of(sgd, at);
+    if (step <= p.steps || step - p.steps < sgd->apart)
+        return;
+    p.sum += (float)(step - p.steps) * w;
+    p.steps = (uint32_t)step;
+    __atomic_store_n(sgd->path + at, p.both, __ATOMIC_RELAXED);
+}
+
 /* One parameter's step with state; `share` is 0 for a bias, `warm` is what rbt_adam_warmth says. */
 static inline float stepped(const rbt_walker *walker, const rbt_sgd *sgd, size_t at, float w, float slope, float share,
                             float warm)
 {
     const rbt_problem *p = sgd->problem;
     float rate = (float)walker->rate, l1 = (float)p->l1 * share, l2 = (float)p->l2 * share;
-    float first = rbt_load(sgd->first + at);
+    float first = sgd->first != NULL ? rbt_load(sgd->first + at) : 0;
     switch (sgd->optimizer) {
     case RBT_OPTIMIZER_MOMENTUM:
         first = sgd->momentum * first + slope;
@@ -201,11 +236,9 @@ static inline float stepped(const rbt_walker *walker, const rbt_sgd *sgd, size_t
         rate /= sqrtf(second / warm) + RBT_ADAM_FLOOR;
         return penalised(w - rate * first, rate * l1, 0);
     }
-    case RBT_OPTIMIZER_ASGD: { /* first: the sum of the changes, each times the number of its step */
-        float next = penalised(w - rate * slope, rate * l1, rate * l2);
-        rbt_store(sgd->first + at, first + (float)walker->step * (next - w));
-        return next;
-    }
+    case RBT_OPTIMIZER_ASGD:
+        lengthen(sgd, at, w, walker->step);
+        return penalised(w - rate * slope, rate * l1, rate * l2);
     default:
         return w;
     }
@@ -237,6 +270,7 @@ void rbt_sgd_attach(rbt_sgd *sgd, rbt_walk *walk)
                   : sgd->problem->outputs == 1 && sgd->problem->l1 == 0 ? apply_one
                                                                         : apply_plain;
     walk->stepper = sgd;
+    walk->numbered = sgd->optimizer == RBT_OPTIMIZER_ASGD && walk->access != RBT_ACCESS_ALONE;
 }
 
 float rbt_adam_warmth(uint64_t steps)
@@ -253,12 +287,11 @@ void rbt_sgd_begin(rbt_sgd *sgd, double rate)
         shrink[j] = 1 / (1 + by * share[j]);
 }
 
-/* A change at step t of T is missing from t of the T parameters there were. An addition that threads lose costs no more
- * than that change. */
 void rbt_sgd_average(rbt_sgd *sgd, const float *w, uint64_t steps, float *mean)
 {
     for (size_t i = 0; i < sgd->problem->n; i++) {
-        mean[i] = w[i] - sgd->first[i] / (float)steps;
-        sgd->first[i] = 0;
+        path p = path_of(sgd, i);
+        mean[i] = (p.sum + (float)(steps - p.steps) * w[i]) / (float)steps;
     }
+    rbt_sgd_reset(sgd);
 }

@@ -33,11 +33,13 @@ typedef struct rbt_sgd {
     const rbt_problem *problem;
     rbt_optimizer optimizer;
     float momentum;
-    double bias;   /* steps of the biases are smaller by this: as those of a feature of typical size */
-    float *share;  /* per feature rows / rows with it; NULL without penalties */
-    float *shrink; /* plain steps with l2: per feature what its weight is multiplied with after a step of this pass */
-    float *first;  /* per parameter: velocity, sum of squares, first moment, sum of changes by step */
-    float *second; /* per parameter: second moment */
+    double bias;    /* steps of the biases are smaller by this: as those of a feature of typical size */
+    float *share;   /* per feature rows / rows with it; NULL without penalties */
+    float *shrink;  /* plain steps with l2: per feature what its weight is multiplied with after a step of this pass */
+    float *first;   /* per parameter: velocity, sum of squares, first moment */
+    float *second;  /* per parameter: second moment */
+    uint64_t *path; /* averaged steps, per parameter: its path over the pass ... */
+    size_t apart;   /* ... of which points are at least so many steps apart */
 } rbt_sgd;
 
 /* `team` may be NULL. */

@@ -17,7 +17,17 @@
 
 #define WRONG 1.5  /* times the objective of the pass before: additions were lost that mattered */
 #define CALM  0.25 /* of its error is what a row's step may take away, on average, where threads work on copies */
+#define PACE  4    /* passes, after which ... */
+#define SLOW  0.6  /* ... more than this of the gap is left ... */
+#define NEAR  0.02 /* ... of at most this share of the objective: lost additions keep it from falling */
 #define FEW   256  /* rows: threads that help each other take at least so many at once */
+
+/* Visits of a feature, by all threads, between two meetings of the threads' copies, about. */
+#define VISITS      128
+#define DUAL_VISITS 16
+
+#define OTHERS 0.5  /* of another thread's steps on copies a dual step reckons with */
+#define SLACK  1e-3 /* of the dual objective, by which it may fall */
 
 /* One worker: its rows in the order of this pass, and its place in the walk. */
 typedef struct worker {
@@ -44,14 +54,17 @@ typedef struct training {
     rbt_sgd sgd;
     rbt_sdca sdca;
     rbt_newton *newton;
-    double objective; /* newton: after the last iteration */
+    double objective; /* newton, sdca: after the last iteration, ... */
+    double gap;       /* ... and about how far that is above the optimum; sdca: the gap some passes ago */
+    double dual;      /* sdca: the dual objective then */
     float *mean;      /* asgd, psgd: the parameters looked at; sdca with l1: after thresholding */
     uint64_t clock;
     double rate; /* of this pass */
     double bend;
     bool may_copy;
-    bool help;  /* a thread that has done its rows takes over some of the others' */
-    bool alone; /* the workers go one after the other from now on */
+    bool help;       /* a thread that has done its rows takes over some of the others' */
+    bool alone;      /* the workers go one after the other from now on, ... */
+    uint32_t *mixed; /* ... and through these rows: of all of them, as if there were one worker */
 } training;
 
 /* -------------------------------------------------------------------------------------------------- setting up */
@@ -97,12 +110,13 @@ static rbt_err make_solver(training *t, rbt_error *error)
     return rbt_sgd_init(&t->sgd, t->problem, t->options->optimizer, t->options->momentum, t->team, error);
 }
 
-/* Copies that are added together suit plain steps: l1's zeros would not survive it, and other optimizers share more than
- * the parameters. */
+/* Copies that are added together suit plain steps, whose l1 makes zeros that would not survive it, and dual steps, which
+ * do not bear the delay of a thread that waits for a processor. Other optimizers share more than the parameters. */
 static bool may_copy(const training *t, uint32_t workers)
 {
-    return t->options->access == RBT_ACCESS_HOGWILD && workers > 1 && t->options->optimizer == RBT_OPTIMIZER_SGD &&
-           t->problem->l1 == 0 && rbt_replicas_pay(t->problem, workers);
+    bool plain = t->options->optimizer == RBT_OPTIMIZER_SGD && t->problem->l1 == 0;
+    return t->options->access == RBT_ACCESS_HOGWILD && workers > 1 &&
+           (plain || (is_dual(t) && rbt_team_fits(t->team))) && rbt_replicas_pay(t->problem, workers);
 }
 
 /* How much of its own error a typical row's step takes away, per unit of the rate. */
@@ -117,16 +131,20 @@ static double find_bend(const rbt_problem *p)
 }
 
 /* Where steps are large, what two threads do without knowing of each other is too much when it is added: they share the
- * parameters as long as the rate is not small enough. */
+ * parameters as long as the rate is not small enough. Dual steps take all of a row's error away: they meet sooner, and
+ * reckon with what the others may do meanwhile (as CoCoA+ does, Ma et al. 2015, which reckons with all of it, as its
+ * workers meet after whole passes). */
 static void choose_copies(training *t)
 {
     rbt_replicas **copies = &t->walk.replicas;
-    bool wanted = t->may_copy && t->rate * t->bend <= CALM;
+    bool wanted = t->may_copy && !t->alone && (is_dual(t) || t->rate * t->bend <= CALM);
     if (wanted == (*copies != NULL))
         return;
     rbt_replicas_destroy(*copies);
-    *copies = wanted ? rbt_replicas_create(t->problem, t->w, t->workers) : NULL;
-    t->may_copy = wanted == (*copies != NULL); /* without the memory it goes on as before */
+    *copies = wanted ? rbt_replicas_create(t->problem, t->w, t->workers, is_dual(t) ? DUAL_VISITS : VISITS) : NULL;
+    if (wanted && *copies == NULL) /* without the memory it goes on as before */
+        t->may_copy = false;
+    t->walk.caution = *copies != NULL ? 1 + (t->workers - 1) * OTHERS : 1;
     for (uint32_t m = 0; m < t->workers; m++)
         t->worker[m].walker.w = *copies != NULL ? rbt_replicas_of(*copies, m) : t->w;
 }
@@ -150,7 +168,7 @@ static rbt_err set_up(training *t, const rbt_shards *shards, rbt_error *error)
     else
         rbt_sgd_attach(&t->sgd, &t->walk);
     t->may_copy = may_copy(t, shards->workers);
-    t->bend = t->may_copy ? find_bend(p) : 0;
+    t->bend = t->may_copy && !is_dual(t) ? find_bend(p) : 0;
     t->help = (t->options->access == RBT_ACCESS_HOGWILD || t->options->access == RBT_ACCESS_AIG) &&
               shards->workers > 1 && shards->block_rows == 0 && t->options->slow == NULL;
     return make_workers(t, shards, error);
@@ -164,6 +182,7 @@ static void tear_down(training *t)
         rbt_free(t->worker[m].own);
     }
     rbt_free(t->worker);
+    rbt_free(t->mixed);
     rbt_free(t->mean);
     rbt_sgd_deinit(&t->sgd);
     rbt_sdca_deinit(&t->sdca);
@@ -218,7 +237,8 @@ static void work(void *context, uint32_t thread)
     worker *me = &t->worker[thread];
     uint64_t began = rbt_now_ns();
     rbt_rng rng = rbt_rng_stream(t->options->seed, RBT_STREAM_BATCH, t->clock * t->workers + thread);
-    rbt_shards_shuffle(t->shards, thread, &rng, me->order);
+    if (t->mixed == NULL)
+        rbt_shards_shuffle(t->shards, thread, &rng, me->order);
     atomic_store_explicit(&me->next, 0, memory_order_release);
     me->walker.rate = t->rate;
     me->walker.step = thread;
@@ -249,12 +269,29 @@ static void settle(void *context, uint32_t thread)
 static void iterate(training *t)
 {
     uint64_t began = rbt_now_ns(), passes = 0;
-    t->objective = rbt_newton_iterate(t->newton, t->w, &passes);
+    t->objective = rbt_newton_iterate(t->newton, t->w, t->options->close, &t->gap, &passes);
     for (uint32_t m = 0; m < t->workers; m++) {
         t->reports[m].compute_ns += rbt_now_ns() - began;
         t->reports[m].samples += passes * t->worker[m].n;
     }
     t->clock++;
+}
+
+/* Rows that are always in different parts of a pass come to terms with each other slowly: workers that go one after the other
+ * go through a random order of all rows. */
+static void mix(training *t)
+{
+    size_t rows = t->problem->data->rows, at = 0;
+    rbt_rng rng = rbt_rng_stream(t->options->seed, RBT_STREAM_BATCH, t->clock * t->workers);
+    if (t->shards->block_rows > 0) /* streamed: blocks are read one after the other */
+        return;
+    if (t->mixed == NULL && (t->mixed = rbt_try_alloc_raw(rows, sizeof *t->mixed)) == NULL)
+        return;
+    for (size_t r = 0; r < rows; r++)
+        t->mixed[r] = (uint32_t)r;
+    rbt_rng_shuffle_u32(&rng, t->mixed, rows);
+    for (uint32_t m = 0; m < t->workers; at += t->worker[m++].n)
+        memcpy(t->worker[m].order, t->mixed + at, t->worker[m].n * sizeof *t->mixed);
 }
 
 static void pass(training *t)
@@ -266,11 +303,16 @@ static void pass(training *t)
     }
     if (t->options->optimizer == RBT_OPTIMIZER_ASGD) /* the mean is of one pass, whether it is looked at or not */
         rbt_sgd_reset(&t->sgd);
+    atomic_store_explicit(&t->walk.number, 0, memory_order_relaxed);
     if (!is_dual(t)) {
         t->rate = t->options->rate(t->options->rate_context, t->clock);
         rbt_sgd_begin(&t->sgd, t->rate);
-        choose_copies(t);
+    } else {
+        rbt_sdca_begin(&t->sdca, t->w);
     }
+    choose_copies(t);
+    if (t->alone)
+        mix(t);
     if (t->alone)
         for (uint32_t m = 0; m < t->workers; m++)
             work(t, m);
@@ -287,7 +329,7 @@ static void pass(training *t)
 }
 
 /* The parameters as they would be if this were the last pass. */
-static const float *parameters(training *t)
+static float *parameters(training *t)
 {
     const rbt_problem *p = t->problem;
     if (is_dual(t) && p->l1 > 0) {
@@ -305,15 +347,15 @@ static const float *parameters(training *t)
     return t->mean;
 }
 
-/* Threads without locks lose additions: the parameters are then not quite what the dual variables say, and good as they
- * may be, the gap does not tell. When it looks small enough to end, or when things go wrong, the parameters are put
- * together anew; if that makes a difference, the rest of the way is gone without company. */
+/* Threads without locks or copies lose additions: the parameters are then not quite what the dual variables say, and good
+ * as they may be, the gap does not tell. When it looks small enough to end, or when things go wrong, the parameters are
+ * put together anew; if that makes a difference, the rest of the way is gone without company. */
 static void check_drift(training *t, double *objective, double *gap)
 {
     const rbt_problem *p = t->problem;
     bool wrong = t->clock > 1 && !(*objective < WRONG * t->objective);
     if (t->options->access != RBT_ACCESS_HOGWILD || t->workers == 1 || t->alone ||
-        (!wrong && *gap > t->options->close * fabs(*objective)))
+        (!wrong && (t->walk.replicas != NULL || *gap > t->options->close * fabs(*objective))))
         return;
     float *drifted = rbt_alloc(p->n, sizeof *drifted);
     double drift = 0;
@@ -331,10 +373,38 @@ static void check_drift(training *t, double *objective, double *gap)
     rbt_free(drifted);
 }
 
+/* A dual step makes the dual objective smaller only if it is taken on parameters that are too old (a little smaller, too,
+ * when the biases have moved since): then threads that are told too late had better share them. */
+static void check_copies(training *t, double dual)
+{
+    if (t->walk.replicas != NULL && t->clock > 1 && dual < t->dual - SLACK * fabs(t->dual))
+        t->may_copy = false;
+    t->dual = dual;
+}
+
+/* Threads that lose additions come only so near: where the gap is small already and hardly falls any more, the rest of the way
+ * is gone without company, too. */
+static void check_pace(training *t, double *objective, double *gap)
+{
+    if (t->options->access != RBT_ACCESS_HOGWILD || t->workers == 1 || t->alone || t->clock % PACE != 0)
+        return;
+    t->alone = t->clock > PACE && *gap > SLOW * t->gap && *gap <= NEAR * fabs(*objective);
+    t->gap = *gap;
+    if (t->alone) {
+        rbt_sdca_restore(&t->sdca, t->w, t->team);
+        *objective = rbt_sdca_settle(&t->sdca, t->w, t->team, gap);
+    }
+}
+
 static double settle_dual(training *t, double *gap)
 {
+    bool ahead = t->sdca.ahead;
     double objective = rbt_sdca_settle(&t->sdca, t->w, t->team, gap);
+    if (ahead) /* biases that went far change the dual objective themselves */
+        t->dual = objective - *gap;
+    check_copies(t, objective - *gap);
     check_drift(t, &objective, gap);
+    check_pace(t, &objective, gap);
     return t->objective = objective;
 }
 
@@ -351,10 +421,12 @@ static bool look(training *t, bool looked_at, rbt_shared_listener *listener, voi
         state.objective = settle_dual(t, &state.gap);
     if (looked_at) {
         state.w = parameters(t);
-        if (is_newton(t))
+        if (is_newton(t)) {
             state.objective = t->objective;
-        else if (!is_dual(t))
+            state.gap = t->gap;
+        } else if (!is_dual(t)) {
             state.objective = rbt_problem_objective(t->problem, state.w, t->team);
+        }
     }
     return listener(context, &state);
 }

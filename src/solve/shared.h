@@ -20,7 +20,7 @@ typedef struct rbt_shared_options {
     const void *rate_context;
     uint64_t seed;
     uint64_t clocks;     /* at most so many passes */
-    double close;        /* sdca: a gap below this share of the objective is made sure of */
+    double close;        /* a gap (newton: a promised fall) below this share of the objective is made sure of */
     uint64_t eval_every; /* passes between two looks at the objective; 0 = only after the last */
 
     /* How many times longer than it needs a worker shall take for a pass (stragglers); NULL: 1. */
@@ -33,7 +33,7 @@ typedef struct rbt_shared_pass {
     uint64_t clock;   /* passes finished */
     double objective; /* of `w` */
     double gap;       /* how far above the optimum it can at most be; NAN: not known */
-    const float *w;   /* the parameters as they would be if this were the last pass */
+    float *w;         /* the parameters as they would be if this were the last pass; to be read only */
 } rbt_shared_pass;
 
 /* Called after every pass: by the thread that called rbt_shared_train, while no other works. `pass->w` is NULL when the

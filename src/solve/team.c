@@ -150,6 +150,11 @@ uint32_t rbt_team_threads(const rbt_team *team)
     return team->threads;
 }
 
+bool rbt_team_fits(const rbt_team *team)
+{
+    return team->begin.looks > 0;
+}
+
 void rbt_team_run(rbt_team *team, rbt_team_work *work, void *context)
 {
     team->work = work;

@@ -15,6 +15,9 @@ rbt_err rbt_team_create(uint32_t threads, rbt_team **team, rbt_error *error);
 void rbt_team_destroy(rbt_team *team);
 uint32_t rbt_team_threads(const rbt_team *team);
 
+/* Are there as many processors as threads, so that none need wait until another one rests? */
+bool rbt_team_fits(const rbt_team *team);
+
 /* Runs `work` in every thread and returns when all have ended. */
 void rbt_team_run(rbt_team *team, rbt_team_work *work, void *context);
 

@@ -10,12 +10,13 @@
 
 #define AHEAD      8   /* rows asked for before they are needed */
 #define BIAS_STEPS 64  /* rows between two writes of the biases, which every row changes */
+#define NUMBERS    64  /* of steps, that a thread takes at once */
 #define APART      128 /* bytes: two cache lines, which processors like to fetch together */
 #define SPINS      64  /* looks at a lock or a turn before the processor is given away */
 
 rbt_err rbt_walk_init(rbt_walk *walk, const rbt_problem *problem, rbt_access access, uint32_t threads, rbt_error *error)
 {
-    *walk = (rbt_walk){.problem = problem, .access = access, .threads = threads};
+    *walk = (rbt_walk){.problem = problem, .access = access, .threads = threads, .caution = 1};
     if (access == RBT_ACCESS_AIG) {
         walk->locks = rbt_try_alloc(problem->shape->cols + 1, sizeof *walk->locks);
         if (walk->locks == NULL)
@@ -166,7 +167,15 @@ static void step_row(rbt_walker *walker, size_t r)
         write_biases(walker);
         unlock_row(walk, row);
     }
-    walker->step += walk->threads;
+    walker->step += walk->numbered ? 1 : walk->threads;
+}
+
+/* Threads do not go at the same speed, and one may do rows of another: what each has done does not tell how many steps
+ * there have been. None is numbered higher than there are rows. */
+static void take_numbers(rbt_walker *walker, size_t left)
+{
+    walker->step =
+        atomic_fetch_add_explicit(&walker->walk->number, left < NUMBERS ? left : NUMBERS, memory_order_relaxed);
 }
 
 void rbt_walker_rows(rbt_walker *walker, const uint32_t *rows, size_t n, size_t known)
@@ -178,6 +187,8 @@ void rbt_walker_rows(rbt_walker *walker, const uint32_t *rows, size_t n, size_t 
             rbt_row_prefetch_start(walk->problem->data, rows[i + 2 * AHEAD]);
         if (i + AHEAD < known)
             rbt_row_prefetch(walk->problem->data, rows[i + AHEAD]);
+        if (walk->numbered && i % NUMBERS == 0)
+            take_numbers(walker, n - i);
         step_row(walker, rows[i]);
         if (i % RBT_REPLICA_ROWS == RBT_REPLICA_ROWS - 1 && walk->replicas != NULL)
             rbt_replicas_look(walk->replicas, walker->thread);

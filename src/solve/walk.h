@@ -31,7 +31,10 @@ typedef struct rbt_walk {
     atomic_uchar *locks;    /* aig: one per feature, and one for the biases */
     rbt_replicas *replicas; /* hogwild: a copy of the parameters for each walker; NULL: they share them */
     atomic_size_t turn;     /* round-robin: how many updates have been applied */
+    bool numbered;          /* steps of all threads have numbers of their own, from 0 on in every pass, ... */
+    atomic_size_t number;   /* ... and this is the next that no thread has taken */
     bool want_loss;         /* add up the rows' losses as they are met */
+    double caution;         /* dual steps: how many times its own effect on a row's value a step reckons with */
     float threshold;        /* decision values are of parameters shrunk towards zero by this much */
 
     /* The stepper. `coefficients` adds the row's loss, and replaces its decision values in z by what `apply` multiplies
@@ -48,7 +51,7 @@ typedef struct rbt_walker {
     float *biases; /* shared, even where w is not */
     uint32_t thread;
     double rate;   /* of this pass */
-    uint64_t step; /* steps of all threads before this one, about */
+    uint64_t step; /* steps of all threads before this one: about as many, or its number where they are numbered */
     double loss;   /* summed over the rows of this pass, as they were met */
     void *memory;  /* of what follows: away from the other threads', which write theirs with every row */
     double *z;     /* outputs */

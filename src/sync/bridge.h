@@ -2,7 +2,7 @@
  *
  * From a node that sends to a lost one there is now an edge to each that the lost one sent to, also through several lost ones in
  * a row. Both ends of a bridge find the same from the same set of lost nodes, in whatever order they learned of them, and edges
- * between nodes that are there stay. Called by the peer. Proved by tests/unit/test_peer.c (lost_neighbours_are_bridged).
+ * between nodes that are there stay. Called by the peer. Proved by tests/unit/test_peer_members.c (lost_neighbours_are_bridged).
  */
 #ifndef RBT_SYNC_BRIDGE_H
 #define RBT_SYNC_BRIDGE_H

@@ -70,6 +70,7 @@ void rbt_cache_deinit(rbt_cache *cache)
         rbt_snap_unref(copy->rest);
         rbt_map_deinit(&copy->rests);
     }
+    rbt_bits_deinit(&cache->unsent);
     rbt_free(cache->copies);
     cache->copies = NULL;
 }
@@ -163,7 +164,7 @@ static void add_scattered(const rbt_map *scattered, rbt_type type, uint32_t offs
         }
 }
 
-void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n, void *out)
+void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n, bool has_clock, void *out)
 {
     rbt_copy *copy = &cache->copies[block];
 
@@ -175,9 +176,9 @@ void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t 
     }
     if (cache->is_read_only)
         return;
-    if (copy->touched && copy->buffer != NULL)
+    if (!has_clock && copy->touched && copy->buffer != NULL)
         rbt_snap_read_add(copy->buffer, offset, n, out);
-    if (copy->scattered.count > 0)
+    if (!has_clock && copy->scattered.count > 0)
         add_scattered(&copy->scattered, cache->layout->type, offset, n, out);
     if (copy->rest != NULL)
         rbt_snap_read_add(copy->rest, offset, n, out);
@@ -191,6 +192,9 @@ static void touch_strips(rbt_cache *cache, uint32_t block, uint32_t offset, uint
 
     if (strips->width == 0)
         rbt_strips_init(strips, rbt_layout_length(cache->layout, block), cache->layout);
+    if (cache->unsent.size == 0)
+        rbt_bits_init(&cache->unsent, cache->layout->blocks);
+    rbt_bits_add(&cache->unsent, block);
     rbt_strips_touch(strips, offset, n);
 }
 
@@ -479,52 +483,6 @@ void rbt_cache_keep(rbt_cache *cache, uint32_t block, rbt_snap *update, uint64_t
     rbt_array_push(&cache->copies[block].own, own);
 }
 
-/* Those elements of `from` that `values` stores, as a new snapshot. */
-static rbt_snap *where_stored(const rbt_snap *from, const rbt_snap *values)
-{
-    rbt_snap *some = rbt_snap_create_sparse(from->type, from->length, values->count);
-    size_t size = rbt_type_size(from->type);
-    uint32_t i = 0, count = 0;
-
-    for (uint32_t k = 0; k < from->count; k++) {
-        uint32_t place = from->form == RBT_DENSE ? k : from->index[k];
-
-        while (i < values->count && values->index[i] < place)
-            i++;
-        if (i == values->count)
-            break;
-        if (values->index[i] != place)
-            continue;
-        some->index[count] = place;
-        memcpy((char *)some->value + count++ * size, (const char *)from->value + k * size, size);
-    }
-    some->count = count;
-    return some;
-}
-
-/* The elements of a sparse snapshot, but those that `values` stores as they are there. */
-static rbt_snap *replace_sparse(const rbt_snap *base, const rbt_snap *values)
-{
-    rbt_snap *both = rbt_snap_create_sparse(base->type, base->length, base->count + values->count);
-    size_t size = rbt_type_size(base->type);
-    uint32_t i = 0, k = 0, count = 0;
-
-    while (i < base->count || k < values->count) {
-        bool is_new = k < values->count && (i == base->count || values->index[k] <= base->index[i]);
-        const rbt_snap *from = is_new ? values : base;
-        uint32_t at = is_new ? k : i;
-
-        if (is_new && i < base->count && base->index[i] == values->index[k])
-            i++;
-        both->index[count] = from->index[at];
-        memcpy((char *)both->value + count++ * size, (const char *)from->value + at * size, size);
-        k += is_new;
-        i += !is_new;
-    }
-    both->count = count;
-    return both;
-}
-
 void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, uint64_t early)
 {
     rbt_copy *copy = &cache->copies[block];
@@ -532,7 +490,7 @@ void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, u
 
     merge_own(copy);
     if (cache->layout->sparse && copy->base->form == RBT_SPARSE) {
-        rbt_snap *both = replace_sparse(copy->base, values);
+        rbt_snap *both = rbt_snap_replace(copy->base, values);
 
         rbt_snap_unref(copy->base);
         copy->base = both;
@@ -546,7 +504,7 @@ void rbt_cache_patch(rbt_cache *cache, uint32_t block, const rbt_snap *values, u
 
         if (copy->own.at[i].early <= early)
             continue;
-        missing = where_stored(copy->own.at[i].update, values);
+        missing = rbt_snap_where(copy->own.at[i].update, values);
         rbt_snap_add(&copy->base, missing, 1);
         rbt_snap_unref(missing);
     }

@@ -1,7 +1,8 @@
 /* The worker's side of a table: cached copies of blocks and the update buffer.
  *
  * Per block: the newest copy that came from its server, this worker's own updates since that copy (so that it always
- * reads its own writes), and the increments of the clock under way. Values read = copy + own updates + increments.
+ * reads its own writes), and the increments of the clock under way. Values read = copy + own updates + increments, each
+ * as far as the copy does not have it.
  * The copy stays shared with the server (and with other workers of the process) until own updates are merged into it.
  *
  * In a cache that is_half (--codec fp16) an update is what half precision has of the increments, and the rest is kept and
@@ -11,6 +12,7 @@
 #ifndef RBT_TABLE_CACHE_H
 #define RBT_TABLE_CACHE_H
 
+#include "base/bits.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "table/layout.h"
@@ -70,6 +72,7 @@ typedef struct rbt_cache {
     bool is_read_only; /* increments are gradients: the reader does not see them */
     bool has_tags;     /* updates name the version they were computed from: those of different ones are kept apart */
     bool is_managed;   /* increments may be sent before the clock ends */
+    rbt_bits unsent;   /* managed: at least the blocks with increments that have not been sent */
     bool is_half;      /* f32: updates are rounded to half precision; what that leaves is kept */
     float
         significant; /* f32: increments that change an element by less than this share of its value stay where they are,
@@ -107,8 +110,9 @@ uint32_t rbt_cache_take_strip(rbt_cache *cache, uint32_t block, uint32_t strip, 
 /* Keeps an update that was sent early, as one of the worker's own; takes a reference. */
 void rbt_cache_keep(rbt_cache *cache, uint32_t block, rbt_snap *update, uint64_t early);
 
-/* Reads n elements of one block; a block that was never read counts as zero. */
-void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n, void *out);
+/* Reads n elements of one block; a block that was never read counts as zero. `has_clock`: the copy has this worker's update of the
+ * clock under way, which it computes again after a crash: its increments are in there and not added once more. */
+void rbt_cache_read(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n, bool has_clock, void *out);
 
 /* Adds n deltas (of the table's type) to the update buffer. */
 void rbt_cache_increment(rbt_cache *cache, uint32_t block, uint32_t offset, uint32_t n, const void *deltas);

@@ -286,6 +286,50 @@ static uint32_t sparse_find(const rbt_snap *snap, uint32_t first)
     return low;
 }
 
+rbt_snap *rbt_snap_where(const rbt_snap *from, const rbt_snap *values)
+{
+    rbt_snap *some = rbt_snap_create_sparse(from->type, from->length, values->count);
+    size_t size = rbt_type_size(from->type);
+    uint32_t i = 0, count = 0;
+
+    for (uint32_t k = 0; k < from->count; k++) {
+        uint32_t place = from->form == RBT_DENSE ? k : from->index[k];
+
+        while (i < values->count && values->index[i] < place)
+            i++;
+        if (i == values->count)
+            break;
+        if (values->index[i] != place)
+            continue;
+        some->index[count] = place;
+        memcpy((char *)some->value + count++ * size, (const char *)from->value + k * size, size);
+    }
+    some->count = count;
+    return some;
+}
+
+rbt_snap *rbt_snap_replace(const rbt_snap *base, const rbt_snap *values)
+{
+    rbt_snap *both = rbt_snap_create_sparse(base->type, base->length, base->count + values->count);
+    size_t size = rbt_type_size(base->type);
+    uint32_t i = 0, k = 0, count = 0;
+
+    while (i < base->count || k < values->count) {
+        bool is_new = k < values->count && (i == base->count || values->index[k] <= base->index[i]);
+        const rbt_snap *from = is_new ? values : base;
+        uint32_t at = is_new ? k : i;
+
+        if (is_new && i < base->count && base->index[i] == values->index[k])
+            i++;
+        both->index[count] = from->index[at];
+        memcpy((char *)both->value + count++ * size, (const char *)from->value + at * size, size);
+        k += is_new;
+        i += !is_new;
+    }
+    both->count = count;
+    return both;
+}
+
 void rbt_snap_read(const rbt_snap *snap, uint32_t first, uint32_t n, void *out)
 {
     RBT_ASSERT(first <= snap->length && n <= snap->length - first);

@@ -62,6 +62,11 @@ void rbt_snap_add(rbt_snap **to, const rbt_snap *from, float factor);
 /* A new snapshot with (a - b) / divisor over the elements stored in either; f32 only. `b` may be NULL (zero). */
 rbt_snap *rbt_snap_difference(const rbt_snap *a, const rbt_snap *b, float divisor);
 
+/* Those elements of `from` that `values`, which is sparse, stores, as a new sparse snapshot; of two sparse ones the elements of `base`,
+ * but those that `values` stores as they are there. */
+rbt_snap *rbt_snap_where(const rbt_snap *from, const rbt_snap *values);
+rbt_snap *rbt_snap_replace(const rbt_snap *base, const rbt_snap *values);
+
 /* Copies elements first .. first + n - 1 to `out` (zeros where nothing is stored), or adds them to it. */
 void rbt_snap_read(const rbt_snap *snap, uint32_t first, uint32_t n, void *out);
 void rbt_snap_read_add(const rbt_snap *snap, uint32_t first, uint32_t n, void *out);

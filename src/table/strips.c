@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#define LITTLE_LESS 0.999 /* than the mean: or equal changes could all be below theirs by rounding */
+
 uint32_t rbt_strip_width(const rbt_layout *layout)
 {
     uint64_t cols = layout->block_cols;
@@ -105,7 +107,7 @@ static double distance(rbt_type type, const void *a, const void *b)
 static double in_proportion(rbt_type type, double change, double value)
 {
     if (type != RBT_F32)
-        return change / sqrt(value + 1);
+        return change * change / (value + 1);
     return value > 0 ? change / value : change;
 }
 
@@ -147,6 +149,14 @@ static size_t note(rbt_strips *strips, uint32_t strip, const rbt_snap *value)
     return place;
 }
 
+/* How much it matters that an element is not what was told. */
+static double share_of(rbt_type type, const void *now, const void *told, bool relative)
+{
+    double change = distance(type, now, told);
+
+    return relative ? in_proportion(type, change, magnitude(type, told, 0)) : change;
+}
+
 void rbt_strips_weigh(rbt_strips *strips, const rbt_snap *update, const rbt_snap *value, bool relative, bool is_after)
 {
     uint64_t room;
@@ -169,9 +179,7 @@ void rbt_strips_weigh(rbt_strips *strips, const rbt_snap *update, const rbt_snap
             rbt_snap_read(value, element, 1, &room);
         if (memcmp(now, told, strips->size) == 0)
             continue;
-        change = distance(value->type, now, told);
-        if (relative)
-            change = in_proportion(value->type, change, magnitude(value->type, told, 0));
+        change = share_of(value->type, now, told, relative);
         dirty = &strips->list.at[place];
         if (is_after) {
             dirty->change += change;
@@ -183,18 +191,75 @@ void rbt_strips_weigh(rbt_strips *strips, const rbt_snap *update, const rbt_snap
     }
 }
 
-uint32_t rbt_strips_news(const rbt_strips *strips, uint32_t strip, const rbt_snap *value, uint32_t *index, void *values)
+#define SAME (-1.0) /* the share of an element that is what was told */
+
+/* The share of each element of a dirty strip; how large one must be to be told now. */
+static double weigh_all(const rbt_strips *strips, uint32_t strip, const rbt_snap *value, bool relative, double *share)
+{
+    const char *told = told_of(strips, place_of(strips, strip) - 1);
+    uint32_t first = rbt_strip_first(strips, strip), changed = 0;
+    uint64_t now;
+    double sum = 0;
+
+    for (uint32_t i = 0; i < rbt_strip_length(strips, strip); i++, told += strips->size) {
+        share[i] = SAME;
+        rbt_snap_read(value, first + i, 1, &now);
+        if (memcmp(&now, told, strips->size) == 0)
+            continue;
+        share[i] = share_of(value->type, &now, told, relative);
+        sum += share[i];
+        changed++;
+    }
+    return relative && changed > 0 ? LITTLE_LESS * sum / changed : 0;
+}
+
+/* What is not a number is told. */
+static bool is_news(double share, double least)
+{
+    return share != SAME && !(share < least);
+}
+
+uint32_t rbt_strips_count_news(const rbt_strips *strips, uint32_t strip, const rbt_snap *value, bool relative)
+{
+    double share[RBT_STRIP_ELEMENTS], least;
+    uint32_t count = 0;
+
+    if (place_of(strips, strip) == 0)
+        return 0;
+    least = weigh_all(strips, strip, value, relative, share);
+    for (uint32_t i = 0; i < rbt_strip_length(strips, strip); i++)
+        count += is_news(share[i], least);
+    return count;
+}
+
+uint32_t rbt_strips_tell(rbt_strips *strips, uint32_t strip, const rbt_snap *value, bool relative, uint32_t *index,
+                         void *values)
 {
     uint64_t place = place_of(strips, strip);
-    uint32_t first = rbt_strip_first(strips, strip), count = 0;
+    uint32_t first = rbt_strip_first(strips, strip), count = 0, left = 0;
+    double share[RBT_STRIP_ELEMENTS], least, rest = 0;
 
-    for (uint32_t i = 0; place > 0 && i < rbt_strip_length(strips, strip); i++) {
+    if (place == 0)
+        return 0;
+    least = weigh_all(strips, strip, value, relative, share);
+    for (uint32_t i = 0; i < rbt_strip_length(strips, strip); i++) {
         char *now = (char *)values + count * strips->size;
 
-        rbt_snap_read(value, first + i, 1, now);
-        if (memcmp(now, told_of(strips, place - 1) + i * strips->size, strips->size) != 0)
+        if (share[i] == SAME)
+            continue;
+        if (is_news(share[i], least)) {
+            rbt_snap_read(value, first + i, 1, now);
+            memcpy(told_of(strips, place - 1) + i * strips->size, now, strips->size);
             index[count++] = first + i;
+        } else {
+            rest += share[i];
+            left++;
+        }
     }
+    strips->list.at[place - 1].change = rest;
+    strips->list.at[place - 1].changed = left;
+    if (left == 0)
+        rbt_strips_clean(strips, strip);
     return count;
 }
 

@@ -49,8 +49,14 @@ void rbt_strips_touch(rbt_strips *strips, uint32_t offset, uint32_t n);
  * from what was told, or with `relative` in proportion to that. Always both, one before and one after. */
 void rbt_strips_weigh(rbt_strips *strips, const rbt_snap *update, const rbt_snap *value, bool relative, bool is_after);
 
-/* Those elements of a dirty strip that are not what was told: adds their places and values to the arrays; how many. */
-uint32_t rbt_strips_news(const rbt_strips *strips, uint32_t strip, const rbt_snap *value, uint32_t *index,
+/* What readers are to be told of a dirty strip: the elements that are not what was told; with `relative` only those that differ by
+ * at least the mean of them, each in proportion to what it was: the rest is mostly noise, and can wait. How many that is, at
+ * least one if any differs. */
+uint32_t rbt_strips_count_news(const rbt_strips *strips, uint32_t strip, const rbt_snap *value, bool relative);
+
+/* Tells it: adds places and values to the arrays; how many. A strip of which nothing is left is clean, and leaves the list with
+ * the next sweep. */
+uint32_t rbt_strips_tell(rbt_strips *strips, uint32_t strip, const rbt_snap *value, bool relative, uint32_t *index,
                          void *values);
 
 /* Elements of a strip: the first, and how many. */
@@ -72,7 +78,7 @@ void rbt_strips_sweep(rbt_strips *strips);
 void rbt_strips_clean_all(rbt_strips *strips);
 
 /* The sum of |d| over n changes, or in proportion to `values` if there are: of |d / a|, |d| where a is 0 (Bösen's relative
- * magnitude), and of whole numbers, which are counts, of |d| / sqrt(|a| + 1), by how much a count differs by chance. `changed`
+ * magnitude), and of whole numbers, which are counts, of d^2 / (|a| + 1): a count differs by sqrt(a) by chance. `changed`
  * gets how many are not 0. */
 double rbt_changes_magnitude(rbt_type type, const void *changes, const void *values, uint32_t n, uint32_t *changed);
 

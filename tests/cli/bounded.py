@@ -1,15 +1,16 @@
-"""bounded.py MIB COMMAND...: runs the command with MIB of memory for its data (RLIMIT_DATA) and fails when more than that
-was resident at its peak, mapped files included; prints the peak in MiB on the standard error."""
+"""bounded.py MIB[+MORE] COMMAND...: runs the command with MIB of memory for its data (RLIMIT_DATA; MORE may be asked for and
+left unused) and fails when more than MIB was resident at its peak, mapped files included; prints the peak in MiB on the
+standard error."""
 import os
 import resource
 import subprocess
 import sys
 
-limit = int(sys.argv[1]) << 20
+limit, unused = (int(part or 0) << 20 for part in (sys.argv[1] + "+").split("+")[:2])
 
 
 def limited():
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_DATA, (limit + unused, limit + unused))
 
 
 child = subprocess.Popen(sys.argv[2:], preexec_fn=limited)

@@ -98,7 +98,7 @@ says 'peers send parameters'
 expect 2 train lr --data few.svm --codec fp16 --rule adarev
 says 'the rest of one is no part'
 expect 2 train lda --data docs.txt --codec fp16
-says 'every table holds integers'
+says 'exact sums'
 expect 2 train kmeans --data few.svm --codec fp16
 says 'exact sums'
 expect 0 train lr --data few.svm --codec none --sync hogwild --quiet

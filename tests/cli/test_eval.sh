@@ -76,3 +76,22 @@ says 'has the label 2'
 # where the JSON cannot go
 expect 1 eval --model model.rbt --data data.svm --json no/such/folder
 says 'no/such/folder'
+
+# a label that the model does not know is told with its file and line, wherever it is
+printf -- '-1 1:1\n1 2:1\n' >two.svm
+printf '# none\n1 1:1\n5 1:1\n' >third.svm
+expect 0 train lr --data two.svm --epochs 1 --out two.rbt --quiet
+expect 1 eval --model two.rbt --data two.svm third.svm
+says 'third.svm:3: the row has the label 5, but'
+expect 1 train lr --data two.svm third.svm --epochs 1
+says 'more than two labels: -1 (two.svm:1), 1 (two.svm:2) and 5 (third.svm:3)'
+expect 1 train l1lr --l1 0.1 --data two.svm third.svm --epochs 1
+says 'more than two labels: -1 (two.svm:1), 1 (two.svm:2) and 5 (third.svm:3)'
+expect 1 train lr --data two.svm --valid third.svm --epochs 1
+says 'third.svm:3: the row has the label 5, but'
+
+# every metric relative to one sequential pass, as docs/training.md has it
+expect 0 train lr --data data.svm --sync sequential --optimizer sgd --epochs 1 --out one.rbt
+prints 'sequential in shared memory'
+expect 0 eval --model model.rbt --data data.svm --baseline one.rbt --json -
+check "$out" 'set(first["ratio"]) >= {"loss", "logloss", "accuracy", "auc", "f1"}'

@@ -147,3 +147,43 @@ cp t-labels-idx1-ubyte other
 expect 0 train lr --data t-images-idx3-ubyte --label other --workers 1 --clocks 1 --out images.rbt
 rm t-labels-idx1-ubyte
 expect 0 predict --model images.rbt --data t-images-idx3-ubyte
+
+# the name of a file says what is written to it; what cannot be written has a way out that works
+expect 0 gen lr --rows 50 --cols 5 --nnz 3 --out named.csv
+expect 0 info named.csv
+prints 'features    5'
+expect 0 gen ratings --rows 50 --out named-ratings.csv
+[ "$(head -n 1 named-ratings.csv)" = user,item,rating ] || fail 'ratings that are no CSV'
+expect 0 convert --data named.csv --out named.svm
+grep -q '^-\{0,1\}1 [0-9]*:' named.svm || fail 'convert does not heed the name of its output'
+expect 0 convert --data named.csv --out named
+expect 0 info named --format cache
+for out_name in x.svm.gz x.csv.ZST; do
+    expect 2 gen lr --rows 50 --out $out_name
+    says "$out_name: Rubato writes nothing compressed"
+    expect 2 convert --data named.csv --out $out_name
+    says "$out_name: Rubato writes nothing compressed"
+done
+printf 'y,t\nyes,a\nno,b\n' >town.csv
+expect 2 convert --data town.csv --to libsvm --out town.svm
+says 'choose cache, or csv with fewer columns (--bits 16)'
+expect 1 convert --data town.csv --to csv --out town-out.csv
+says 'give fewer with --bits 16, or choose cache'
+expect 0 convert --data town.csv --to csv --bits 16 --out town-out.csv
+
+# files that do not belong together, without a line feed in the message
+expect 0 convert --data named.svm --out named.cache
+expect 1 train lr --data named.cache named.svm
+says 'train: named.cache and 1 more: matches named.cache, which is a cache, and named.svm, which is not'
+expect 1 train lr --data town.csv named.svm
+says 'named.svm: its first row is none of 2 cells, as that of town.csv is: other columns, or another format'
+expect 0 gen images --rows 10 --out lonely
+rm lonely-labels-idx1-ubyte
+expect 1 train softmax --data lonely-images-idx3-ubyte
+says 'lonely-labels-idx1-ubyte: cannot be opened: No such file or directory; it should have the labels of lonely-images-idx3-ubyte: give --label FILE'
+
+# validation data may be several files
+expect 0 train lr --data named.svm --valid named.svm named.svm --epochs 1 --class-weight balanced
+prints 'validated on named.svm and 1 more'
+prints 'class weights balanced'
+prints 'non-zeros'

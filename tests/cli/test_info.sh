@@ -22,6 +22,23 @@ PYTHON
 awk 'BEGIN { for (i = 1; i <= 2000; i++) print i / 8, (i % 7 + 1) ":1" }' >numbers.svm
 expect 0 info numbers.svm
 prints 'numbers, 0.125 to 250'
+printf '16777216 1:1\n4294967296 1:-1\n' >long.svm
+expect 0 info long.svm
+prints '16777216: 1 row'
+prints '4294967296: 1 row'
+expect 0 train lr --data long.svm --out long.rbt --quiet
+expect 0 info long.rbt
+prints 'labels      16777216, 4294967296'
+expect 0 predict --model long.rbt --data long.svm
+prints '4294967296'
+printf '123456789 1:1\n987654321 1:-1\n' >longer.svm
+expect 1 train lr --data longer.svm
+says "longer.svm:1: the label '123456789' would become 123456792, for labels are kept as 32-bit floats"
+expect 1 train l1lr --l1 0.1 --data longer.svm
+says "longer.svm:1: the label '123456789' would become"
+expect 1 eval --model long.rbt --data longer.svm
+says "longer.svm:1: the label '123456789'"
+expect 0 train linear --data longer.svm --quiet
 awk 'BEGIN { for (i = 1; i <= 30; i++) print i, "1:1" }' >many.svm
 expect 0 info many.svm
 prints 'and 10 other labels'
@@ -56,3 +73,12 @@ expect 1 info /dev/null
 [ ! -s "$out" ] || fail 'info of nothing prints something'
 expect 1 info softmax.rbt --vocab missing
 says 'missing: cannot be opened'
+
+# several files are one data set; indices up to the last there may be
+expect 0 info many.svm many.svm
+prints 'file        many.svm and 1 more'
+prints 'rows        200'
+printf '1 3:1 4294967294:1\n-1 4294967294:2\n' >high.svm
+expect 0 info high.svm
+prints 'features    4294967294, of which 2 occur'
+prints 'Delta       1 (of the rows have feature 4294967294, the most frequent)'

@@ -40,6 +40,9 @@ for bad in '' 'hunter2' 'rubato-key-9 aa bb' "$(cut -c1-80 job.key)" "$(sed 's/.
     if grep -qF -e hunter2 -e "$(cut -c31-60 job.key)" "$err"; then fail 'a message shows what the file holds'; fi
     [ ! -s "$out" ] || fail 'something is printed about what is no key'
 done
+mkfifo -m 600 pipe # nobody writes to it: it must not be waited for
+expect 1 key show pipe
+says 'pipe: is no plain file'
 expect 1 key show nowhere.key
 says 'rubato key new FILE'
 

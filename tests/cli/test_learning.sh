@@ -136,6 +136,9 @@ check a.json "1 < last['loss'] / $(loss_of b.json) < 1.1"
 # --folds
 expect 0 train lr --data two.svm --folds 4 --json run.json --out m.rbt
 [ -s m.rbt ] || fail 'no model after the folds'
+printf '1 1:1\n1 1:2\n1 1:3\n-1 1:-1\n' >rare.svm
+expect 0 train lr --data rare.svm --folds 4 --json run.json
+check run.json '["same label" in e["note"] for e in events("note") if "fold " in e["note"]].count(True) == 1'
 expect 2 train lr --data two.svm --folds 1
 says 'leaves nothing to train on'
 expect 2 train lr --data two.svm --folds 3 --valid valid.svm
@@ -153,6 +156,21 @@ expect 0 train lr --data two.svm --json run.json
 check run.json '"--tolerance" in last["ended"]'
 expect 0 train lr --data two.svm --optimizer sdca --tolerance 1e-12 --epochs 2 --json run.json
 check run.json '"ended" not in last and any("without coming within" in e["note"] for e in events("note"))'
+
+# an objective of 0 is an end; what was done already is not advised
+printf '1 1:1\n' >one.svm
+expect 0 train linear --data one.svm --json run.json
+check run.json '"as good as 0" in last["ended"] and not events("note") and last["clocks"] < 10'
+expect 0 train lr --data two.svm --optimizer sdca --normalize standard --tolerance 1e-12 --epochs 2 --json run.json
+check run.json 'any("without coming within" in e["note"] and "--normalize" not in e["note"] for e in events("note"))'
+
+# where passes cost nothing, sdca makes as many as it needs; steps by row do not say that they are near when they are not
+awk 'NR <= 60' two.svm >few.svm
+expect 0 train svm --data few.svm --json run.json
+check run.json 'events("start")[0]["epochs"] == 10000 and "--tolerance" in last["ended"]'
+expect 0 train lr --data two.svm --tolerance 1e-6 --json run.json --quiet
+expect 0 train lr --data two.svm --optimizer adagrad --json b.json --quiet
+check b.json "'ended' not in last or last['loss'] < 1.002 * $(loss_of run.json)"
 
 # the standard input is read once
 expect 2 train lr --data - --valid -

@@ -22,6 +22,6 @@ grep -vx -e help -e version -e images-idx3-ubyte -e labels-idx1-ubyte -e tag -e 
 while read -r option; do
     grep -qx -e "$option" helped || fail "the manual has --$option, which no command lists"
 done <others
-for code in 0 1 2 3 4 5 6 7 130; do
+for code in 0 1 2 3 4 5 6 7 130 141; do
     grep -qx ".It $code" "$manual" || fail "the manual does not have exit code $code"
 done

@@ -49,7 +49,25 @@ expect 0 train kmeans --data four.svm --clusters 4 --workers 3 --target-loss 1 -
 check b.json 'last["reached"]'
 expect 3 train kmeans --data four.svm --clusters 4 --workers 3 --target-loss 0.001 --epochs 3 --quiet
 expect 0 train kmeans --data four.svm --clusters 4 --valid four.svm --json b.json --quiet
-check b.json 'abs(events("eval")[-1]["loss"] - last["loss"]) < 0.01'
+check b.json 'abs(events("eval")[-1]["loss"] - last["loss"]) < 0.01 and "rmse" not in events("eval")[-1]'
+expect 0 train kmeans --data four.svm --clusters 4 --valid four.svm
+prints 'validation loss 0.'
+
+# what models are verified by, methods are, too, wherever there are servers
+"$RUBATO" gen ratings --out ratings.dat --rows 400 --users 60 --items 40 --seed 2
+"$RUBATO" gen docs --out docs.txt --rows 40 --cols 60 --nnz 20 --seed 2
+for method in 'kmeans --data four.svm --clusters 4' 'l1lr --data four.bin --l1 0.01 --epochs 5' 'lasso --data four.svm --l1 0.01 --epochs 5' \
+    'lda --data docs.txt --topics 3 --epochs 3' 'mf --data ratings.dat --epochs 3' 'sketch --data four.svm --events-per-clock 30'; do
+    sed 's/^[23]/1/' four.svm >four.bin
+    for how in '--sync bsp' '--sync ssp --staleness 1 --runtime sim --straggler worker=0,slow=4' '--sync asp'; do
+        # shellcheck disable=SC2086
+        expect 0 train $method --workers 3 --verify $how --quiet
+    done
+    # shellcheck disable=SC2086
+    expect 0 launch --local 3 -- train $method --sync ssp --verify --quiet
+done
+expect 2 train mf --data ratings.dat --sync hogwild --verify
+says '--verify makes no sense with --sync hogwild'
 
 # the model in use
 expect 0 info local.rbt
@@ -62,13 +80,13 @@ check e.json 'last["rows"] == 400 and last["distance"] < 1'
 expect 0 eval --model local.rbt --data four.svm --metric distance --baseline local.rbt --json e.json
 check e.json 'last["ratio"]["distance"] == 1 and last["baseline"]["distance"] == last["distance"]'
 expect 2 eval --model local.rbt --data four.svm --metric accuracy
-says "--metric 'accuracy' is none of a model of kmeans, which has distance"
+says "--metric 'accuracy' is none of a model of kmeans, which has loss, distance"
 expect 2 predict --model local.rbt --data four.svm --as probability
 says '--as makes no sense'
 expect 0 export --model local.rbt --format json --out m.json
 check m.json 'len(last["means"]) == 4 and sum(last["sizes"][0]) == 400'
 expect 0 export --model local.rbt --format text --out m.txt
-[ "$(grep -c . m.txt)" -eq 7 ] || fail 'text export'
+[ "$(grep -c . m.txt)" -eq 9 ] || fail 'text export'
 expect 0 export --model local.rbt --format npy --array sizes --out m.npy
 [ "$(head -c 6 m.npy | tail -c 5)" = NUMPY ] || fail 'npy export'
 expect 2 export --model local.rbt --format npy --array nothing --out m.npy

@@ -11,6 +11,7 @@ awk 'NR % 10 != 0' all.dat >train.dat
 # in shared memory, which is what one machine gets
 expect 0 train mf --data train.dat --valid test.dat --workers 2 --rank 4 --l2 0.02 --epochs 30 --out m.rbt --json m.json --quiet
 check m.json 'first["sync"] == "hogwild" and last["clocks"] == 30 and events("eval")[-1]["rmse"] < 0.5'
+check m.json 'len(events("eval")) == 30 and all(abs(e["loss"] - e["rmse"] ** 2) < 1e-6 and e["mae"] > 0 for e in events("eval"))'
 check m.json 'sum(w["rows"] for w in last["workers"]) == 300 and sum(w["samples"] for w in last["workers"]) == 30 * 8100'
 check m.json 'last["parameter_bytes"] >= 300 * (4 + 1) * 4' # of users alone
 check m.json 'events("clock")[0]["loss"] > 2 * last["loss"]'
@@ -18,6 +19,17 @@ for run in 1 2; do
     expect 0 train mf --data train.dat --sync sequential --rank 4 --epochs 3 --out s$run.rbt --quiet
 done
 cmp s1.rbt s2.rbt || fail 'one worker does not give the same bits twice'
+
+# what was best on other ratings is kept; on servers these are looked at when all is done
+for sync in hogwild 'hop --workers 2'; do
+    # shellcheck disable=SC2086
+    expect 0 train mf --data train.dat --valid test.dat --rank 30 --l2 0 --epochs 300 --patience 3 --sync $sync --out p.rbt --json p.json --quiet
+    check p.json 'last["clocks"] < 300 and min(e["loss"] for e in events("eval")) == events("eval")[-1]["loss"]'
+    expect 0 eval --model p.rbt --data test.dat --json e.json
+    check e.json 'abs(last["loss"] - '"$(sed -n 's/.*"eval".*"loss":\([^,]*\).*/\1/p' p.json | tail -n 1)"') < 1e-6'
+done
+expect 2 train mf --data train.dat --valid test.dat --patience 3 --sync ssp
+says 'where --valid is looked at when training has ended; use --sync hogwild'
 
 # with servers: the same bits everywhere under bsp, and a model that is as good
 for runtime in local sim; do
@@ -115,14 +127,23 @@ sort -u told | cmp - sorted || fail 'other answers in another order'
 expect 0 predict --model m.rbt --data '*mixed.dat' --out -
 cmp told-mixed "$out" || fail 'a pattern gives other answers'
 "$RUBATO" predict --model m.rbt --data - <mixed.dat | cmp - told-mixed || fail 'the standard input gives other answers'
+printf 'user,item\n7,3\n7,nobody\n' >pairs.csv # a user and an item are enough
+"$RUBATO" predict --model m.rbt --data - <pairs.csv >told-pairs
+[ "$(cut -f1,2 told-pairs | tr '\t\n' ',;')" = '7,3;7,nobody;' ] || fail 'predictions of pairs'
+expect 1 eval --model m.rbt --data pairs.csv
+says 'expected a rating'
 expect 0 info m.rbt
 prints '300 users and 120 items of rank 4'
 expect 0 predict --model m.rbt --user 7 --top 120
-sort -k2,2nr "$out" | cmp - "$out" || fail 'recommendations are not the best first'
+sort -s -k2,2nr "$out" | cmp - "$out" || fail 'recommendations are not the best first'
 expect 0 predict --model m.rbt --user 7 --top 120 --data train.dat
 [ "$(($(wc -l <"$out") + $(grep -c '^7::' train.dat)))" -eq 120 ] || fail 'what is known is not left out'
+cp "$out" known
+awk -F:: '{ print $1 "," $2 }' train.dat >seen.csv
+expect 0 predict --model m.rbt --user 7 --top 120 --data seen.csv
+cmp known "$out" || fail 'what is known without ratings is not left out'
 expect 0 export --model m.rbt --format json --out m.json
-check m.json 'len(last["users"]) == 300 and len(last["items"][0]) == 4'
+check m.json 'len(last["users"]) == 300 and len(last["items"][0]) == 4 and len(last["user_names"]) == 300'
 
 # slips
 expect 1 predict --model m.rbt --user nobody

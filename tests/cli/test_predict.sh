@@ -37,10 +37,22 @@ cmp piped labels || fail 'predict from standard input differs'
 "$RUBATO" eval --model model.rbt --data - <data.svm >"$out" || fail 'eval from standard input'
 prints 'rows      400'
 
+# rows without labels
+cut -d' ' -f2- data.svm >bare.svm
+expect 0 predict --model model.rbt --data bare.svm
+cmp "$out" labels || fail 'rows without labels are predicted otherwise'
+[ ! -s "$err" ] || fail 'rows without labels are complained about'
+printf '1:1 2:1\n' | "$RUBATO" predict --model model.rbt --data - >"$out" || fail 'a row without a label from standard input'
+expect 1 eval --model model.rbt --data bare.svm
+says 'expected a label'
+
 # features that the model does not know are left out
 printf '1 1:1 999:5\n-1 2:1\n' >wide.svm
 expect 0 predict --model model.rbt --data wide.svm
 [ "$(wc -l <"$out")" -eq 2 ] || fail 'unknown features break predict'
+says 'the data has 999 features, the model was trained with 50 and does not look at the others'
+expect 0 eval --model model.rbt --data wide.svm --metric accuracy
+says 'the data has 999 features, the model was trained with 50'
 
 # a model in the place of data is told apart; columns of a CSV file that are not those of the training are told
 expect 1 predict --model model.rbt --data model.rbt
@@ -54,15 +66,16 @@ expect 0 train lr --data train.csv --out csv.rbt --quiet
 expect 0 predict --model csv.rbt --data train.csv
 [ ! -s "$err" ] || fail 'the columns of the training are complained about'
 printf 'y,a,b\n1,2.5,3\n0,oops,2\n' >moved.csv
-expect 0 predict --model csv.rbt --data moved.csv
-says 'the model was trained with 2: they may stand for others'
+expect 1 predict --model csv.rbt --data moved.csv
+says "moved.csv:3: 'oops' in column 2, a: expected a number, as everywhere in this column of the training data"
+expect 1 eval --model csv.rbt --data moved.csv
+says "'oops' in column 2, a"
 printf 'a,b\n2.5,3\n' >bare.csv
-expect 0 predict --model csv.rbt --data bare.csv
-says 'check --label (none, if there is none)'
-expect 0 predict --model csv.rbt --data bare.csv --label none
-[ ! -s "$err" ] || fail 'data without labels is complained about'
-expect 0 eval --model csv.rbt --data moved.csv
-says 'they may stand for others'
+for label in '' '--label none'; do
+    # shellcheck disable=SC2086 # an option and its value
+    expect 0 predict --model csv.rbt --data bare.csv $label
+    [ ! -s "$err" ] || fail 'data without labels is complained about'
+done
 
 # info
 expect 0 info model.rbt

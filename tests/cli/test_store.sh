@@ -54,8 +54,22 @@ says '--cache auto makes no sense with the standard input'
 expect 2 train lr --data - --store both
 says '--store both makes no sense with the standard input'
 
+# what is not there is not there, whatever is to be kept of it
+for option in '--cache auto' '--store both' '--store disk'; do
+    # shellcheck disable=SC2086
+    expect 1 train lr --data nothing.svm $option
+    says 'nothing.svm: cannot be opened: No such file'
+done
+
 # bounded memory: not under a sanitizer, which has memory of its own
 [ "$RUBATO_SANITIZED" -eq 0 ] || exit 0
+
+# hashed columns that do not occur cost the model's own memory only
+printf '1 | a b:2\n-1 | c d\n1 | a e\n-1 | c f\n' >wide.vw
+python3 "$bounded" 200 "$RUBATO" train lr --data wide.vw --bits 24 --quiet --json lines 2>"$err" ||
+    fail "more than 200 MiB for 2^24 columns of which six occur"
+check lines "events('start')[0]['optimizer'] == 'newton'"
+
 size=${RUBATO_TEST_DATA_MIB:-1024}
 limit=$((size / 5 > 50 ? size / 5 : 50))
 mkdir big

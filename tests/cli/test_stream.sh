@@ -77,3 +77,52 @@ done
 python3 "$bounded" 45 "$RUBATO" predict --model model.rbt --data 'big/part-*.svm' --out answers 2>"$err" ||
     fail 'predict takes more than 45 MiB'
 [ "$(wc -l <answers)" -eq 200000 ] || fail 'not one answer per row'
+
+# CSV, too: plain, compressed, and with words that come late
+{
+    echo y,a,b,c,d,e,f,g,h,word
+    awk 'BEGIN { for (i = 0; i < 4000; i++) { printf "%d", i % 2; for (j = 1; j < 9; j++) printf ",%.5f", i * j % 997 / 997;
+        print "," (i < 3999 ? "" : "late") } }'
+} >wide.csv
+expect 0 train lr --data wide.csv --epochs 2 --out columns.rbt --quiet
+i=0
+while [ "$i" -lt 200 ]; do
+    cat wide.csv
+    i=$((i + 1))
+done >long.csv
+python3 "$bounded" 45+40 "$RUBATO" predict --model columns.rbt --data long.csv --out answers 2>"$err" ||
+    fail "predict takes more than 45 MiB of CSV: $(cat "$err")"
+[ "$(wc -l <answers)" -eq 800000 ] || fail 'not one answer per row of CSV'
+gzip -1 -c wide.csv >wide.csv.gz
+if "$RUBATO" info wide.csv.gz >"$out" 2>"$err"; then # not a build without it
+    gzip -1 -c long.csv >long.csv.gz
+    python3 "$bounded" 45+40 "$RUBATO" predict --model columns.rbt --data long.csv.gz --out packed.answers 2>"$err" ||
+        fail "predict takes more than 45 MiB of compressed CSV: $(cat "$err")"
+    cmp -s answers packed.answers || fail 'other answers for compressed CSV'
+fi
+
+# who types CSV gets the answer before the end, also of rows that do not show what the columns are
+head -n 30 wide.csv >typed.csv
+"$RUBATO" predict --model columns.rbt --data typed.csv --out typed
+python3 - "$RUBATO" <<'PYTHON' || fail 'an answer to CSV waits for the end of the input'
+import subprocess, sys
+p = subprocess.Popen([sys.argv[1], "predict", "--model", "columns.rbt", "--data", "-"],
+                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+rows, answers = open("typed.csv", "rb").readlines(), open("typed", "rb").readlines()
+p.stdin.write(rows[0])
+for row, answer in zip(rows[1:], answers):
+    p.stdin.write(row)
+    p.stdin.flush()
+    assert p.stdout.readline() == answer
+p.stdin.close()
+assert p.stdout.read() == b"" and p.wait() == 0
+PYTHON
+
+# training takes 12 bytes per non-zero of compressed text, too: the text is not beside them
+"$RUBATO" gen lr --out dense.svm --rows 30000 --cols 60 --nnz 60 --skew 0
+for _ in 1 2 3 4; do cat dense.svm; done | gzip -1 >dense.gz
+nnz=$(tr -cd : <dense.svm | wc -c)
+if "$RUBATO" info wide.csv.gz >"$out" 2>"$err"; then
+    python3 "$bounded" $((20 + nnz * 4 * 12 / 1048576))+200 "$RUBATO" eval --model model.rbt --data dense.gz >"$out" 2>"$err" ||
+        fail "more than 12 bytes per non-zero of compressed text: $(cat "$err")"
+fi

@@ -32,6 +32,11 @@ grep '^seed 100007: ' first.txt >line.txt
 expect 0 swarm --replay 100007
 head -n 1 "$out" | cmp - line.txt || fail 'a replay goes another way than the swarm'
 
+# seeds that have found something
+for seed in 331678 351464 1008836; do
+    expect 0 swarm --replay $seed
+done
+
 expect 2 swarm
 says '--seeds'
 expect 2 swarm --seeds 0

@@ -81,15 +81,13 @@ CONF
 expect 0 train --config job.conf --workers 3 --json conf.json
 check conf.json 'first["workers"] == 3 and first["sync"] == "bsp" and last["clocks"] == 3'
 
-# features counted from 0 in one file and from 1 in the other
-printf '1 0:1 2:3\n-1 1:1\n' >from0.svm
-printf '1 1:1\n-1 2:1\n' >from1.svm
-expect 0 train lr --data from0.svm --valid from1.svm
-prints 'note: --data counts features from 0, --valid from 1'
-expect 0 train lr --data from1.svm --valid from0.svm
-prints 'note: --valid counts features from 0, --data from 1'
-expect 0 train lr --data from0.svm --valid from0.svm
-! grep -q 'counts features' "$out" || fail 'data that counts alike is complained about'
+# features that only the validation data has
+printf '1 1:1 2:3\n-1 1:1\n' >narrow.svm
+printf '1 1:1 7:1\n-1 2:1\n' >wide.svm
+expect 0 train lr --data narrow.svm --valid wide.svm
+prints 'note: --valid has 7 features, --data 2; the others are not looked at'
+expect 0 train lr --data wide.svm --valid narrow.svm
+! grep -q 'not looked at' "$out" || fail 'data with fewer features is complained about'
 
 # Ctrl-C while data is read, here from a pipe that says nothing: the end, at once
 mkfifo silent

@@ -29,12 +29,66 @@ for option in '--l1 1' '--l2 1' '--lr 1' '--decay sqrt:1'; do
     refused "makes no sense for sketch" sketch --data docs.txt $option
 done
 refused '--l1 makes no sense for mf' mf --data ratings.dat --l1 0.1
+refused '--no-bias makes no sense for mf; use --biases off' mf --data ratings.dat --no-bias
 refused '--lr makes no sense for lasso' lasso --data numbers.svm --l1 0.1 --lr 1
 refused '--batch makes no sense for lasso' lasso --data numbers.svm --l1 0.1 --batch 10
 refused '--batches-per-clock makes no sense for l1lr' l1lr --data data.svm --l1 0.1 --batches-per-clock 3
 refused '--epochs makes no sense for sketch' sketch --data docs.txt --epochs 3
 refused '--clocks makes no sense for sketch' sketch --data docs.txt --clocks 3
 refused '--valid makes no sense for sketch' sketch --data docs.txt --valid docs.txt
+refused '--decay makes no sense for l1lr without --lr' l1lr --data data.svm --l1 0.1 --decay mult:0.1
+refused '--budget makes no sense for l1lr, whose servers make a step of what a clock sends as a whole' \
+    l1lr --data data.svm --l1 0.1 --sync ssp --budget 100Mbit
+refused '--filter kkt=0.5 and --kkt 0.7 are one option' l1lr --data data.svm --l1 0.1 --filter kkt=0.5 --kkt 0.7
+refused '--filter kkt=0.5 and --kkt 0.7 are one option' l1lr --data data.svm --l1 0.1 --kkt 0.7 --filter kkt=0.5
+refused '--filter significant=0.5 and --significant 0.25 are one option' \
+    l1lr --data data.svm --l1 0.1 --filter significant=0.5 --significant 0.25
+expect 0 train l1lr --data data.svm --l1 0.1 --kkt 0.5 --filter kkt=0.5 --lr 0.5 --decay sqrt:1 --epochs 1 --quiet
+for sync in hogwild sequential; do
+    refused '--share both is for servers and makes no sense in one memory' mf --data ratings.dat --sync $sync --share both
+    refused '--pieces is for servers and makes no sense in one memory' mf --data ratings.dat --sync $sync --pieces 7
+done
+
+# names are hashed where there are names
+expect 0 gen images --rows 20 --out x
+expect 0 convert --data data.svm --to vw --out data.vw
+refused '--bits makes no sense for data.svm, which is LIBSVM text' lr --data data.svm --bits 10
+refused '--bits makes no sense for data.svm, which is LIBSVM text' lr --data data.vw --valid data.svm --bits 10 --epochs 1
+refused '--bits makes no sense for x-images-idx3-ubyte, which is IDX images' softmax --data x-images-idx3-ubyte --bits 10
+refused '--bits makes no sense for docs.txt, which is documents' lda --data docs.txt --topics 3 --bits 10
+refused '--bits makes no sense for ratings.dat, which is ratings' mf --data ratings.dat --bits 10
+for option in '--bits 10' '--format csv' '--label 2' '--weight 2' '--cache auto'; do
+    # shellcheck disable=SC2086
+    refused "${option% *} makes no sense for sketch" sketch --data docs.txt $option
+done
+expect 2 info data.svm --bits 10
+says '--bits makes no sense for data.svm'
+expect 2 launch --local 2 -- train lr --data data.svm --bits 10
+says '--bits makes no sense for data.svm'
+expect 0 train lr --data data.svm --epochs 1 --quiet --out lr.rbt
+expect 2 predict --model lr.rbt --data data.svm --bits 10
+says '--bits makes no sense for data.svm'
+expect 0 train lr --data data.vw --bits 10 --epochs 1 --quiet
+
+# bad rows are of text; a cache may stand beside it
+expect 0 convert --data data.svm --out data.cache
+refused '--skip-bad makes no sense for data.cache, which is a cache' lr --data data.cache --skip-bad 3
+refused '--skip-bad makes no sense for data.cache, which is a cache' lr --data data.cache --store disk --skip-bad 3
+refused '--skip-bad makes no sense for x-images-idx3-ubyte, which is a file of images' softmax --data x-images-idx3-ubyte --skip-bad 3
+expect 2 predict --model lr.rbt --data data.cache --skip-bad 3
+says '--skip-bad makes no sense for data.cache'
+{
+    cat data.svm
+    echo bad
+} >bad.svm
+expect 0 train lr --data data.cache --valid bad.svm --skip-bad 3 --epochs 1 --quiet
+
+refused '--patience counts evaluations' lr --data data.svm --valid data.svm --patience 3 --eval-every 0
+refused "--class-weight gives label '1' two weights" lr --data data.svm --class-weight 1=2,1=3
+refused '- is given twice' lr --data - -
+expect 2 info data.svm --vocab data.svm
+says '--vocab makes no sense for data.svm, which is data'
+refused 'which is LIBSVM text, whose rows have no weights' lr --data data.svm --weight 3
 
 # what they do mean something to
 expect 0 train lr --data data.svm --optimizer momentum --momentum 0.5 --epochs 1 --quiet
@@ -49,6 +103,11 @@ expect 0 compare lr --data data.svm --runtime sim --workers 2 --protocols bsp/mo
 # a cluster's own: nobody trains on something else than what was asked for
 expect 2 launch --local 2 -- train lr --data data.svm --runtime sim
 says '--runtime sim makes no sense with rubato launch'
+expect 2 launch --local 2 -- train lr --data data.svm --runtime local
+says '--runtime local makes no sense with rubato launch'
+echo 'runtime = local' >here.conf
+expect 2 launch --local 2 -- train lr --data data.svm --config here.conf
+says '--runtime local makes no sense with rubato launch'
 expect 2 launch --local 2 --hosts a -- train lr --data data.svm
 says '--local and --hosts both say where'
 expect 2 launch --local 2 -- trian lr --data data.svm

@@ -10,11 +10,23 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "runtime/cluster/roster.h"
 #include "table/snap.h"
 
 #define MUTATIONS 12
 
 /* ------------------------------------------------------------------------------------------------ a caller */
+
+/* Which life of the seat it has been given, as the roster says. */
+static void note_incarnation(caller *c, rbt_unpack words)
+{
+    uint32_t rank = rbt_unpack_u32(&words), size = 0;
+    rbt_seat *seats = rbt_roster_unpack(&words, &size);
+
+    if (seats != NULL && rank < size)
+        c->incarnation = seats[rank].incarnation;
+    rbt_free(seats);
+}
 
 static void on_arrival(rbt_link *link, rbt_arrival *arrival)
 {
@@ -24,6 +36,8 @@ static void on_arrival(rbt_link *link, rbt_arrival *arrival)
         rbt_unpack words = rbt_unpack_of(arrival->head, arrival->header.head);
 
         c->answer = rbt_unpack_u32(&words);
+        if (c->answer == RBT_SAY_WELCOME)
+            note_incarnation(c, words);
         (void)rbt_unpack_u32(&words);
         rbt_unpack_text(&words, c->answer_text, sizeof c->answer_text);
     }

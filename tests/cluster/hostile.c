@@ -8,6 +8,8 @@
  *                                              takes the seat of a worker that the job waits for, sends mutated frames to the
  *                                              process at LIKE (or to the lead: the same address) until it is cut off, and comes
  *                                              back, until COUNT frames have been sent
+ *   hostile deaf KEY ADDRESS RANK LIKE COUNT
+ *                                              takes that seat, asks the server at LIKE for blocks, and reads nothing; ends when it is cut off, at the latest after COUNT pulls
  *   hostile mad KEY ADDRESS RANK STYLE SEED    takes the seat and the work of a real process, and forges beside it
  *
  * `mad` runs the very code of `rubato node`; the linker puts __wrap_rbt_session_send before what it sends (see
@@ -236,6 +238,58 @@ static int seated(const caller *like, uint32_t rank, const char *target, uint64_
     return frames >= count ? 0 : GONE;
 }
 
+/* Many pulls, each as any worker's. */
+static size_t many_pulls(caller *c, uint8_t *bytes)
+{
+    size_t n = 0;
+
+    while (n + 4096 < BYTES_MOST) {
+        rbt_message *pull = rbt_message_create(RBT_MSG_PULL, c->node, 1);
+        rbt_frame *frame;
+
+        pull->view = 1;
+        pull->worker = c->worker;
+        pull->incarnation = c->incarnation;
+        pull->request = c->sequence;
+        rbt_array_push(&pull->parts, ((rbt_part){.block = 0}));
+        frame = rbt_frame_of_message(pull, 0, NULL);
+        frame->header.sequence = ++c->sequence;
+        rbt_frame_seal(frame);
+        memcpy(bytes + n, frame->bytes, frame->n);
+        n += frame->n;
+        rbt_frame_destroy(frame);
+    }
+    return n;
+}
+
+static int deaf(const caller *like, uint32_t rank, const char *target, uint64_t count)
+{
+    caller lead = *like, there = *like;
+    uint8_t *bytes = rbt_alloc(BYTES_MOST, 1);
+    rbt_pack words = {0};
+    rbt_error error;
+    bool cut = false;
+
+    if (rbt_address_parse(target, 0, &there.address, &error) != RBT_OK || !sit_down(&lead, rank, rbt_now_ns() | 1) ||
+        !call(&there))
+        return GONE;
+    there.worker = rank - 1;
+    there.node = 1 + rank; /* one server */
+    there.incarnation = lead.incarnation;
+    introduce(&there, lead.life);
+    rbt_pack_u32(&words, rank);
+    say(&there, RBT_SAY_IAM, &words);
+    rbt_array_free(&words);
+    while (!cut && there.sequence < count)
+        cut = !write_all(there.link->fd, bytes, many_pulls(&there, bytes));
+    printf("%s after %llu pulls\n", cut ? "cut off" : "not cut off", (unsigned long long)there.sequence);
+    listen_for(&lead, 5000, false); /* the lead hears of it and cuts it off, too */
+    rbt_free(bytes);
+    hang_up(&there);
+    hang_up(&lead);
+    return cut ? 0 : 1;
+}
+
 /* ------------------------------------------------------------------------------------------------- the mad */
 
 size_t __real_rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message, unsigned codec);
@@ -351,7 +405,8 @@ int main(int argc, char **argv)
 
     if (argc < 5 || rbt_key_read(argv[2], &c.config.key, &error) != RBT_OK ||
         rbt_address_parse(argv[3], 0, &c.address, &error) != RBT_OK) {
-        fprintf(stderr, "usage: hostile strangers|silent|hello|iam|seated|mad KEY ADDRESS NUMBER [STYLE] [SEED]\n");
+        fprintf(stderr,
+                "usage: hostile strangers|silent|hello|iam|seated|deaf|mad KEY ADDRESS NUMBER [STYLE] [SEED]\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -365,6 +420,8 @@ int main(int argc, char **argv)
         return iam(&c, (uint32_t)number);
     if (strcmp(argv[1], "seated") == 0 && argc > 7)
         return seated(&c, (uint32_t)number, argv[5], strtoull(argv[6], NULL, 10), strtoull(argv[7], NULL, 10));
+    if (strcmp(argv[1], "deaf") == 0 && argc > 6)
+        return deaf(&c, (uint32_t)number, argv[5], strtoull(argv[6], NULL, 10));
     if (strcmp(argv[1], "mad") == 0 && argc > 6) {
         style = argv[5];
         mad_rng = rbt_rng_stream(strtoull(argv[6], NULL, 10), RBT_STREAM_TEST, 1);

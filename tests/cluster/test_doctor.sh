@@ -59,12 +59,66 @@ finds "^FAILED +a +rubato there is 0\.0\.1, here .*; install the same version"
 doctor 1 --hosts a --rsh "$rig/rsh" --data nowhere.svm
 finds "^FAILED +this host +data: nowhere\.svm: there is no such file"
 finds "^FAILED +a +data: nowhere\.svm: there is no such file"
+mkdir folder
+doctor 1 --hosts a --rsh "$rig/rsh" --data folder
+finds "^FAILED +this host +data: folder is a folder; name the files in it"
+finds "^FAILED +a +data: folder is a folder"
 doctor 1 --hosts a --rsh "$rig/rsh" --key nowhere.key
 finds "^FAILED +this host +key: .*nowhere\.key"
 doctor 2 --rsh "$rig/rsh"
 finds "--hosts"
 on a "$RUBATO" train lr --data d.svm --runtime cluster --workers 1 --listen :7471 --insecure --join-timeout 60 >lead.log 2>&1 &
 doctor 0 --hosts a,b --rsh "$rig/rsh" --listen :7471
+
+# Strangers call first: some say nothing, one talks without encryption. None is answered in plain text, none is waited for.
+cat >late-rsh <<RSH
+#!/bin/sh
+until [ -e gate ]; do sleep 0.05; done
+exec "$rig/rsh" "\$@"
+RSH
+chmod +x late-rsh
+cat >strangers.py <<'PYTHON'
+import os, socket, time
+def call():
+    for attempt in range(200):
+        try:
+            return socket.create_connection(("10.77.0.254", 7480), 60)
+        except ConnectionRefusedError:
+            time.sleep(0.1)
+    raise SystemExit("the doctor does not listen")
+silent = [call() for i in range(12)]
+talker = call()
+talker.sendall(b"0" * 64 + b" 0 0\n10.77.0.254:22\n")
+open("gate", "w").close()
+heard = b""
+try:
+    while part := talker.recv(100):
+        heard += part
+except ConnectionResetError:
+    pass
+if any(32 <= byte < 127 for byte in heard[5:]) or len(heard) > 100:
+    raise SystemExit("one without the key was answered: %r" % heard)
+for one in silent: # until the doctor has gone
+    try:
+        one.recv(1)
+    except ConnectionResetError:
+        pass
+PYTHON
+on a python3 strangers.py >strangers.log 2>&1 &
+strangers=$!
+doctor 0 --hosts a,b --rsh "$rig/late-rsh" --listen :7480
+finds "^ok +a +reaches this host at 10\.77\.0\.254:7480$"
+wait "$strangers" || fail "strangers"
+
+# What a helper answers is printed as text and nothing else.
+cat >odd-rsh <<RSH
+#!/bin/sh
+[ "\$1" != b ] || { printf 'doctor: version %s\ndoctor: listen b\233x:1\n' "$("$RUBATO" --version | sed 's/.* //')" >&2; exit 0; }
+exec "$rig/rsh" "\$@"
+RSH
+chmod +x odd-rsh
+doctor 1 --hosts a,b --rsh "$rig/odd-rsh"
+finds "^FAILED +a +does not reach b: .*'b[?]x'"
 
 # A host that its neighbours cannot reach, and that cannot call here.
 ip netns exec a ip route add blackhole 10.77.0.2/32

@@ -46,8 +46,13 @@ for pid in $attackers; do
 done
 "$RUBATO_HOSTILE" hello job.key "$lead_at" 9 | grep -q "sorry: the job has started" || job_fail "a seat that is none"
 "$RUBATO_HOSTILE" hello job.key "$tcp" 3 | grep -q "sorry: the job has started" || job_fail "a seat that is taken"
+attackers=
 for at in "$lead_at" "$worker_at" "$server_at"; do
-    [ "$("$RUBATO_HOSTILE" iam job.key "$at" 2)" = "cut off" ] || job_fail "$at listens to somebody else's voice"
+    { [ "$("$RUBATO_HOSTILE" iam job.key "$at" 2)" = "cut off" ]; } &
+    attackers="$attackers $!"
+done
+for pid in $attackers; do
+    wait "$pid" || job_fail "somebody listens to somebody else's voice"
 done
 nobody_grew "$before" "$(memory_of "$job") $(memory_of "$worker") $(memory_of "$server")"
 

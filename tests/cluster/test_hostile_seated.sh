@@ -46,6 +46,15 @@ cat at-lead at-worker at-server
 nobody_grew "$before" "$(memory_of "$lead") $(memory_of "$node_1") $(memory_of "$node_5")"
 kill -0 "$lead" "$node_1" "$node_5" || job_fail "somebody of the job has ended"
 
+# One asks and asks and does not read: the server answers until its queue is full, keeps some of what it asks beside, and cuts it off.
+before=$(memory_of "$node_5")
+"$RUBATO_HOSTILE" deaf job.key "$lead_at" 4 "$server_at" 3000000 >deaf || job_fail "who does not read is served: $(cat deaf)"
+cat deaf
+after=$(memory_of "$node_5")
+echo "the server had $before kB, then $after kB"
+[ "$RUBATO_SANITIZED" -ne 0 ] || [ $((after - before)) -lt 250000 ] || job_fail "the server grew from $before to $after kB"
+eventually 5 grep -q "does not read" job.out job.err || job_fail "no word of the one that does not read"
+
 for rank in 2 3 4; do
     node "$rank"
 done

@@ -65,6 +65,21 @@ job_says "here: rank 2 on host"
 wait $! && fail "a node of a job that did not come about ends with 0"
 grep -q "not joined within 2 s" node-2 || fail "the node does not say why the job ended: $(cat node-2)"
 
+# Who gives up encryption is told what that means; the port is open to all without a key.
+alone --clocks 20 --listen "127.0.0.1:$port" --join-timeout 1 --insecure
+job_end 4
+job_says "neither encrypted nor authenticated, and anybody who reaches 127.0.0.1:$port can join"
+alone --clocks 20 --listen "127.0.0.1:$port" --join-timeout 1 --insecure --key job.key
+job_end 4
+job_says "to join at 127.0.0.1:$port takes the key"
+
+# Options of a node are checked; a lead whom nobody has told of others says how they are started, also by hand.
+expect 2 node --join "$name" --shm bogus
+says "--shm 'bogus' is unknown; choose one of auto|on|off"
+# shellcheck disable=SC2086 # options
+expect 2 train $learning --runtime cluster
+says "rubato node --join HOST:7470 --key FILE"
+
 # Nobody leads.
 expect 4 node --join "unix:@rubato-nobody-$$" --join-timeout 1
 says "rubato-nobody-$$"
@@ -90,7 +105,7 @@ for rank in 1 2; do
     code=0
     eval "wait \$node_$rank" || code=$?
     [ "$code" -eq 7 ] || fail "the lead was killed, and rank $rank ends with $code"
-    grep -q "lead .* is gone" "node-$rank" || fail "rank $rank does not say that the lead is gone: $(cat node-$rank)"
+    grep -q "node: the lead on host [^ ]* is gone: " "node-$rank" || fail "rank $rank does not say that the lead is gone: $(cat node-$rank)"
 done
 
 # A worker that was started by hand is started again by hand.

@@ -89,3 +89,20 @@ for sync in bsp "ssp --staleness 2"; do
     job_end 0
     job_says "the others go on without it"
 done
+
+# A process that cannot be started again, however often, is given up, and that is said.
+cat >once-rsh <<'RSH'
+#!/bin/sh
+shift
+mkdir worker 2>/dev/null || mkdir server 2>/dev/null || exit 1
+exec sh -c "$*"
+RSH
+chmod +x once-rsh
+# shellcheck disable=SC2086 # options
+job_start "$RUBATO" launch --hosts 127.0.0.1 --servers 1 --rsh ./once-rsh -- train $learning --clocks 100000000 \
+    --eval-every 100 --json job.json --on-worker-loss wait
+job_clock 2
+job_kill 9 1
+eventually 60 grep -q "(rank 1) has been started again 100 times and is not any more" job.err || job_fail "it is not said that it is given up"
+kill -INT "$job"
+job_end 130

@@ -9,25 +9,27 @@
 . "$(dirname "$0")/lib_jobs.sh"
 name=unix:@rubato-parts-$$
 "$RUBATO" gen lr --out d.svm --rows 900 --cols 60 --nnz 8 --seed 3
-awk 'BEGIN { for (i = 0; i < 5000; i++) printf "%d\tk%d\n", i * i, int(sqrt(i * 7 % 900)) }' >events.tsv
+awk 'BEGIN { for (i = 0; i < 20000; i++) printf "%d\tk%d\n", i * i, int(sqrt(i * 7 % 900)) }' >events.tsv
 mkdir lead rank-1 rank-2 rank-3
 
-# Where src/data/slicing.c and part.c cut: equal ranges of bytes, moved to the ends of lines.
+# Where src/data/slicing.c and part.c cut: equal ranges of bytes, moved to the ends of lines. Events are dealt in pieces of 32 KiB,
+# and a line belongs to the piece that it begins in (src/data/events.c).
 for file in d.svm events.tsv; do
     python3 - $file 3 <<'PYTHON'
 import sys
 name, n = sys.argv[1], int(sys.argv[2])
 with open(name, "rb") as file:
     true = file.read()
-def cut(k):
-    at = len(true) * k // n
-    return true.index(b"\n", at - 1) + 1 if at > 0 else 0
+def whose(at):
+    return at // 32768 % n if name == "events.tsv" else next(k for k in range(n) if at < len(true) * (k + 1) // n)
 def masked(text):
     return bytes(c if c == 10 else ord("?") for c in text)
-for k in range(n):
-    low, high = cut(k), cut(k + 1)
-    with open("rank-%d/%s" % (k + 1, name), "wb") as file:
-        file.write(masked(true[:low]) + true[low:high] + masked(true[high:]))
+files = [open("rank-%d/%s" % (k + 1, name), "wb") for k in range(n)]
+at = 0
+for line in true.splitlines(keepends=True):
+    for k in range(n):
+        files[k].write(line if k == whose(at) else masked(line))
+    at += len(line)
 PYTHON
 done
 
@@ -62,6 +64,21 @@ cp d.svm lead
 in_parts 1 lasso --data d.svm --l1 0.01 --epochs 5
 job_says "d.svm:"
 job_says "?"
+
+# Who does not see the data is named, whoever is the first to say so: the one that has no file, and of several the first.
+blamed()
+{
+    for _ in 1 2 3; do
+        in_parts 1 lr --data d.svm --lr 0.1
+        job_says "train: rank $1 on host $(hostname): d.svm: cannot be opened"
+    done
+}
+for rank in 3 2 1; do
+    rm rank-$rank/d.svm
+    blamed $rank
+done
+expect 1 launch --local 2 -- train lr --data nowhere.svm
+says "launch: rank 1 on host $(hostname): nowhere.svm: cannot be opened"
 
 # Sanitizers have memory of their own.
 [ "$RUBATO_SANITIZED" -eq 0 ] || exit 0

@@ -14,6 +14,19 @@ job_clean "$err"
 expect 0 launch --local 3 --servers 1 -- train $learning --sync ssp --rule dyn --clocks 40 --verify
 job_clean "$err"
 
+# without shared memory: it goes on, and every process says so once; who wants nothing else is told why not
+(
+    ulimit -f 200
+    # shellcheck disable=SC2086 # options
+    expect 0 launch --local 3 --servers 2 -- train $learning --sync bsp --clocks 40 --json c.json
+    [ "$(job_hash c.json)" = "$hash" ] || fail "without shared memory the result is another one"
+    told=$(cat "$out" "$err" | grep -c "going on over Unix sockets alone") || :
+    [ "$told" -ge 1 ] && [ "$told" -le 6 ] || fail "it is said $told times"
+    # shellcheck disable=SC2086 # options
+    expect 7 launch --local 2 --servers 1 -- train $learning --clocks 5 --shm on
+    grep -q "shared memory cannot be had" "$out" "$err" || fail "no word of what is missing"
+) || exit 1
+
 clocks=15000
 [ "$RUBATO_SANITIZED" -eq 0 ] || clocks=4000
 job_local 3 --sync bsp --clocks "$clocks"

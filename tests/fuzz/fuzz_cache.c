@@ -18,7 +18,7 @@ static void check_data(const rbt_data *d, rbt_cache_names names)
     for (const char *at = names.at; at < names.at + names.bytes; at += strlen(at) + 1)
         count++;
     bool ratings = d->content == RBT_CONTENT_RATINGS;
-    RBT_ASSERT(count == (ratings ? d->rows + d->cols : d->label_count));
+    RBT_ASSERT(count == (ratings ? d->rows + d->cols : d->label_count + names.origin));
     count = d->label_count;
     RBT_ASSERT(d->rows > 0 && d->start[0] == 0 && d->start[d->rows] == d->nnz && d->cols < RBT_DATA_INDEX_LIMIT);
     for (size_t r = 0; r < d->rows; r++) {
@@ -58,6 +58,8 @@ static void try_framed(const uint8_t *bytes, size_t n)
     size_t rows = 1 + bytes[0] % 16, nnz = bytes[1] % 64, labels = bytes[3] / 2 % 8, names = labels * 3;
     bool weighted = bytes[3] % 2 != 0;
     uint8_t content = bytes[3] / 16 % 4; /* rows, ratings, documents, and what is none */
+    bool origin = bytes[3] / 64 % 2 != 0 && content != RBT_CONTENT_RATINGS;
+    names += origin ? 8 : 0; /* "base 0" and the like */
     if (content == RBT_CONTENT_RATINGS) {
         labels = 0;
         names = (rows + bytes[2]) * 2;
@@ -72,7 +74,7 @@ static void try_framed(const uint8_t *bytes, size_t n)
     file[16] = (uint8_t)rows;
     file[24] = bytes[2];
     file[32] = (uint8_t)nnz;
-    file[40] = (uint8_t)(weighted | content << 2);
+    file[40] = (uint8_t)(weighted | content << 2 | (origin ? 16 : 0));
     file[44] = (uint8_t)labels;
     file[48] = (uint8_t)names;
     file[49] = (uint8_t)(names >> 8);
@@ -94,7 +96,7 @@ static void try_framed(const uint8_t *bytes, size_t n)
     view.value = arrays[2];
     view.label = arrays[3];
     view.weight = weighted ? arrays[4] : NULL;
-    uint64_t sum = rbt_cache_checksum(file, &view, (rbt_cache_names){arrays[5], names}, NULL);
+    uint64_t sum = rbt_cache_checksum(file, &view, (rbt_cache_names){arrays[5], names, origin}, NULL);
     memcpy(file + 56, &sum, sizeof sum);
     try_decode(file, total);
     rbt_free(file);

@@ -1,5 +1,6 @@
 /* Feeds arbitrary text to the CSV reader, under options that its first byte chooses, and checks what every rbt_data promises of
- * what it accepts; and that cut into chunks it gives the same data or the same refusal. Run: fuzz_csv CORPUS_FOLDER. */
+ * what it accepts; that cut into chunks it gives the same data or the same refusal; and that the data is read again by what it
+ * says of its columns. Run: fuzz_csv CORPUS_FOLDER. */
 #include <stdint.h>
 
 #include "data/csv.h"
@@ -26,6 +27,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     RBT_ASSERT(rbt_csv_parse(&(rbt_source){&text, 1, "fuzz", {chunk_bytes, 1}, NULL}, &reading, &cut, &error) == err);
     if (err == RBT_OK) {
         check_data(&whole);
+        check_same(&whole, &cut);
+        rbt_data_deinit(&cut);
+        rbt_reading again = reading;
+        again.label = again.weight = NULL;
+        again.origin = whole.origin;
+        RBT_ASSERT(rbt_csv_parse(&(rbt_source){&text, 1, "fuzz", {SIZE_MAX, 1}, NULL}, &again, &cut, &error) == RBT_OK);
         check_same(&whole, &cut);
         rbt_data_deinit(&whole);
         rbt_data_deinit(&cut);

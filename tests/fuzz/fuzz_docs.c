@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         bytes[0] % 2 == 0 ? rbt_docword_parse : rbt_ldac_parse;
     rbt_data whole, cut;
     rbt_error error, other;
-    (void)rbt_docword_recognise(text.bytes, text.bytes + text.n);
-    (void)rbt_ldac_recognise(text.bytes, text.bytes + text.n, bytes[0] / 2 % 2 != 0);
+    (void)rbt_docword_recognise(text.bytes, text.bytes + text.n, bytes[0] / 2 % 2 != 0);
+    (void)rbt_ldac_recognise(text.bytes, text.bytes + text.n, (rbt_ldac_proof)(bytes[0] / 2 % 3));
     rbt_err err = parse(&(rbt_source){&text, 1, "fuzz", {(size_t)1 << 20, 1}, NULL}, &reading, &whole, &error);
     rbt_err again = parse(&(rbt_source){&text, 1, "fuzz", {1 + (size_t)bytes[0] / 8, 1}, NULL}, &reading, &cut, &other);
     RBT_ASSERT(err == again);

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     if (n == 0)
         return 0;
     const rbt_text text = {"fuzz", (const char *)bytes + 1, n - 1, false};
-    const rbt_reading reading = {.skip_bad = bytes[0] % 4};
+    const rbt_reading reading = {.skip_bad = bytes[0] % 4, .unlabelled = bytes[0] % 8 >= 4};
     rbt_data whole, cut;
     rbt_error error, other;
     rbt_err err =

@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     if (n < least)
         return 0;
     uint64_t classes = get_u64(bytes + 24) % 8, names = get_u64(bytes + 32) % 64;
-    uint64_t class_bytes = names > 0 ? names : 8 * classes;
+    uint64_t origin = get_u64(bytes + 88) % 64, class_bytes = (names > 0 ? names : 8 * classes) + origin;
     if (n < least + class_bytes)
         return 0;
     n -= (n - least - class_bytes) % 4;
@@ -65,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     put_u64(copy + 24, classes);
     put_u64(copy + 32, names);
     put_u64(copy + 40, (n - least - class_bytes) / 4);
+    put_u64(copy + 88, origin);
     put_u64(copy + n - 8, rbt_hash(copy, n - 8, 0));
     try_decode(copy, n);
     rbt_free(copy);

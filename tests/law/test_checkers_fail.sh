@@ -34,6 +34,7 @@ check() { # CHECKER: runs it on the tree
     layers) TMPDIR=$here/scratch sh "$law/layers.sh" "$here/tree" "$cc" ;;
     purity) TMPDIR=$here/scratch sh "$law/purity.sh" "$here/tree" "$here/objects" "$nm" ;;
     tree) TMPDIR=$here/scratch sh "$law/tree.sh" "$here/tree" ;;
+    links) TMPDIR=$here/scratch sh "$law/links.sh" "$here/tree" ;;
     esac >said 2>&1
 }
 must_pass() {
@@ -55,7 +56,7 @@ must_fail() { # CHECKER WORDS: it fails, and says so with these words
 }
 
 fresh && compile
-for checker in layers purity tree; do
+for checker in layers purity tree links; do
     must_pass $checker "nothing broken"
 done
 
@@ -97,4 +98,12 @@ for place in root home work; do
     fresh && echo "see /$place/somebody/notes" >>tree/cli/README.md
     must_fail tree 'cli/README.md:2:see'
 done
+
+fresh && echo "See [base](../src/base/README.md), [below](#a-b-c), [elsewhere](https://example.org), \`[x](y)\`." >>tree/cli/README.md
+printf '\n## A b: C\n' >>tree/cli/README.md
+must_pass links "links that lead somewhere"
+echo 'See [base](../src/base/readme.md).' >>tree/cli/README.md
+must_fail links 'cli/README.md:5: ../src/base/readme.md: there is no such file'
+fresh && echo 'See [base](../src/base/README.md#what).' >>tree/cli/README.md
+must_fail links 'README.md#what: no heading there has this anchor'
 exit "$status"

@@ -1,4 +1,4 @@
-/* Proves what training without servers promises (docs/protocols.md, section 4): in standard mode the same bits on both
+/* Proves what training without servers promises (docs/protocols.md, section 6): in standard mode the same bits on both
  * runtimes, however slow, whatever the network does to messages, with tokens or answers or without; in serial order on the
  * complete graph BSP with averages; every variant learns on every graph; nobody waits for ever, also when peers are lost. */
 #include "sim/jobs.h"

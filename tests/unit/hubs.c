@@ -101,9 +101,13 @@ static void on_open(void *context, rbt_remote *peer)
 
 static void on_control(void *context, rbt_remote *peer, rbt_arrival *arrival)
 {
+    hub_side *s = context;
     uint64_t number = 0;
 
-    (void)peer;
+    if (atomic_exchange(&s->holds_next, false))
+        rbt_hub_hold(peer);
+    if (s->answers > 0)
+        rbt_hub_send(peer, rbt_frame_create(RBT_FRAME_CONTROL, NULL, 0, rbt_alloc(s->answers, 1), s->answers));
     if (arrival->header.head == sizeof number)
         memcpy(&number, arrival->head, sizeof number);
     count_one(context, number, arrival->header.head + arrival->header.body, arrival->header.head == sizeof number);
@@ -129,6 +133,18 @@ static void on_lost(void *context, rbt_remote *peer, const rbt_error *why)
     pthread_mutex_unlock(&s->lock);
 }
 
+static void on_tick(void *context)
+{
+    hub_side *s = context;
+
+    pthread_mutex_lock(&s->lock);
+    s->ticks++;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    if (atomic_exchange(&s->resumes_next, false))
+        rbt_hub_resume(s->peer);
+}
+
 static void on_log(void *context, rbt_log_level level, const char *source, const char *sentence)
 {
     hub_side *s = context;
@@ -150,7 +166,7 @@ rbt_link_config hub_config(const rbt_key *key, rbt_encryption encryption, bool r
     return (rbt_link_config){.key = *key,
                              .job = 5,
                              .encryption = encryption,
-                             .rings = rings,
+                             .rings = rings ? RBT_RINGS_AUTO : RBT_RINGS_OFF,
                              .head_max = RBT_FRAME_HEAD_MAX,
                              .body_max = BODY_MAX,
                              .greeting_ms = 300};
@@ -158,7 +174,7 @@ rbt_link_config hub_config(const rbt_key *key, rbt_encryption encryption, bool r
 
 void hub_side_start(hub_side *s, rbt_link_config config)
 {
-    rbt_hub_events events = {on_open, on_control, on_message, on_lost, NULL, s};
+    rbt_hub_events events = {on_open, on_control, on_message, NULL, on_lost, on_tick, s};
     rbt_log log = {on_log, s, RBT_LOG_DEBUG};
     rbt_error error = {RBT_OK, ""};
 

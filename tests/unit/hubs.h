@@ -24,14 +24,17 @@ typedef struct hub_side {
     rbt_remote *peer; /* the last that was opened */
     int opened;
     int lost;
-    rbt_error why;   /* of the last that was lost */
-    char log[16384]; /* all that was logged */
-    uint64_t next;   /* the number that the next frame must have */
-    uint64_t bytes;  /* received */
-    bool is_wrong;   /* something came that was not sent so */
-    bool hold;       /* the hub's thread stops at the next message */
-    uint32_t frames; /* to send */
-    uint32_t large;  /* elements of the largest blocks */
+    rbt_error why;                        /* of the last that was lost */
+    char log[16384];                      /* all that was logged */
+    uint64_t next;                        /* the number that the next frame must have */
+    uint64_t bytes;                       /* received */
+    bool is_wrong;                        /* something came that was not sent so */
+    bool hold;                            /* the hub's thread stops at the next message */
+    atomic_bool holds_next, resumes_next; /* it holds its peer at the next frame, reads again with the next tick */
+    int ticks;                            /* of its hub */
+    size_t answers;                       /* bytes with which it answers each control frame; 0: it does not */
+    uint32_t frames;                      /* to send */
+    uint32_t large;                       /* elements of the largest blocks */
     uint64_t seed;
     rbt_remote *to;
 } hub_side;

@@ -2,6 +2,7 @@
 #include "unit/pond.h"
 
 #include "base/error.h"
+#include "math/kernels.h"
 
 static void fill(pond *p, uint32_t workers, rbt_hop like)
 {
@@ -209,4 +210,23 @@ const rbt_neighbour *pond_neighbour(const pond *p, uint32_t worker, uint32_t oth
         if (peer->neighbours.at[i].worker == other)
             return &peer->neighbours.at[i];
     return NULL;
+}
+
+static float mean_of(const float *values, const double *weights, size_t n)
+{
+    float sum = 0;
+    double all = 0;
+
+    for (size_t i = 0; i < n; i++)
+        all += weights[i];
+    for (size_t i = 0; i < n; i++)
+        rbt_kernels_best()->axpy((float)(weights[i] / all), &values[i], &sum, 1);
+    return sum;
+}
+
+void assert_mean(float found, size_t n, const float *values, const double *weights)
+{
+    float must = mean_of(values, weights, n);
+
+    assert_memory_equal(&found, &must, sizeof must);
 }

@@ -56,6 +56,9 @@ size_t pond_count(const pond *p, uint32_t from, uint32_t to, rbt_message_type ty
 bool pond_deliver(pond *p, uint32_t to);
 void pond_quiet(pond *p);
 
+/* `found` is the weighted mean of these, as the peer must compute it: in this order, with these weights, to the bit. */
+void assert_mean(float found, size_t n, const float *values, const double *weights);
+
 const rbt_neighbour *pond_neighbour(const pond *p, uint32_t worker, uint32_t other);
 
 #endif

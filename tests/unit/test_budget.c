@@ -117,6 +117,19 @@ static void a_burst_is_ten_milliseconds_and_never_too_small_for_a_row(void **sta
 
 /* -------------------------------------------------------------------------------------------- priorities */
 
+/* Which of three strips goes when there is room for one? */
+static uint32_t best_of_three(rbt_candidate *c)
+{
+    rbt_candidates all = {.at = c, .count = 3};
+
+    for (int k = 0; k < 3; k++) {
+        c[k].bytes = 4;
+        c[k].copies = 1;
+    }
+    assert_int_equal(rbt_pick_best(&all, 7, 0), 1);
+    return c[2].strip;
+}
+
 /* Which of three strips goes first: (waits since, changed by) = (3, 8), (1, 2), (2, 4). */
 static uint32_t first_of(rbt_priority priority)
 {
@@ -124,10 +137,8 @@ static uint32_t first_of(rbt_priority priority)
     rbt_candidate c[3] = {{.strip = 0, .score = rbt_pick_score(priority, 3, 8, &rng)},
                           {.strip = 1, .score = rbt_pick_score(priority, 1, 2, &rng)},
                           {.strip = 2, .score = rbt_pick_score(priority, 2, 4, &rng)}};
-    size_t left = 3;
 
-    rbt_pick_begin(c, 3);
-    return rbt_pick_next(c, &left)->strip;
+    return best_of_three(c);
 }
 
 static void priorities_put_first_what_they_say(void **state)
@@ -146,7 +157,6 @@ static void random_order_is_any_order_and_repeats(void **state)
     (void)state;
     for (int i = 0; i < 300; i++) {
         rbt_candidate c[3];
-        size_t left = 3;
 
         for (uint32_t k = 0; k < 3; k++) {
             double score = rbt_pick_score(RBT_PRIORITY_RANDOM, k, k, &rng);
@@ -154,39 +164,60 @@ static void random_order_is_any_order_and_repeats(void **state)
             assert_true(score == rbt_pick_score(RBT_PRIORITY_RANDOM, 0, 0, &again));
             c[k] = (rbt_candidate){.strip = k, .score = score};
         }
-        rbt_pick_begin(c, 3);
-        firsts[rbt_pick_next(c, &left)->strip]++;
+        firsts[best_of_three(c)]++;
     }
     assert_true(firsts[0] > 50 && firsts[1] > 50 && firsts[2] > 50);
 }
 
-/* Few scores, so that many are equal: those go in the order of their places. */
-static void all_are_picked_best_first(void **state)
+static bool is_place_before(const rbt_candidate *x, const rbt_candidate *y)
+{
+    if (x->table != y->table || x->block != y->block)
+        return x->table < y->table || (x->table == y->table && x->block < y->block);
+    return x->strip < y->strip;
+}
+
+/* Few scores, so that many are equal: those are picked in the order of their places. */
+static void the_best_are_picked_as_far_as_there_is_room(void **state)
 {
     rbt_rng rng = rbt_rng_stream(9, RBT_STREAM_TEST, 0);
 
     (void)state;
-    for (size_t n = 1; n < 40; n++) {
-        rbt_candidate c[40], last = {0};
-        size_t left = n;
+    for (size_t n = 0; n < 40; n++) {
+        rbt_candidate c[40];
+        rbt_candidates all = {.at = c, .count = n};
+        size_t most = n > 0 ? rbt_rng_below(&rng, n + 1) : 0;
 
         for (uint32_t k = 0; k < n; k++)
-            c[k] = (rbt_candidate){
-                .table = k % 2, .block = k % 3, .strip = k, .score = (double)rbt_rng_below(&rng, 4) - 2};
-        rbt_pick_begin(c, n);
-        for (size_t i = 0; i < n; i++) {
-            rbt_candidate next = *rbt_pick_next(c, &left);
-            bool equal = next.score == last.score;
+            c[k] = (rbt_candidate){.table = k % 2,
+                                   .block = k % 3,
+                                   .strip = k,
+                                   .bytes = 4,
+                                   .copies = 2,
+                                   .score = (double)rbt_rng_below(&rng, 4) - 2};
+        assert_int_equal(rbt_pick_best(&all, 8 * most + 7, 0), most);
+        for (size_t i = n - most + 1; i < n; i++)
+            assert_true(is_place_before(&c[i - 1], &c[i]));
+        for (size_t i = 0; i < n - most; i++)
+            for (size_t k = n - most; k < n; k++)
+                assert_true(c[k].score > c[i].score || (c[k].score == c[i].score && is_place_before(&c[k], &c[i])));
+    }
+}
 
-            assert_int_equal(left, n - i - 1);
-            if (i > 0)
-                assert_true(
-                    next.score < last.score ||
-                    (equal && (next.table > last.table ||
-                               (next.table == last.table &&
-                                (next.block > last.block || (next.block == last.block && next.strip > last.strip))))));
-            last = next;
-        }
+static void what_names_a_block_is_counted_once_for_each_who_is_told(void **state)
+{
+    rbt_candidate c[4] = {{.block = 3, .strip = 1, .bytes = 4, .copies = 2, .score = 9},
+                          {.block = 3, .strip = 0, .bytes = 4, .copies = 2, .score = 8},
+                          {.block = 1, .bytes = 4, .copies = 5, .score = 7},
+                          {.block = 2, .bytes = 4, .score = 6}}; /* nobody reads it: it costs nothing */
+    uint64_t of_block_3 = 2 * (4 + 100) + 2 * 4, of_block_1 = 5 * (4 + 100);
+
+    (void)state;
+    for (size_t n = 1; n <= 4; n++) {
+        rbt_candidates all = {.at = c, .count = 4};
+        uint64_t room[] = {2 * (4 + 100), of_block_3, of_block_3 + of_block_1 - 1, of_block_3 + of_block_1};
+        size_t picked[] = {1, 2, 2, 4};
+
+        assert_int_equal(rbt_pick_best(&all, room[n - 1], 100), picked[n - 1]);
     }
 }
 
@@ -278,7 +309,7 @@ static void changes_are_relative_to_what_each_element_holds(void **state)
     rbt_snap_unref(of);
 }
 
-/* |-6| / sqrt(3 + 1) + |2| / sqrt(0 + 1) + |1| / sqrt(8 + 1) */
+/* 6^2 / (3 + 1) + 2^2 / (0 + 1) + 1 / (8 + 1) */
 static void changes_of_counts_are_relative_to_their_noise(void **state)
 {
     const int32_t changes[3] = {-6, 2, 1}, values[3] = {3, 0, -8};
@@ -286,8 +317,8 @@ static void changes_of_counts_are_relative_to_their_noise(void **state)
     uint32_t changed;
 
     (void)state;
-    assert_true(fabs(rbt_changes_magnitude(RBT_I32, changes, values, 3, &changed) - 16.0 / 3) < 1e-12);
-    assert_true(fabs(rbt_changes_magnitude(RBT_I64, wide, wide_values, 3, &changed) - 16.0 / 3) < 1e-12);
+    assert_true(fabs(rbt_changes_magnitude(RBT_I32, changes, values, 3, &changed) - 118.0 / 9) < 1e-12);
+    assert_true(fabs(rbt_changes_magnitude(RBT_I64, wide, wide_values, 3, &changed) - 118.0 / 9) < 1e-12);
     assert_true(rbt_changes_magnitude(RBT_I32, changes, NULL, 3, &changed) == 9);
 }
 
@@ -312,14 +343,82 @@ static void only_what_differs_from_what_was_told_is_news(void **state)
     assert_int_equal(strips.list.count, 2);
     assert_true(strips.list.at[0].change == 0 && strips.list.at[0].changed == 0);
     assert_true(strips.list.at[1].change == 3 && strips.list.at[1].changed == 1);
-    assert_int_equal(rbt_strips_news(&strips, 0, value, index, values), 0);
-    rbt_strips_clean(&strips, 0);
+    assert_int_equal(rbt_strips_count_news(&strips, 0, value, false), 0);
+    assert_int_equal(rbt_strips_tell(&strips, 0, value, false, index, values), 0);
     rbt_strips_sweep(&strips); /* the other moves up, with what was told */
-    assert_int_equal(rbt_strips_news(&strips, 0, value, index, values), 0);
-    assert_int_equal(rbt_strips_news(&strips, 1, value, index, values), 1);
+    assert_int_equal(strips.list.count, 1);
+    assert_int_equal(rbt_strips_tell(&strips, 0, value, false, index, values), 0);
+    assert_int_equal(rbt_strips_count_news(&strips, 1, value, false), 1);
+    assert_int_equal(rbt_strips_tell(&strips, 1, value, false, index, values), 1);
     assert_int_equal(index[0], 2);
     assert_int_equal(values[0], 3);
     rbt_strips_deinit(&strips);
+    rbt_snap_unref(value);
+}
+
+/* A row of counts that have changed by 9, 1, 0, 1 and by 1 where 63 were: the first alone is above the mean of their shares. The next
+ * time it is the two that were 0; then the last. */
+static void relative_news_are_what_differs_most_and_the_rest_waits(void **state)
+{
+    static const int32_t before[5] = {0, 0, 5, 0, 63}, change[5] = {9, 1, 0, 1, 1};
+    static const uint32_t expected[][3] = {{1, 0}, {2, 1, 3}, {1, 4}};
+    rbt_layout layout = {.block_cols = 5};
+    rbt_snap *value = rbt_snap_create(RBT_I32, 5), *update = rbt_snap_pack(RBT_I32, 5, change, 0);
+    uint32_t index[5];
+    int32_t values[5];
+    rbt_strips strips;
+
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        value->i32[i] = before[i];
+    rbt_strips_init(&strips, 5, &layout);
+    weigh(&strips, update, &value, true);
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(strips.list.count, 1);
+        assert_int_equal(strips.list.at[0].changed, 4 - (round > 0) - 2 * (round > 1));
+        assert_int_equal(rbt_strips_count_news(&strips, 0, value, true), expected[round][0]);
+        assert_int_equal(rbt_strips_tell(&strips, 0, value, true, index, values), expected[round][0]);
+        for (uint32_t i = 0; i < expected[round][0]; i++) {
+            assert_int_equal(index[i], expected[round][1 + i]);
+            assert_int_equal(values[i], before[index[i]] + change[index[i]]);
+        }
+        rbt_strips_sweep(&strips);
+    }
+    assert_int_equal(strips.list.count, 0);
+    rbt_strips_deinit(&strips);
+    rbt_snap_unref(update);
+    rbt_snap_unref(value);
+}
+
+/* The mean of equal shares may be larger than they are, by rounding. What changes again before it is told weighs anew. */
+static void equal_relative_news_are_told_together(void **state)
+{
+    static const float before[3] = {10, 10, 10}, change[3] = {1, 1, 1}, again[3] = {0, 3, 0};
+    rbt_layout layout = {.block_cols = 3};
+    rbt_snap *value = rbt_snap_create(RBT_F32, 3), *update = rbt_snap_pack(RBT_F32, 3, change, 0);
+    rbt_snap *more = rbt_snap_pack(RBT_F32, 3, again, 0);
+    uint32_t index[3];
+    float values[3];
+    rbt_strips strips;
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        value->f32[i] = before[i];
+    rbt_strips_init(&strips, 3, &layout);
+    weigh(&strips, update, &value, true);
+    weigh(&strips, more, &value, true);
+    assert_int_equal(rbt_strips_tell(&strips, 0, value, true, index, values), 1);
+    assert_true(index[0] == 1 && values[0] == 14);
+    weigh(&strips, more, &value, true);
+    assert_int_equal(strips.list.at[0].changed, 3);
+    assert_true(fabs(strips.list.at[0].change - (0.2 + 3.0 / 14)) < 1e-6);
+    assert_int_equal(rbt_strips_tell(&strips, 0, value, true, index, values), 1);
+    assert_int_equal(rbt_strips_tell(&strips, 0, value, true, index, values), 2);
+    rbt_strips_sweep(&strips);
+    assert_int_equal(strips.list.count, 0);
+    rbt_strips_deinit(&strips);
+    rbt_snap_unref(more);
+    rbt_snap_unref(update);
     rbt_snap_unref(value);
 }
 
@@ -332,11 +431,14 @@ int main(void)
         cmocka_unit_test(a_burst_is_ten_milliseconds_and_never_too_small_for_a_row),
         cmocka_unit_test(priorities_put_first_what_they_say),
         cmocka_unit_test(random_order_is_any_order_and_repeats),
-        cmocka_unit_test(all_are_picked_best_first),
+        cmocka_unit_test(the_best_are_picked_as_far_as_there_is_room),
+        cmocka_unit_test(what_names_a_block_is_counted_once_for_each_who_is_told),
         cmocka_unit_test(strips_that_changed_are_listed_once_until_they_are_cleaned),
         cmocka_unit_test(changes_are_relative_to_what_each_element_holds),
         cmocka_unit_test(changes_of_counts_are_relative_to_their_noise),
         cmocka_unit_test(only_what_differs_from_what_was_told_is_news),
+        cmocka_unit_test(relative_news_are_what_differs_most_and_the_rest_waits),
+        cmocka_unit_test(equal_relative_news_are_told_together),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

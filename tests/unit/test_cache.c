@@ -30,7 +30,7 @@ static float read_one(rbt_cache *cache, uint32_t block, uint32_t offset)
 {
     float x;
 
-    rbt_cache_read(cache, block, offset, 1, &x);
+    rbt_cache_read(cache, block, offset, 1, false, &x);
     return x;
 }
 
@@ -259,7 +259,7 @@ static void play(rbt_type type, bool sparse, uint64_t seed)
             if (rbt_rng_below(&rng, 2) == 0)
                 rbt_cache_adopt(&cache, 0, value, 0, 0, 0, 0);
         }
-        rbt_cache_read(&cache, 0, first, run, type == RBT_I32 ? (void *)got32 : (void *)got);
+        rbt_cache_read(&cache, 0, first, run, false, type == RBT_I32 ? (void *)got32 : (void *)got);
         for (uint32_t i = 0; i < run; i++)
             assert_true((type == RBT_I32 ? got32[i] : got[i]) == mine[first + i]);
         rbt_snap_read(value, 0, n, type == RBT_I32 ? (void *)got32 : (void *)got);
@@ -321,8 +321,8 @@ static void increment_both_ways(rbt_type type, bool sparse)
         char *one = rbt_alloc(n, 8), *other = rbt_alloc(n, 8);
 
         assert_int_equal(many.copies[b].touched, single.copies[b].touched);
-        rbt_cache_read(&many, b, 0, n, one);
-        rbt_cache_read(&single, b, 0, n, other);
+        rbt_cache_read(&many, b, 0, n, false, one);
+        rbt_cache_read(&single, b, 0, n, false, other);
         assert_memory_equal(one, other, n * rbt_type_size(type));
         rbt_free(one);
         rbt_free(other);

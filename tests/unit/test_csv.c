@@ -246,6 +246,43 @@ static void bad_text_is_refused_with_its_line_and_what_was_expected(void **state
     refused("y,a\n1e99,1\n", "mem:2: '1e99' in column 1, y: expected a label");
 }
 
+static void an_infinity_among_numbers_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    refused("y,x\n1,2\n0,inf\n1,3\n", "mem:3: 'inf' in column 2, x: expected a finite number");
+    refused("y,x\n1,2\n0,-Infinity\n", "mem:3: '-Infinity' in column 2, x: expected a finite number");
+    rbt_data d = parsed("y,x\n1,inf\n0,sup\n"); /* among words it is one */
+    assert_int_equal(d.cols, 16);
+    assert_int_equal(d.nnz, 2);
+    rbt_data_deinit(&d);
+}
+
+static void a_word_among_numbers_is_reported_with_its_line(void **state)
+{
+    (void)state;
+    rbt_read_report report = {0};
+    rbt_data d = parsed_as("y,x,z\n1,2,\"\n3\"\n0,2.O,w\n1,3,v\n", (rbt_reading){.bits = 4, .report = &report});
+    assert_string_equal(report.mixed,
+                        "mem:4: '2.O' in column 2, x makes it one of words, each a feature of its own, though "
+                        "2 of its cells are numbers; mend the cell, or leave it empty");
+    rbt_data_deinit(&d);
+    d = parsed_as("y,x\n1,a\nno,b\n1,3\n", (rbt_reading){.report = &report});
+    assert_non_null(strstr(report.mixed, "mem:3: 'no' in column 1, y makes it one of words, each a label of its own"));
+    rbt_data_deinit(&d);
+    d = parsed_as("y,x\n1,a\n2,b\n1,3\n", (rbt_reading){.report = &report}); /* mostly words */
+    assert_string_equal(report.mixed, "");
+    rbt_data_deinit(&d);
+}
+
+static void two_columns_of_one_name_are_refused(void **state)
+{
+    (void)state;
+    refused("\na,a,y\n1,2,3\n", "mem:2: two columns are named 'a'; give each a name of its own");
+    rbt_data d = parsed("red,red\nblue,green\n"); /* no names: the rows are alike */
+    assert_int_equal(d.rows, 2);
+    rbt_data_deinit(&d);
+}
+
 static void a_cell_is_a_number_missing_or_a_word(void **state)
 {
     (void)state;
@@ -257,7 +294,7 @@ static void a_cell_is_a_number_missing_or_a_word(void **state)
         rbt_cell cell = {.at = cells[i], .n = strlen(cells[i])};
         float ignored;
         bool number = rbt_cell_is_number(&cell, &ignored), missing = rbt_cell_is_missing(&cell);
-        if (number + missing + rbt_cell_is_word(&cell) != 1)
+        if (number + missing + (rbt_cell_kind_of(&cell) >= RBT_CELL_INFINITE) != 1)
             fail_msg("'%s' is none or several of them", cells[i]);
     }
 }
@@ -359,6 +396,9 @@ int main(void)
         cmocka_unit_test(rows_without_labels_are_fine_for_prediction),
         cmocka_unit_test(quoted_cells_hold_anything),
         cmocka_unit_test(bad_text_is_refused_with_its_line_and_what_was_expected),
+        cmocka_unit_test(an_infinity_among_numbers_is_refused_with_its_line),
+        cmocka_unit_test(a_word_among_numbers_is_reported_with_its_line),
+        cmocka_unit_test(two_columns_of_one_name_are_refused),
         cmocka_unit_test(a_cell_is_a_number_missing_or_a_word),
         cmocka_unit_test(row_ends_are_found_from_any_row_start),
         cmocka_unit_test(no_cut_changes_anything),

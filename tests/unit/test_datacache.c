@@ -168,6 +168,8 @@ static void the_bytes_are_those_of_the_format(void **state)
 {
     (void)state;
     rbt_data d = parsed("-1 2:0.5\n");
+    rbt_free(d.origin);
+    d.origin = NULL;
     write_cache(&d, "a");
     size_t n;
     unsigned char *bytes = bytes_of("a", &n);
@@ -182,6 +184,16 @@ static void the_bytes_are_those_of_the_format(void **state)
     assert_int_equal(bytes[128], 1);                     /* index: 1 */
     assert_memory_equal(bytes + 192, "\0\0\0\x3f", 4);   /* value: 0.5 */
     assert_memory_equal(bytes + 256, "\0\0\x80\xbf", 4); /* label: -1 */
+    rbt_free(bytes);
+    d.origin = rbt_strdup("base 1\n");
+    write_cache(&d, "a");
+    bytes = bytes_of("a", &n);
+    static const unsigned char sum_then[8] = {0x60, 0x88, 0x66, 0x6e, 0x16, 0xe0, 0x9c, 0x55};
+    assert_int_equal(n, 6 * 64);
+    assert_int_equal(bytes[40], 16); /* the flag of the origin, which is behind the names */
+    assert_int_equal(bytes[48], 8);
+    assert_memory_equal(bytes + 56, sum_then, sizeof sum_then);
+    assert_memory_equal(bytes + 320, "base 1\n", 8);
     rbt_free(bytes);
     rbt_data_deinit(&d);
 }
@@ -338,6 +350,17 @@ static void rules_of_weights_and_names_broken_behind_a_right_checksum_are_refuse
     broken_in(rich(), NAMES + 14, "x", 1); /* the last one does not end */
 }
 
+/* What is in the place of the origin behind a right checksum need not be one. */
+static void an_origin_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    broken_in(parsed("-1 2:0.5\n"), 320, "best", 4);
+    broken_in(parsed("-1 2:0.5\n"), 327, "x", 1);
+    broken_in(parsed("-1 2:0.5\n"), 40, &(uint32_t){0}, 4);
+    broken_in(parsed("-1 2:0.5\n"), 40, &(uint32_t){16 + 4}, 4);
+    broken_in(rich(), 40, &(uint32_t){1}, 4);
+}
+
 static void weights_and_names_of_labels_are_kept(void **state)
 {
     (void)state;
@@ -481,6 +504,7 @@ int main(void)
         IN_FOLDER(rows_without_features_and_a_pipe_work),
         IN_FOLDER(several_caches_are_one_data_set_and_do_not_mix_with_text),
         IN_FOLDER(the_bytes_are_those_of_the_format),
+        IN_FOLDER(an_origin_that_is_none_is_refused),
         IN_FOLDER(every_bit_turned_over_is_detected),
         IN_FOLDER(the_number_of_a_source_is_kept_and_guarded),
         IN_FOLDER(every_cut_and_every_addition_is_detected),

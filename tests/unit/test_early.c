@@ -65,6 +65,26 @@ static void updates_are_seen_by_others_before_the_clock_ends(void **state)
     world_deinit(&w);
 }
 
+/* Blocks are rows under adarev: a look must not go over those where there is nothing. */
+static void what_has_been_sent_is_not_looked_at_again(void **state)
+{
+    world w;
+
+    (void)state;
+    begin(&w);
+    world_increment(&w, 0, 5);
+    assert_int_equal(rbt_bits_next(&w.clients[0].cache[0].unsent, 0), 0);
+    send_early(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    w.now_ns += 1000000000;
+    send_early(&w, 0);
+    assert_int_equal(rbt_bits_next(&w.clients[0].cache[0].unsent, 0), RBT_BITS_END);
+    world_clock(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_int_equal(rbt_bits_next(&w.servers[0].untold, 0), RBT_BITS_END);
+    world_deinit(&w);
+}
+
 static void a_repeated_early_send_counts_once_and_is_acknowledged_again(void **state)
 {
     rbt_message *early;
@@ -249,6 +269,64 @@ static void rows_with_early_sends_of_a_former_life_are_not_taken(void **state)
     world_deinit(&w);
 }
 
+/* It computes a clock again that one server has, and its copy of that block, found in the process, has not. */
+static void rows_that_have_other_clocks_of_ours_than_the_copy_are_not_taken(void **state)
+{
+    rbt_topology like = MANAGED(2);
+    rbt_span span = {0};
+    rbt_snap *old;
+    world w;
+
+    (void)state;
+    like.servers = 2;
+    world_init(&w, like, &rbt_rule_sum, 64);
+    world_want(&w, 1, 2);
+    world_work(&w, 0, 2, 5);
+    old = rbt_snap_ref(w.clients[0].cache[0].copies[0].base);
+    world_deliver(&w, node_of_worker(&w, 0), node_of_block(&w, 0));
+    world_lose(&w, node_of_worker(&w, 0), node_of_block(&w, 1));
+    world_restart(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    assert_int_equal(w.clients[0].clock, 0);
+    rbt_client_adopt(&w.clients[0], span, old, 0, (rbt_applied){0}, 0);
+    rbt_snap_unref(old);
+    w.now_ns += 1000000000;
+    world_increment(&w, 1, 2);
+    send_early(&w, 1);
+    world_deliver(&w, ANY, ANY); /* rows for worker 0: 7, its clock 0 is among them */
+    world_increment(&w, 0, 5);
+    assert_true(world_read(&w, 0, 0, 2) == 5);
+    world_clock(&w, 0);
+    assert_true(world_read(&w, 0, 0, 2) == 5);
+    world_deliver(&w, ANY, ANY);
+    world_increment(&w, 1, 2);
+    w.now_ns += 1000000000;
+    send_early(&w, 1);
+    world_deliver(&w, ANY, ANY); /* now both have the same */
+    assert_true(world_read(&w, 0, 0, 2) == 9);
+    world_deinit(&w);
+}
+
+/* A copy of the process may have them of a clock that this life has yet to come to. */
+static void early_sends_of_a_former_life_are_passed_over_in_every_clock(void **state)
+{
+    const rbt_copy *copy;
+    world w;
+
+    (void)state;
+    begin(&w);
+    world_restart(&w, 0);
+    world_deliver(&w, ANY, ANY);
+    copy = &w.clients[0].cache[0].copies[0];
+    assert_int_equal(w.clients[0].clock, 0);
+    for (uint64_t clocks = 0; clocks < 3; clocks++) {
+        assert_true(rbt_early_lacks(&w.clients[0], copy, (rbt_applied){.clocks = clocks, .early = 1, .life = 0}));
+        assert_false(rbt_early_lacks(&w.clients[0], copy, (rbt_applied){.clocks = clocks, .early = 0, .life = 0}));
+    }
+    assert_false(rbt_early_lacks(&w.clients[0], copy, (rbt_applied){.early = 1, .life = 1}));
+    world_deinit(&w);
+}
+
 static void a_job_without_a_budget_refuses_early_sends(void **state)
 {
     rbt_message *early;
@@ -417,6 +495,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_are_seen_by_others_before_the_clock_ends),
+        cmocka_unit_test(what_has_been_sent_is_not_looked_at_again),
         cmocka_unit_test(a_repeated_early_send_counts_once_and_is_acknowledged_again),
         cmocka_unit_test(one_that_is_missing_stops_those_after_it),
         cmocka_unit_test(own_updates_stay_visible_while_they_are_on_their_way),
@@ -425,6 +504,8 @@ int main(void)
         cmocka_unit_test(too_much_that_is_unacknowledged_holds_early_sends_back),
         cmocka_unit_test(a_reader_that_has_not_received_its_rows_is_sent_no_more),
         cmocka_unit_test(rows_with_early_sends_of_a_former_life_are_not_taken),
+        cmocka_unit_test(rows_that_have_other_clocks_of_ours_than_the_copy_are_not_taken),
+        cmocka_unit_test(early_sends_of_a_former_life_are_passed_over_in_every_clock),
         cmocka_unit_test(a_job_without_a_budget_refuses_early_sends),
         cmocka_unit_test(a_gradient_names_the_version_that_the_program_read),
         cmocka_unit_test(gradients_of_several_versions_go_in_their_order),

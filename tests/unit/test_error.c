@@ -18,20 +18,20 @@
 static void every_code_has_a_name_of_its_own(void **state)
 {
     (void)state;
-    for (int a = RBT_OK; a <= RBT_E_LOST; a++) {
+    for (int a = RBT_OK; a <= RBT_E_PIPE; a++) {
         assert_non_null(rbt_err_name((rbt_err)a));
         assert_string_not_equal(rbt_err_name((rbt_err)a), "unknown");
         for (int b = RBT_OK; b < a; b++)
             assert_string_not_equal(rbt_err_name((rbt_err)a), rbt_err_name((rbt_err)b));
     }
     assert_string_equal(rbt_err_name(RBT_E_DATA), "data");
-    assert_string_equal(rbt_err_name((rbt_err)(RBT_E_LOST + 1)), "unknown");
+    assert_string_equal(rbt_err_name((rbt_err)(RBT_E_PIPE + 1)), "unknown");
 }
 
 static void exit_codes_are_those_promised_to_users(void **state)
 {
     (void)state;
-    for (int code = RBT_OK; code <= RBT_E_LOST + 1; code++) {
+    for (int code = RBT_OK; code <= RBT_E_PIPE + 1; code++) {
         int expected = code == RBT_OK              ? 0
                        : code == RBT_E_USAGE       ? 2
                        : code == RBT_E_TARGET      ? 3
@@ -40,6 +40,7 @@ static void exit_codes_are_those_promised_to_users(void **state)
                        : code == RBT_E_NO_PROGRESS ? 6
                        : code == RBT_E_LOST        ? 7
                        : code == RBT_E_INTERRUPTED ? 130
+                       : code == RBT_E_PIPE        ? 141
                                                    : 1;
         assert_int_equal(rbt_err_exit_code((rbt_err)code), expected);
     }

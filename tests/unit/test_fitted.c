@@ -149,6 +149,24 @@ static void a_file_without_what_the_method_needs_is_refused(void **state)
     rbt_fitted_deinit(&f);
 }
 
+static void no_two_things_have_one_name(void **state)
+{
+    const char *names[] = {"a", "b"};
+    rbt_fitted f = {.method = rbt_method_find("mf")};
+    rbt_error error;
+
+    (void)state;
+    (void)rbt_fitted_add(&f, "users", RBT_F32, 2, 3);
+    rbt_fitted_add_names(&f, "users", 2, names);
+    assert_int_equal(rbt_fitted_save(&f, "m", &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, "'users'"));
+    rbt_fitted_deinit(&f);
+    f.method = rbt_method_find("mf");
+    rbt_fitted_set(&f, "model", 1);
+    assert_int_equal(rbt_fitted_save(&f, "m", &error), RBT_E_USAGE);
+    rbt_fitted_deinit(&f);
+}
+
 static void an_array_that_cannot_exist_is_refused(void **state)
 {
     rbt_fitted f = {0};
@@ -165,6 +183,7 @@ int main(void)
         cmocka_unit_test(every_damaged_byte_and_every_cut_is_detected),
         cmocka_unit_test(nothing_behind_the_checksum_is_believed),
         cmocka_unit_test(a_file_without_what_the_method_needs_is_refused),
+        cmocka_unit_test(no_two_things_have_one_name),
         cmocka_unit_test(an_array_that_cannot_exist_is_refused),
     };
 

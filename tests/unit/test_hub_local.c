@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -361,6 +362,70 @@ static void a_hub_ends_with_traffic_under_way(void **state)
     }
 }
 
+/* ---------------------------------------------------------------------------------------------- shared memory */
+
+static void rings_of_any_size_carry_everything(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_link_config small = hub_config(&key, RBT_ENCRYPT_AUTO, true), must = small;
+    hub_side a, b;
+
+    (void)state;
+    small.ring_bytes = RBT_RING_LEAST;
+    must.rings = RBT_RINGS_ON;
+    hub_side_start(&a, small);
+    hub_side_start(&b, must);
+    hub_sides_join(&a, &b, true);
+    hub_sides_exchange(&a, &b, FRAMES / 4, 2000000);
+    hub_side_stop(&a, 5000);
+    hub_side_stop(&b, 0);
+}
+
+static size_t count_of(const char *text, const char *part)
+{
+    size_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* The system gives no files of a ring's size: who can do without says so once, who cannot says why. */
+static void without_memory_for_rings_the_socket_carries_everything(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_link_config config = hub_config(&key, RBT_ENCRYPT_AUTO, true);
+    struct rlimit before, little;
+    rbt_address address;
+    hub_side a, b;
+
+    (void)state;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    little = (struct rlimit){.rlim_cur = 100 << 10, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    hub_side_start(&a, config);
+    hub_side_start(&b, config);
+    hub_sides_join(&a, &b, true);
+    hub_sides_exchange(&a, &b, FRAMES / 4, 200000);
+    hub_side_stop(&a, 5000);
+    hub_side_stop(&b, 0);
+    assert_int_equal(count_of(a.log, "going on over Unix sockets alone"), 1);
+    assert_int_equal(count_of(b.log, "going on over Unix sockets alone"), 1);
+    assert_int_equal(count_of(a.log, "\n") + count_of(b.log, "\n"), 2);
+
+    hub_side_start(&b, config);
+    config.rings = RBT_RINGS_ON;
+    hub_side_start(&a, config);
+    address = hub_side_listen(&b, true);
+    a.to = rbt_hub_dial(a.hub, &address, 1, 10000);
+    wait_for(&a, a.lost == 1);
+    assert_contains(a.why.text, "shared memory cannot be had");
+    hub_side_stop(&a, 0);
+    hub_side_stop(&b, 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
 /* ---------------------------------------------------------------------------------------------- back-pressure */
 
 static void a_full_queue_is_waited_for(void **state)
@@ -392,6 +457,42 @@ static void a_full_queue_is_waited_for(void **state)
         wait_for(&b, b.next == 200);
         assert_false(b.is_wrong);
         hub_side_stop(&a, 5000);
+        hub_side_stop(&b, 0);
+    }
+}
+
+/* The side that holds finds the other's end, and what was sent before it. */
+static void who_is_held_waits_and_is_heard_later(void **state)
+{
+    rbt_key key = hub_key();
+
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        size_t frame_n = 1 << 20;
+        hub_side a, b;
+
+        hub_side_start(&a, hub_config(&key, kind == 2 ? RBT_ENCRYPT_ON : RBT_ENCRYPT_AUTO, false));
+        hub_side_start(&b, hub_config(&key, kind == 2 ? RBT_ENCRYPT_ON : RBT_ENCRYPT_AUTO, false));
+        hub_sides_join(&a, &b, kind == 0);
+        b.holds_next = true;
+        for (uint64_t i = 0; i < 40; i++)
+            rbt_hub_send(a.to, rbt_frame_create(RBT_FRAME_CONTROL, &i, sizeof i, rbt_alloc(frame_n, 1), frame_n));
+        wait_for(&b, b.next == 1);
+        assert_true(rbt_hub_queued(a.to) > 20 * frame_n); /* the system takes the rest */
+        pthread_mutex_lock(&b.lock);
+        b.ticks = 0;
+        pthread_mutex_unlock(&b.lock);
+        wait_for(&b, b.ticks > 3);
+        assert_int_equal(b.next, 1);
+        b.resumes_next = true;
+        wait_for(&b, b.next == 40);
+        assert_false(b.is_wrong);
+        b.holds_next = true;
+        for (uint64_t i = 40; i < 42; i++)
+            rbt_hub_send(a.to, rbt_frame_create(RBT_FRAME_CONTROL, &i, sizeof i, NULL, 0));
+        wait_for(&b, b.next == 41);
+        hub_side_stop(&a, 0); /* does not wait to be heard */
+        wait_for(&b, b.lost == 1);
         hub_side_stop(&b, 0);
     }
 }
@@ -435,7 +536,10 @@ int main(void)
         cmocka_unit_test(a_peer_that_is_cut_is_lost_on_both_sides),
         cmocka_unit_test(what_was_sent_before_goodbye_arrives),
         cmocka_unit_test(a_hub_ends_with_traffic_under_way),
+        cmocka_unit_test(rings_of_any_size_carry_everything),
+        cmocka_unit_test(without_memory_for_rings_the_socket_carries_everything),
         cmocka_unit_test(a_full_queue_is_waited_for),
+        cmocka_unit_test(who_is_held_waits_and_is_heard_later),
         cmocka_unit_test(frames_above_the_limit_are_refused_until_it_is_raised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,7 @@ static void plain_and_encrypted_do_not_mix(void **state)
 
     (void)state;
     refuse_both(hub_config(&key, RBT_ENCRYPT_OFF, false), hub_config(&key, RBT_ENCRYPT_ON, false),
-                "was refused: it wanted an unencrypted", "refused us: it wanted an unencrypted");
+                "was refused: it wanted an unencrypted", "refused us: this process wanted an unencrypted");
     refuse_both(hub_config(&key, RBT_ENCRYPT_ON, false), hub_config(&key, RBT_ENCRYPT_OFF, false),
                 "was refused: one side wants encryption", "refused us: one side wants encryption");
 }
@@ -251,6 +251,129 @@ static void who_breaks_the_protocol_is_cut_off(void **state)
     hub_side_stop(&s, 0);
 }
 
+/* A socket that has greeted and said who it is. */
+static int introduced(const rbt_address *address, const rbt_key *key, uint64_t life)
+{
+    int fd = intruder(address, key, false);
+    rbt_pack pack = {0};
+    rbt_frame *frame;
+
+    rbt_pack_u64(&pack, life);
+    rbt_pack_u64(&pack, 0);
+    rbt_pack_text(&pack, "");
+    frame = rbt_frame_create(RBT_FRAME_SESSION, pack.at, pack.count, NULL, 0);
+    rbt_frame_seal(frame);
+    assert_int_equal(send(fd, frame->bytes, frame->n, 0), frame->n);
+    rbt_frame_destroy(frame);
+    rbt_array_free(&pack);
+    return fd;
+}
+
+/* Speaks until it is cut off; how often? */
+static uint64_t speak_on(int fd, uint64_t most)
+{
+    uint64_t said = 0;
+    ssize_t sent = 0;
+
+    for (; sent >= 0 && said < most; said++) {
+        rbt_frame *frame = rbt_frame_create(RBT_FRAME_CONTROL, &said, sizeof said, NULL, 0);
+
+        frame->header.sequence = said + 1;
+        rbt_frame_seal(frame);
+        sent = send(fd, frame->bytes, frame->n, MSG_NOSIGNAL);
+        rbt_frame_destroy(frame);
+    }
+    return said;
+}
+
+static void who_speaks_and_does_not_read_is_cut_off(void **state)
+{
+    rbt_key key = hub_key();
+
+    (void)state;
+    for (int is_stranger = 0; is_stranger < 2; is_stranger++) {
+        rbt_link_config config = hub_config(&key, RBT_ENCRYPT_AUTO, false);
+        size_t answer = is_stranger ? 1 << 10 : 1 << 20, most;
+        rbt_address address;
+        hub_side s;
+        int fd;
+
+        config.stranger_max = is_stranger ? 4096 : 0;
+        config.body_max = 1 << 20;
+        hub_side_start(&s, config);
+        s.answers = answer;
+        address = hub_side_listen(&s, false);
+        fd = introduced(&address, &key, 77);
+        assert_true(speak_on(fd, 10000000) < 10000000);
+        wait_for(&s, s.lost == 1);
+        assert_contains(s.why.text, "was cut off: it speaks and does not read the answers");
+        most = is_stranger ? RBT_UNREAD_MOST : 2 * RBT_QUEUE_MOST + config.body_max;
+        assert_true(s.next * answer <= most + 2 * answer); /* over TCP what was not acknowledged counts */
+        close(fd);
+        hub_side_stop(&s, 0);
+    }
+}
+
+static void words_that_have_not_gone_out_do_not_pile_up(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_link_config config = hub_config(&key, RBT_ENCRYPT_OFF, false);
+    rbt_address address = hub_free_address(true);
+    uint8_t last[RBT_FRAME_HEADER];
+    rbt_link *link;
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    link = rbt_link_create(&config, fds[0], &address, true);
+    for (uint64_t i = 1; i <= 1000; i++) {
+        link->intake.expected = i + 1;
+        rbt_link_say(link, RBT_FRAME_ROOM);
+        rbt_link_say(link, RBT_FRAME_ACK);
+    }
+    assert_int_equal(link->words.count, 2 * RBT_FRAME_HEADER);
+    rbt_frame_word(RBT_FRAME_ACK, 1000, last);
+    assert_memory_equal(link->words.at + RBT_FRAME_HEADER, last, sizeof last);
+    link->words_sent = RBT_FRAME_HEADER + 1; /* what has begun to go out stays as it is */
+    link->intake.expected++;
+    rbt_link_say(link, RBT_FRAME_ACK);
+    assert_int_equal(link->words.count, 3 * RBT_FRAME_HEADER);
+    assert_memory_equal(link->words.at + RBT_FRAME_HEADER, last, sizeof last);
+    rbt_link_destroy(link);
+    close(fds[1]);
+}
+
+/* Callers that do not greet fill all places: one that does gets in, and the log names the others in a few words. */
+static void silent_callers_make_room_for_others(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_link_config config = hub_config(&key, RBT_ENCRYPT_AUTO, false);
+    int silent[600], fd;
+    size_t lines = 0;
+    rbt_address address;
+    hub_side s;
+
+    (void)state;
+    config.greeting_ms = 60000;
+    hub_side_start(&s, config);
+    address = hub_side_listen(&s, false);
+    for (size_t i = 0; i < 600; i++)
+        silent[i] = hub_plain_socket(&address);
+    fd = introduced(&address, &key, 77);
+    wait_for(&s, s.opened == 1);
+    assert_ended(silent[0]); /* the oldest */
+    wait_for(&s, strstr(s.log, "more callers were turned away") != NULL);
+    assert_contains(s.log, "127.0.0.1:");
+    assert_contains(s.log, "was turned away: it had not greeted for");
+    for (const char *at = s.log; *at != '\0'; at++)
+        lines += *at == '\n';
+    assert_in_range(lines, 2, 100); /* of more than 340; one lot in 5 s, however long this takes */
+    for (size_t i = 1; i < 600; i++)
+        close(silent[i]);
+    close(fd);
+    hub_side_stop(&s, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +384,9 @@ int main(void)
         cmocka_unit_test(strangers_are_turned_away),
         cmocka_unit_test(a_false_proof_is_refused),
         cmocka_unit_test(who_breaks_the_protocol_is_cut_off),
+        cmocka_unit_test(who_speaks_and_does_not_read_is_cut_off),
+        cmocka_unit_test(words_that_have_not_gone_out_do_not_pile_up),
+        cmocka_unit_test(silent_callers_make_room_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,7 +103,8 @@ static void a_key_that_is_not_there_or_is_a_folder_is_named(void **state)
     assert_non_null(strstr(error.text, "nowhere.key"));
     assert_non_null(strstr(error.text, "rubato key new"));
     assert_int_equal(mkdir("folder.key", 0700), 0);
-    assert_int_equal(rbt_key_read("folder.key", &key, &error), RBT_E_IO);
+    assert_int_equal(rbt_key_read("folder.key", &key, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "folder.key: is no plain file"));
     assert_int_equal(rmdir("folder.key"), 0);
     assert_int_equal(rbt_key_create(&key, &error), RBT_OK);
     assert_int_equal(rbt_key_write(&key, "no/such/folder.key", &error), RBT_E_IO);

@@ -140,6 +140,32 @@ static void l2_is_one_by_rows_unless_given(void **state)
     end(&loaded, &o);
 }
 
+static void delta_follows_the_spread_of_the_labels_unless_given(void **state)
+{
+    static const struct {
+        const char *model, *text, *given;
+        double delta;
+    } CASES[] = {
+        {"huber", "-1 1:1\n2 1:1\n4 1:2\n7 1:3\n1e9 1:1\n", "auto", 1.345 * 3}, /* from 4: 5, 2, 0, 3 and far off */
+        {"huber", "-1e3 1:1\n2e3 1:1\n4e3 1:2\n7e3 1:3\n1e12 1:1\n", "auto", 1345 * 3},
+        {"huber", "-7 1:1\n-4 1:1\n-4 1:2\n-4 1:3\n", "auto", 1.345 * 0.75}, /* mostly alike */
+        {"huber", "3 1:1\n3 1:2\n", "auto", 1},
+        {"huber", "1 1:1\n9 1:2\n", "2.5", 2.5},
+        {"linear", "1 1:1\n9 1:2\n", "auto", 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        rbt_loaded loaded;
+        rbt_options o;
+        start(&loaded, &o, CASES[i].model, data_of(CASES[i].text), PAIRS("workers", "1", "delta", CASES[i].given));
+        assert_int_equal(rbt_loaded_prepare(&loaded, &o, NULL), RBT_OK);
+        assert_true(fabs(loaded.shape.delta - CASES[i].delta) < 1e-6 * CASES[i].delta);
+        if (strcmp(CASES[i].model, "huber") == 0)
+            assert_true(o.delta == loaded.shape.delta);
+        end(&loaded, &o);
+    }
+}
+
 static rbt_optimizer chosen_for(const char *model, size_t rows, size_t cols, const char *const *pairs)
 {
     rbt_generate_options g = rbt_generate_defaults();
@@ -225,6 +251,34 @@ static void folds_partition_the_rows_and_repeat(void **state)
     end(&whole, &o);
 }
 
+static void a_rare_class_is_spread_over_the_folds(void **state)
+{
+    char text[1200] = "", line[32];
+    rbt_loaded whole, fold;
+    rbt_options o;
+    (void)state;
+    for (int r = 0; r < 60; r++) {
+        snprintf(line, sizeof line, "%d %d:1\n", r < 5, r + 1);
+        strcat(text, line);
+    }
+    for (int seed = 1; seed < 20; seed++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", seed);
+        start(&whole, &o, "lr", data_of(text), PAIRS("folds", "5", "seed", number));
+        for (uint32_t k = 0; k < 5; k++) {
+            size_t rare = 0;
+            fold = (rbt_loaded){0};
+            assert_int_equal(rbt_loaded_fold(&fold, &whole, &o, k, NULL), RBT_OK);
+            for (size_t i = 0; i < fold.valid.rows; i++)
+                rare += fold.valid.label[i] > 0;
+            assert_int_equal(fold.valid.rows, 12);
+            assert_int_equal(rare, 1);
+            rbt_loaded_deinit(&fold);
+        }
+        end(&whole, &o);
+    }
+}
+
 static void more_folds_than_rows_are_refused(void **state)
 {
     rbt_loaded whole, fold = {0};
@@ -247,9 +301,11 @@ int main(void)
         cmocka_unit_test(labels_may_be_words),
         cmocka_unit_test(class_weights_without_sense_are_refused),
         cmocka_unit_test(l2_is_one_by_rows_unless_given),
+        cmocka_unit_test(delta_follows_the_spread_of_the_labels_unless_given),
         cmocka_unit_test(the_optimizer_fits_the_data),
         cmocka_unit_test(newton_on_a_loss_with_corners_is_refused),
         cmocka_unit_test(folds_partition_the_rows_and_repeat),
+        cmocka_unit_test(a_rare_class_is_spread_over_the_folds),
         cmocka_unit_test(more_folds_than_rows_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,25 @@ static void try_alloc_is_zeroed_and_aligned_to_64(void **state)
     }
 }
 
+/* Large memory is not written to but given back to the system: what was there before must not come through. */
+static void try_alloc_is_zeroed_where_others_have_written(void **state)
+{
+    (void)state;
+    const size_t sizes[] = {(1 << 20) - 1, 1 << 20, (1 << 20) + 100, 3 << 20, (5 << 20) + 4097, 40 << 20};
+    for (size_t round = 0; round < 3; round++) /* freed memory of this size is kept for the next, after the first */
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            unsigned char *before = rbt_try_alloc_raw(1, 64), *memory = rbt_try_alloc(sizes[i], 1);
+            assert_non_null(before);
+            assert_non_null(memory);
+            assert_int_equal((uintptr_t)memory % 64, 0);
+            assert_true(is_zero(memory, sizes[i]));
+            memset(memory, 0xa5, sizes[i]);
+            memset(before, 0x5a, 64);
+            rbt_free(memory);
+            rbt_free(before);
+        }
+}
+
 static void try_alloc_answers_null_when_the_size_overflows(void **state)
 {
     (void)state;
@@ -140,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alloc_gives_zeroed_memory_and_never_null),
         cmocka_unit_test(try_alloc_is_zeroed_and_aligned_to_64),
+        cmocka_unit_test(try_alloc_is_zeroed_where_others_have_written),
         cmocka_unit_test(try_alloc_answers_null_when_the_size_overflows),
         cmocka_unit_test(realloc_keeps_the_content),
         cmocka_unit_test(strdup_copies),

@@ -225,8 +225,8 @@ static rbt_fitted small(void)
         q[i] = (float)i;
     c[0] = 0.25f;
     rbt_fitted_set(&f, "mean", 3);
-    rbt_fitted_add_names(&f, "users", 2, users);
-    rbt_fitted_add_names(&f, "items", 3, items);
+    rbt_fitted_add_names(&f, "user_names", 2, users);
+    rbt_fitted_add_names(&f, "item_names", 3, items);
     return f;
 }
 
@@ -271,8 +271,9 @@ static void who_is_not_known_is_foretold_by_the_rest(void **state)
     fclose(file);
     assert_int_equal(rbt_data_read("r", &data, &error), RBT_OK);
     assert_int_equal(rbt_mf_evaluate(&f, &data, figures, &count, &error), RBT_OK);
-    assert_float_equal(figures[0].value, 0.5, 1e-6);
-    assert_float_equal(figures[1].value, 0.25, 1e-6);
+    assert_float_equal(figures[0].value, 0.25, 1e-6);
+    assert_float_equal(figures[1].value, 0.5, 1e-6);
+    assert_float_equal(figures[2].value, 0.25, 1e-6);
     for (size_t r = 0; r < data.rows; r++)
         assert_int_equal(rbt_mf_predict(&f, &data, r, out, &error), RBT_OK);
     assert_int_equal(rbt_mf_predict_one(&f, "b", "z", out, &error), RBT_OK);

@@ -286,6 +286,29 @@ static void rounded_numbers_are_those_of_printf(void **state)
     }
 }
 
+static void numbers_that_floats_round_are_told_apart(void **state)
+{
+    (void)state;
+    static const char *const kept[] = {
+        "1",         "-1",         "+1.0",         "16777216",    "16777218",      "33554432",
+        "0.1",       "3.14159",    "1e30",         "1e-5",        "123456000",     "1.000000000000000000e+00",
+        "-16777215", "4294967296", "000000000001", "0.000000123", "2147483648.000"};
+    static const char *const lost[] = {
+        "16777217",  "123456789",     "987654321",  "1.00000001",
+        "-16777217", "0.12345678901", "4294967297", "10000000000000000000000000000000000001"};
+    for (int i = 0; i < 2; i++) {
+        const char *const *texts = i == 0 ? kept : lost;
+        size_t n = i == 0 ? sizeof kept / sizeof kept[0] : sizeof lost / sizeof lost[0];
+        for (size_t k = 0; k < n; k++) {
+            float value = 0;
+            const char *end = texts[k] + strlen(texts[k]);
+            assert_ptr_equal(rbt_number_parse(texts[k], end, &value), end);
+            if (rbt_number_is_kept(texts[k], end, value) != (i == 0))
+                fail_msg("%s is %skept", texts[k], i == 0 ? "not " : "");
+        }
+    }
+}
+
 /* A locale with a decimal comma, when the machine has one, changes nothing. */
 static void the_locale_does_not_matter(void **state)
 {
@@ -315,6 +338,7 @@ int main(void)
         cmocka_unit_test(printed_numbers_read_back_as_the_same),
         cmocka_unit_test(printed_numbers_are_short),
         cmocka_unit_test(rounded_numbers_are_those_of_printf),
+        cmocka_unit_test(numbers_that_floats_round_are_told_apart),
         cmocka_unit_test(the_locale_does_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

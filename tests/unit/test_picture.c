@@ -127,6 +127,11 @@ static void the_slowest_at_work_is_awaited(void **state)
     assert_int_equal(rbt_picture_awaited(&picture), 1); /* 2 is slower and lost, 0 waits itself */
     picture.workers.at[1].waiting_ns = 5;
     assert_int_equal(rbt_picture_awaited(&picture), UINT32_MAX);
+    picture.workers.at[1].waiting_ns = 0;
+    picture.workers.at[2].clock = 8;
+    picture.processes.at[2].state = RBT_PICTURE_AWAY;
+    assert_int_equal(rbt_picture_awaited(&picture), 2); /* it is to come back, though 1 is slower */
+    picture.processes.at[2].state = RBT_PICTURE_LOST;
     assert_ptr_equal(rbt_picture_home(&picture, 2), &picture.processes.at[2]);
     assert_null(rbt_picture_home(&picture, 3));
     rbt_picture_deinit(&picture);

@@ -39,6 +39,29 @@ static void refused(const char *text, const char *because)
         fail_msg("'%s' does not say '%s'", error.text, because);
 }
 
+/* For prediction a user and an item are enough; with ratings elsewhere, and after a header. */
+static void pairs_need_no_rating(void **state)
+{
+    static const char *const texts[] = {"user,item\nbob,y\nann,x,3\nbob,x,\n", "bob::y\nann::x::3\nbob::x\n",
+                                        "USER_ID\tfilm\nbob\ty\nann\tx\t3\nbob\tx\n", "bob y\nann x 3\nbob x\n"};
+    const rbt_reading reading = {.unlabelled = true};
+    rbt_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        rbt_data d;
+
+        assert_int_equal(parse_cut(texts[i], strlen(texts[i]), (rbt_cut){1 << 20, 1}, &reading, &d, &error), RBT_OK);
+        assert_int_equal(d.rows, 2);
+        assert_int_equal(d.nnz, 3);
+        assert_string_equal(rbt_ids_name(d.row_names, 0), "bob");
+        assert_string_equal(rbt_ids_name(d.col_names, 0), "y");
+        assert_true(d.value[0] == 0 && d.value[2] == 3);
+        rbt_data_deinit(&d);
+    }
+    refused("bob,y\n", "expected a rating");
+}
+
 /* ann: film 4, book 2.5; bob: book 0, disc 1 */
 static void check(const rbt_data *d)
 {
@@ -127,7 +150,10 @@ static void bad_lines_are_refused_with_their_place(void **state)
     refused("1::2::3\n1::2\n", "t:2: '1::2': expected a rating as user::item::rating");
     refused("1 2 3\n\n1 2 x\n", "t:3: '1 2 x': expected a rating in the third place");
     refused("1 2 -\n", "t:1: '1 2 -': expected a rating in the third place");
-    refused("1 2 nan\n1 2 inf\n", "t:2: '1 2 inf': expected a rating");
+    refused("1 2 nan\n1 2 3\n", "t:1: '1 2 nan': expected a rating");
+    refused("ann film nan\nann film 3\n", "t:1: 'ann film nan': expected a rating");
+    refused("1::5::B+\n1::2::3\n", "t:1: '1::5::B+': expected a rating"); /* no names of columns */
+    refused("1 2 3\n1 2 inf\n", "t:2: '1 2 inf': expected a rating");
     refused("1 2 1e39\n", "t:1: '1 2 1e39': expected a rating");
     refused("1,,3\n", "t:1: '1,,3': expected a user and an item of 1 to 1000 bytes");
     refused("1,\"2,3\n", "t:1: '1,\"2,3': expected a rating as user,item,rating");
@@ -156,7 +182,8 @@ static void bad_lines_that_are_left_out_leave_no_trace(void **state)
         assert_int_equal(parse_cut(text, strlen(text), (rbt_cut){chunk, 2},
                                    &(rbt_reading){.skip_bad = 2, .report = &report}, &d, &error),
                          RBT_OK);
-        check(&d); /* the first line is taken for a header */
+        check(&d); /* the first line is taken for a header, which is told */
+        assert_int_equal(report.headers, 1);
         assert_int_equal(report.skipped, 2);
         assert_non_null(strstr(report.first.text, "t:3: 'nobody nothing'"));
         rbt_data_deinit(&d);
@@ -329,6 +356,7 @@ static int leave_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_need_no_rating),
         cmocka_unit_test(every_form_gives_the_same_rows),
         cmocka_unit_test(names_may_hold_blanks_separators_and_quotes_in_quotes),
         cmocka_unit_test(the_last_of_repeated_ratings_counts),

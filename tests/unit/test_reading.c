@@ -53,6 +53,9 @@ static void a_file_is_known_by_its_bytes_its_name_and_its_first_line(void **stat
         {"a.vw.zst", "y,a\n", RBT_KIND_VW},
         {"b/a.svm", "1,2\n", RBT_KIND_LIBSVM},
         {"a.libsvm", "1,2\n", RBT_KIND_LIBSVM},
+        {"a", "1:1\t2:0.5 # x\n", RBT_KIND_LIBSVM},
+        {"a", "12:30\tnoon\n", RBT_KIND_CSV},
+        {"a", "1::2::3\n", RBT_KIND_RATINGS},
         {"a.csv", "\x89RBD\r\n\x1a\n", RBT_KIND_CACHE},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -85,6 +88,50 @@ static void the_format_can_be_said(void **state)
     assert_int_equal(rbt_data_read_as("a", &(rbt_reading){.bits = 32}, &d, &error), RBT_E_USAGE);
     assert_int_equal(rbt_data_read_as("a", &(rbt_reading){.label = "2"}, &d, &error), RBT_E_USAGE);
     assert_non_null(strstr(error.text, "--label makes no sense for a, which is LIBSVM text"));
+}
+
+static void rows_of_features_alone_have_no_label(void **state)
+{
+    (void)state;
+    rbt_data d;
+    rbt_error error;
+    rbt_read_report report;
+    put_file("a", "1:1 3:2\n-1 2:1\n\nqid:4 2:1\n7\n");
+    assert_int_equal(rbt_data_read_as("a", &(rbt_reading){.unlabelled = true, .report = &report}, &d, &error), RBT_OK);
+    assert_int_equal(d.rows, 4);
+    assert_int_equal(d.nnz, 4);
+    assert_int_equal(report.unlabelled, 2);
+    assert_true(d.label[0] == 0 && d.label[1] == -1 && d.label[2] == 0 && d.label[3] == 7);
+    rbt_data_deinit(&d);
+    assert_int_equal(rbt_data_read("a", &d, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "a:1: '1:1': expected a label"));
+    put_file("a", "1:x 3:2\n");
+    assert_int_equal(rbt_data_read_as("a", &(rbt_reading){.unlabelled = true}, &d, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "a:1: '1:x': expected a finite number after the colon"));
+}
+
+/* In all formats; of numbers to predict a label is rounded. */
+static void classes_are_not_rounded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *where;
+    } bad[] = {{"1 1:1\n16777217 1:1\n", "a:2: the label '16777217' would become 16777216"},
+               {"1 |a b\n123456789 |a b\n", "a:2: the label '123456789' would become 123456792"},
+               {"y,x\n1,2\n123456789,3\n", "a:3: the label '123456789' would become"}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        rbt_data d;
+        rbt_error error;
+        put_file("a", bad[i].text);
+        assert_int_equal(rbt_data_read("a", &d, &error), RBT_OK);
+        rbt_data_deinit(&d);
+        assert_int_equal(rbt_data_read_as("a", &(rbt_reading){.classes = true, .skip_bad = 1}, &d, &error), RBT_OK);
+        assert_int_equal(d.rows, 1);
+        rbt_data_deinit(&d);
+        assert_int_equal(rbt_data_read_as("a", &(rbt_reading){.classes = true}, &d, &error), RBT_E_DATA);
+        if (strstr(error.text, bad[i].where) == NULL)
+            fail_msg("'%s' is not in: %s", bad[i].where, error.text);
+    }
 }
 
 /* ----------------------------------------------------------------------------------------------------------- bad rows */
@@ -216,6 +263,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_known_by_its_bytes_its_name_and_its_first_line),
         IN_FOLDER(the_format_can_be_said),
+        IN_FOLDER(classes_are_not_rounded),
+        IN_FOLDER(rows_of_features_alone_have_no_label),
         cmocka_unit_test(bad_rows_may_be_left_out_and_leave_no_trace),
         IN_FOLDER(reading_takes_12_bytes_per_non_zero_at_most),
     };

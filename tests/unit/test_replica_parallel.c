@@ -81,7 +81,7 @@ static void no_addition_is_lost_between_threads(void **state)
                 for (size_t c = 0; c < k; c++)
                     expected[p.data.index[i] * k + c] += PASSES;
             rbt_team *team = make_team(threads);
-            adding a = {&p, rbt_replicas_create(&p.problem, w, threads), threads};
+            adding a = {&p, rbt_replicas_create(&p.problem, w, threads, 128), threads};
             assert_non_null(a.replicas);
             for (int pass = 0; pass < PASSES; pass++) {
                 rbt_team_run(team, add_rows, &a);
@@ -101,7 +101,7 @@ static void common_features_are_exchanged_during_a_pass_and_rare_ones_at_its_end
     test_problem p;
     skewed(&p, "lr");
     float *w = test_calloc(p.problem.n, sizeof *w);
-    rbt_replicas *replicas = rbt_replicas_create(&p.problem, w, 2);
+    rbt_replicas *replicas = rbt_replicas_create(&p.problem, w, 2, 128);
     (void)state;
     float *one = rbt_replicas_of(replicas, 0), *other = rbt_replicas_of(replicas, 1);
     rbt_replicas_begin(replicas, 0);

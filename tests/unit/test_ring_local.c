@@ -16,12 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/rng.h"
 
 #define SMALL  ((size_t)256)
+#define LARGE  ((size_t)64 << 10) /* so much at once is copied in another way */
 #define HEAD   4096
 #define STREAM ((size_t)1 << 20) /* bytes passed by the tests with two sides */
 
@@ -83,6 +85,35 @@ static void a_ring_fills_empties_and_wraps(void **state)
     rbt_ring_deinit(&writer); /* nothing is there any more */
 }
 
+/* How bytes are copied goes by how many there are and how source and target lie to each other within their pages. */
+static void much_comes_out_as_it_went_in_wherever_it_lies(void **state)
+{
+    (void)state;
+    rbt_ring writer = made(LARGE), reader = opened(&writer);
+    rbt_rng rng = rbt_rng_stream(1, 1, 4);
+    uint8_t *from = aligned_alloc(4096, 2 * LARGE), *to = aligned_alloc(4096, 2 * LARGE);
+    assert_non_null(from);
+    assert_non_null(to);
+    for (uint64_t at = 0, i = 0; i < 400; i++) {
+        size_t n = 1 + rbt_rng_below(&rng, LARGE), ring_at = (size_t)(at % LARGE);
+        uint8_t *source = from + rbt_rng_below(&rng, 4096), *target = to + 1;
+        target += (ring_at + rbt_rng_below(&rng, 80)) % 4096; /* often a few bytes behind the place in the ring */
+        for (size_t b = 0; b < n; b++)
+            source[b] = byte_at(at + b);
+        target[-1] = target[n] = 99;
+        assert_int_equal(rbt_ring_put(&writer, source, n), n);
+        assert_int_equal(rbt_ring_get(&reader, target, n), n);
+        assert_memory_equal(target, source, n);
+        assert_int_equal(target[-1], 99);
+        assert_int_equal(target[n], 99);
+        at += n;
+    }
+    free(to);
+    free(from);
+    rbt_ring_deinit(&reader);
+    rbt_ring_deinit(&writer);
+}
+
 static void a_wish_is_told_once_and_room_at_the_last_moment_is_seen(void **state)
 {
     (void)state;
@@ -106,15 +137,16 @@ static void a_wish_is_told_once_and_room_at_the_last_moment_is_seen(void **state
 typedef struct duo {
     rbt_ring writer, reader;
     sem_t data, room;
+    uint8_t put[3 * LARGE], got[3 * LARGE];
 } duo;
 
 static void *write_stream(void *context)
 {
     duo *d = context;
     rbt_rng rng = rbt_rng_stream(1, 1, 2);
-    uint8_t bytes[3 * SMALL];
+    uint8_t *bytes = d->put;
     for (uint64_t put = 0; put < STREAM;) {
-        size_t n = 1 + rbt_rng_below(&rng, sizeof bytes), done = 0;
+        size_t n = 1 + rbt_rng_below(&rng, 3 * d->writer.bytes), done = 0;
         if (n > STREAM - put)
             n = (size_t)(STREAM - put);
         for (size_t b = 0; b < n; b++)
@@ -138,9 +170,9 @@ static void *read_stream(void *context)
 {
     duo *d = context;
     rbt_rng rng = rbt_rng_stream(1, 1, 3);
-    uint8_t bytes[3 * SMALL];
+    uint8_t *bytes = d->got;
     for (uint64_t got = 0; got < STREAM;) {
-        size_t n = rbt_ring_get(&d->reader, bytes, 1 + rbt_rng_below(&rng, sizeof bytes));
+        size_t n = rbt_ring_get(&d->reader, bytes, 1 + rbt_rng_below(&rng, 3 * d->reader.bytes));
         if (n == RBT_RING_BROKEN)
             return d;
         if (n == 0)
@@ -156,32 +188,39 @@ static void *read_stream(void *context)
 }
 
 /* Both threads use the same mapping, so that the thread sanitizer sees that they meet. */
-static void two_threads_pass_bytes_and_lose_no_wish(void **state)
+static void pass_between_threads(size_t ring_bytes)
 {
-    (void)state;
-    duo d = {.writer = made(SMALL)};
+    duo *d = calloc(1, sizeof *d);
     pthread_t writer, reader;
     void *wrong = NULL;
-    d.reader = d.writer;
-    assert_int_equal(sem_init(&d.data, 0, 0), 0);
-    assert_int_equal(sem_init(&d.room, 0, 0), 0);
-    assert_int_equal(pthread_create(&writer, NULL, write_stream, &d), 0);
-    assert_int_equal(pthread_create(&reader, NULL, read_stream, &d), 0);
+    assert_non_null(d);
+    d->reader = d->writer = made(ring_bytes);
+    assert_int_equal(sem_init(&d->data, 0, 0), 0);
+    assert_int_equal(sem_init(&d->room, 0, 0), 0);
+    assert_int_equal(pthread_create(&writer, NULL, write_stream, d), 0);
+    assert_int_equal(pthread_create(&reader, NULL, read_stream, d), 0);
     assert_int_equal(pthread_join(writer, &wrong), 0);
     assert_null(wrong);
     assert_int_equal(pthread_join(reader, &wrong), 0);
     assert_null(wrong);
-    sem_destroy(&d.data);
-    sem_destroy(&d.room);
-    rbt_ring_deinit(&d.writer);
+    sem_destroy(&d->data);
+    sem_destroy(&d->room);
+    rbt_ring_deinit(&d->writer);
+    free(d);
 }
 
-static void two_processes_pass_bytes(void **state)
+static void two_threads_pass_bytes_and_lose_no_wish(void **state)
 {
     (void)state;
+    pass_between_threads(SMALL);
+    pass_between_threads(LARGE);
+}
+
+static void pass_between_processes(size_t ring_bytes)
+{
     duo *d = mmap(NULL, sizeof *d, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(d != MAP_FAILED);
-    d->writer = made(SMALL);
+    d->writer = made(ring_bytes);
     assert_int_equal(sem_init(&d->data, 1, 0), 0);
     assert_int_equal(sem_init(&d->room, 1, 0), 0);
     pid_t child = fork();
@@ -198,6 +237,13 @@ static void two_processes_pass_bytes(void **state)
     rbt_ring_deinit(&mine);
     rbt_ring_deinit(&d->writer);
     assert_int_equal(munmap(d, sizeof *d), 0);
+}
+
+static void two_processes_pass_bytes(void **state)
+{
+    (void)state;
+    pass_between_processes(SMALL);
+    pass_between_processes(LARGE);
 }
 
 /* ---------------------------------------------------------------------------------------------- broken promises */
@@ -243,6 +289,52 @@ static void hostile_counters_lead_to_an_answer_and_not_outside(void **state)
     free(bytes);
     assert_int_equal(munmap(guarded, HEAD + n + 2 * page), 0);
     rbt_ring_deinit(&ring);
+}
+
+static size_t memory_of(const rbt_ring *ring)
+{
+    struct stat status;
+
+    assert_int_equal(fstat(ring->fd, &status), 0);
+    return (size_t)status.st_blocks * 512;
+}
+
+/* What is in use is given before it is used; what is not is not taken. */
+static void memory_is_taken_as_it_is_used(void **state)
+{
+    static uint8_t bytes[RBT_RING_BYTES];
+    rbt_ring ring = made(RBT_RING_BYTES), reader = opened(&ring);
+    rbt_error error;
+
+    (void)state;
+    assert_true(memory_of(&ring) <= 2 * HEAD);
+    assert_int_equal(rbt_ring_put(&ring, bytes, 1000), 1000);
+    assert_true(memory_of(&ring) <= HEAD + (128u << 10));
+    assert_int_equal(rbt_ring_reserve(&ring, 1 << 20, &error), RBT_OK);
+    assert_in_range(memory_of(&ring), 1 << 20, HEAD + (2u << 20));
+    assert_int_equal(rbt_ring_put(&ring, bytes, sizeof bytes), sizeof bytes - 1000);
+    assert_true(memory_of(&ring) >= sizeof bytes);
+    assert_int_equal(rbt_ring_get(&reader, bytes, sizeof bytes), sizeof bytes);
+    assert_int_equal(rbt_ring_put(&ring, bytes, sizeof bytes), sizeof bytes);
+    assert_int_equal(memory_of(&ring), HEAD + sizeof bytes);
+    assert_int_equal(rbt_ring_size_of(ring.fd), sizeof bytes);
+    rbt_ring_deinit(&ring);
+    rbt_ring_deinit(&reader);
+}
+
+static void many_processes_have_small_rings_and_very_many_none(void **state)
+{
+    (void)state;
+    assert_int_equal(rbt_ring_share(2), RBT_RING_BYTES);
+    assert_int_equal(rbt_ring_share(11), RBT_RING_BYTES);
+    assert_int_equal(rbt_ring_share(32), 512 << 10);
+    assert_int_equal(rbt_ring_share(65536), 0);
+    for (uint32_t n = 2; n < 2000; n++) {
+        size_t bytes = rbt_ring_share(n);
+
+        assert_true(bytes == 0 || (bytes >= RBT_RING_LEAST && (bytes & (bytes - 1)) == 0));
+        assert_true((uint64_t)bytes * n * n <= RBT_RINGS_MOST);
+    }
 }
 
 static int file_of(size_t bytes, unsigned flags, int seals)
@@ -318,7 +410,10 @@ static void the_memory_cannot_be_cut_or_grown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_taken_as_it_is_used),
+        cmocka_unit_test(many_processes_have_small_rings_and_very_many_none),
         cmocka_unit_test(a_ring_fills_empties_and_wraps),
+        cmocka_unit_test(much_comes_out_as_it_went_in_wherever_it_lies),
         cmocka_unit_test(a_wish_is_told_once_and_room_at_the_last_moment_is_seen),
         cmocka_unit_test(two_threads_pass_bytes_and_lose_no_wish),
         cmocka_unit_test(two_processes_pass_bytes),

@@ -131,6 +131,28 @@ static void the_gap_bounds_the_distance_to_the_optimum_and_vanishes(void **state
         }
 }
 
+/* The biases are not in the dual, and where features are alike those that are best for the weights follow these slowly: the end
+ * must not be told before. */
+static void with_biases_the_gap_is_an_honest_estimate(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < SMOOTH_COUNT; m++) {
+        test_kind kind = {
+            .model = SMOOTH[m], .rows = 1000, .cols = 1500, .density = 0.02, .noise = 1, .mean = 1, .l2 = 0.01};
+        test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 1, .passes = 30};
+        test_problem p;
+        size_t end = 0;
+        test_problem_init(&p, &kind);
+        double optimum = newton_optimum(&p.problem, NULL);
+        (void)train(&p.problem, &t, NULL);
+        while (end < t.looks && !(t.gap[end] <= 1e-3 * t.objective[end]))
+            end++;
+        if (end == t.looks || !within(t.objective[end], optimum, 1e-3))
+            fail_msg("%s: it says that it is near after %zu passes", kind.model, end + 1);
+        test_problem_deinit(&p);
+    }
+}
+
 static void l1_makes_true_zeros_where_the_reference_has_them(void **state)
 {
     test_kind kind = kind_of("lr");
@@ -208,6 +230,7 @@ int main(void)
         cmocka_unit_test(the_outcome_does_not_depend_on_how_often_one_looks),
         cmocka_unit_test(the_biases_stay_bounded_when_features_are_large),
         cmocka_unit_test(the_gap_bounds_the_distance_to_the_optimum_and_vanishes),
+        cmocka_unit_test(with_biases_the_gap_is_an_honest_estimate),
         cmocka_unit_test(l1_makes_true_zeros_where_the_reference_has_them),
         cmocka_unit_test(an_empty_row_and_one_without_other_rows_features_do_no_harm),
         cmocka_unit_test(restoring_gives_what_the_steps_have_added_up),

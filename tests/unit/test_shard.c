@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "data/data.h"
 #include "data/shard.h"
 
@@ -130,6 +131,35 @@ static void streamed_data_is_dealt_block_after_block(void **state)
     rbt_data_deinit(&d);
 }
 
+/* Dealt rows are visited near each other in memory, but never twice in the same order: dual ascent goes slowly along orders that
+ * repeat. */
+static void neighbours_that_were_dealt_are_visited_in_another_order_each_time(void **state)
+{
+    enum { ROWS = 20000, FEW = 64 };
+    (void)state;
+    rbt_data d = data_of(ROWS);
+    rbt_shards s;
+    size_t *when = calloc(2 * ROWS, sizeof *when), turned = 0;
+    uint32_t *order = calloc(ROWS, sizeof *order);
+    assert_true(when != NULL && order != NULL);
+    assert_int_equal(rbt_shards_deal(&d, 1, 1, &s, NULL), RBT_OK);
+    for (size_t time = 0; time < 2; time++) {
+        rbt_rng rng = rbt_rng_stream(1, RBT_STREAM_TEST, time);
+        rbt_shards_shuffle(&s, 0, &rng, order);
+        for (size_t i = 0; i < ROWS; i++)
+            when[time * ROWS + order[i]] = i + 1;
+    }
+    for (size_t r = 0; r < ROWS; r++)
+        assert_true(when[r] > 0 && when[ROWS + r] > 0); /* all of them, each time */
+    for (size_t r = 0; r + FEW <= ROWS; r += FEW)       /* did the first two change places? */
+        turned += (when[r] < when[r + 1]) != (when[ROWS + r] < when[ROWS + r + 1]);
+    assert_in_range(turned, ROWS / FEW / 4, ROWS / FEW * 3 / 4);
+    free(when);
+    free(order);
+    rbt_shards_destroy(&s);
+    rbt_data_deinit(&d);
+}
+
 static void more_workers_than_rows_is_refused_with_both_numbers(void **state)
 {
     (void)state;
@@ -160,6 +190,7 @@ int main(void)
         cmocka_unit_test(the_seed_decides_and_nothing_else),
         cmocka_unit_test(neighbouring_rows_are_spread_over_the_workers),
         cmocka_unit_test(streamed_data_is_dealt_block_after_block),
+        cmocka_unit_test(neighbours_that_were_dealt_are_visited_in_another_order_each_time),
         cmocka_unit_test(more_workers_than_rows_is_refused_with_both_numbers),
         cmocka_unit_test(too_many_rows_are_refused),
     };

@@ -50,6 +50,21 @@ static void every_access_with_every_optimizer_reaches_the_optimum(void **state)
     }
 }
 
+static void the_gap_closes_with_several_threads_as_with_one(void **state)
+{
+    test_kind kind = {
+        .model = "svm", .rows = 4000, .cols = 1000, .density = 0.02, .noise = 1, .no_bias = true, .l2 = 0.005};
+    test_problem p;
+    (void)state;
+    test_problem_init(&p, &kind);
+    for (size_t n = 0; n < 3; n++) {
+        test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = WORKERS[n], .passes = 40};
+        double outcome = train(&p.problem, &t, NULL);
+        assert_true(t.gap[t.looks - 1] <= 1e-3 * outcome);
+    }
+    test_problem_deinit(&p);
+}
+
 static void newton_by_several_threads_reaches_the_optimum(void **state)
 {
     test_kind kind = kind_of("softmax");
@@ -142,6 +157,28 @@ static void dense_rows_under_hogwild_end_with_a_true_objective(void **state)
     test_problem_deinit(&p);
 }
 
+/* Two threads on copies lose no addition: the gap that they tell is a true bound, and they come near the optimum. */
+static void dual_steps_on_copies_tell_a_true_gap(void **state)
+{
+    static const char *const MODELS[] = {"lr", "svm2", "linear", "softmax"};
+    (void)state;
+    for (size_t m = 0; m < sizeof MODELS / sizeof *MODELS; m++) {
+        test_kind kind = kind_of(MODELS[m]);
+        test_problem p;
+        kind.rows = 4000;
+        kind.cols = 300;
+        kind.no_bias = true;
+        test_problem_init(&p, &kind);
+        assert_true(rbt_replicas_pay(&p.problem, 2));
+        double optimum = newton_optimum(&p.problem, NULL);
+        test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 2, .passes = 30};
+        assert_true(within(train(&p.problem, &t, NULL), optimum, 5e-3));
+        for (size_t i = 0; i < t.looks; i++)
+            assert_true(t.objective[i] - t.gap[i] <= optimum * (1 + 1e-5));
+        test_problem_deinit(&p);
+    }
+}
+
 /* Shards of 3 and 2 rows: the one with less passes its turn on. */
 static void more_turns_than_rows_do_not_block_anybody(void **state)
 {
@@ -212,11 +249,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_access_with_every_optimizer_reaches_the_optimum),
+        cmocka_unit_test(the_gap_closes_with_several_threads_as_with_one),
         cmocka_unit_test(newton_by_several_threads_reaches_the_optimum),
         cmocka_unit_test(the_mean_of_workers_alone_is_near_the_optimum),
         cmocka_unit_test(one_worker_gives_the_same_bits_twice),
         cmocka_unit_test(workers_alone_and_newtons_give_the_same_bits_twice),
         cmocka_unit_test(dense_rows_under_hogwild_end_with_a_true_objective),
+        cmocka_unit_test(dual_steps_on_copies_tell_a_true_gap),
         cmocka_unit_test(more_turns_than_rows_do_not_block_anybody),
         cmocka_unit_test(threads_that_help_visit_every_row_once_in_a_pass),
     };

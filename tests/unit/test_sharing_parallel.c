@@ -91,6 +91,7 @@ static void same_settings(const rbt_loaded *a, const rbt_options *x, const rbt_l
     assert_int_equal(x->workers, y->workers);
     assert_int_equal(a->shape.cols, b->shape.cols);
     assert_int_equal(a->shape.bias, b->shape.bias);
+    same_bits(&a->shape.delta, &b->shape.delta, sizeof a->shape.delta);
     assert_int_equal(a->shape.unit_rows, b->shape.unit_rows);
     assert_int_equal(a->shape.classes, b->shape.classes);
     same_bits(a->shape.labels, b->shape.labels, a->shape.classes * sizeof *a->shape.labels);
@@ -269,6 +270,7 @@ static void numbers_of_dense_csv_text(void **state)
     put_rows("a.csv", "csv", 300, 0, true);
     same_for_every_crew("linear", "a.csv", NO_PAIRS);
     same_for_every_crew("linear", "a.csv", PAIRS("normalize", "standard"));
+    same_for_every_crew("huber", "a.csv", NO_PAIRS);
     same_for_every_crew("huber", "a.csv", PAIRS("normalize", "standard", "no-bias", "true"));
 }
 
@@ -389,7 +391,7 @@ static void validation_data_is_at_rank_0_alone(void **state)
     run_crew(3, share, t);
     for (uint32_t r = 0; r < 3; r++) {
         assert_int_equal(t->err[r], RBT_E_DATA);
-        assert_non_null(strstr(t->error[r].text, "row 2 has the label 9"));
+        assert_non_null(strstr(t->error[r].text, "b:2: the row has the label 9"));
         rbt_loaded_deinit(&t->loaded[r]);
         rbt_options_deinit(&t->options[r]);
     }

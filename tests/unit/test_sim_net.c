@@ -25,7 +25,7 @@ static void a_message_takes_its_bytes_and_the_latency(void **state)
     (void)state;
     rbt_sim_net_init(&net, &options, 3);
     assert_int_equal(rbt_sim_net_send(&net, 0, 1, 100, 1000), 1000 + 100000 + 500);
-    assert_int_equal(rbt_sim_net_receive(&net, 1, 100, 101500), 101500); /* the bits came in while they were sent */
+    assert_int_equal(rbt_sim_net_receive(&net, 0, 1, 100, 101500), 101500); /* the bits came in while they were sent */
     rbt_sim_net_deinit(&net);
 }
 
@@ -51,10 +51,10 @@ static void a_receiver_shares_its_link_and_its_attention(void **state)
     (void)state;
     options.cost = (rbt_cost){.byte_ns = 2, .message_ns = 300};
     rbt_sim_net_init(&net, &options, 4);
-    assert_int_equal(rbt_sim_net_receive(&net, 3, 100, 100000), 100000 + 200 + 300);
+    assert_int_equal(rbt_sim_net_receive(&net, 0, 3, 100, 100000), 100000 + 200 + 300);
     /* another one, from another sender at the same moment: its bits queue up at the receiver */
-    assert_int_equal(rbt_sim_net_receive(&net, 3, 100, 100000), 100500 + 100000 + 500);
-    assert_int_equal(rbt_sim_net_receive(&net, 2, 100, 100000), 100500); /* elsewhere nothing queues */
+    assert_int_equal(rbt_sim_net_receive(&net, 0, 3, 100, 100000), 100500 + 100000 + 500);
+    assert_int_equal(rbt_sim_net_receive(&net, 0, 2, 100, 100000), 100500); /* elsewhere nothing queues */
     rbt_sim_net_deinit(&net);
 }
 

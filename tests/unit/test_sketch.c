@@ -150,7 +150,7 @@ static void the_most_frequent_keys_are_listed_first_to_last(void **state)
 {
     rbt_job *job = sketch("local", "asp", "4");
     const rbt_fitted *fitted = rbt_job_fitted(job);
-    const rbt_name_list *names = rbt_fitted_names(fitted, "heavy");
+    const rbt_name_list *names = rbt_fitted_names(fitted, "heavy_names");
     const rbt_values *heavy = rbt_fitted_values(fitted, "heavy");
     size_t cut = 0;
 

@@ -276,6 +276,52 @@ static void nan_is_kept_through_packing_and_adding(void **state)
     rbt_snap_unref(sum);
 }
 
+/* Elements whose place has that bit of `which` set, as a sparse snapshot: `scale` times one more than the place. */
+static rbt_snap *some_of(uint32_t which, float scale)
+{
+    rbt_snap *snap = rbt_snap_create_sparse(RBT_F32, 6, (uint32_t)__builtin_popcount(which));
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < 6; i++)
+        if (which >> i & 1) {
+            snap->index[count] = i;
+            snap->f32[count++] = scale * (float)(i + 1);
+        }
+    return snap;
+}
+
+static void elements_are_picked_and_replaced_by_place(void **state)
+{
+    (void)state;
+    for (uint32_t a = 0; a < 64; a++)
+        for (uint32_t b = 0; b < 64; b++) {
+            rbt_snap *base = some_of(a, 1), *newer = some_of(b, 10);
+            rbt_snap *picked = rbt_snap_where(base, newer), *both = rbt_snap_replace(base, newer);
+            rbt_snap *dense = rbt_snap_ref(base), *of_dense;
+            float p[6], d[6], r[6];
+
+            rbt_snap_writable(&dense);
+            of_dense = rbt_snap_where(dense, newer);
+            rbt_snap_read(picked, 0, 6, p);
+            rbt_snap_read(of_dense, 0, 6, d);
+            rbt_snap_read(both, 0, 6, r);
+            for (uint32_t i = 0; i < 6; i++) {
+                bool in_a = a >> i & 1, in_b = b >> i & 1;
+
+                assert_true(p[i] == (in_a && in_b ? (float)(i + 1) : 0) && d[i] == p[i]);
+                assert_true(r[i] == (in_b ? 10 * (float)(i + 1) : in_a ? (float)(i + 1) : 0));
+            }
+            assert_int_equal(picked->count, __builtin_popcount(a & b));
+            assert_int_equal(both->count, __builtin_popcount(a | b));
+            rbt_snap_unref(base);
+            rbt_snap_unref(newer);
+            rbt_snap_unref(picked);
+            rbt_snap_unref(both);
+            rbt_snap_unref(dense);
+            rbt_snap_unref(of_dense);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +332,7 @@ int main(void)
         cmocka_unit_test(pack_drops_what_is_below_the_threshold),
         cmocka_unit_test(pack_is_dense_from_half_on_and_drops_there_too),
         cmocka_unit_test(thin_is_the_same_values_in_fewer_bytes),
+        cmocka_unit_test(elements_are_picked_and_replaced_by_place),
         cmocka_unit_test(nan_is_kept_through_packing_and_adding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

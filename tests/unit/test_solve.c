@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "solve/columns.h"
 #include "solve/newton.h"
 #include "solve/rate.h"
 #include "unit/problems.h"
@@ -272,6 +273,47 @@ static void averaged_steps_end_with_the_mean_over_the_steps(void **state)
     test_problem_deinit(&p);
 }
 
+/* One of two threads may do nearly all rows before the other begins: the mean is over the steps there were. */
+static void averaged_steps_by_threads_in_turn_have_the_same_mean(void **state)
+{
+    static const size_t FIRST[] = {300, 260, 64, 10};
+    test_kind kind = kind_of("lr");
+    test_problem p;
+    (void)state;
+    kind.no_bias = true; /* a thread writes it back now and then */
+    test_problem_init(&p, &kind);
+    float mean[5][21];
+    for (size_t i = 0; i < 5; i++) { /* the last: one thread */
+        size_t threads = i < 4 ? 2 : 1, first = i < 4 ? FIRST[i] : 300;
+        float w[21] = {0};
+        uint32_t order[300];
+        rbt_sgd sgd;
+        rbt_walk walk;
+        rbt_walker walker[2];
+        assert_int_equal(rbt_sgd_init(&sgd, &p.problem, RBT_OPTIMIZER_ASGD, 0, NULL, NULL), 0);
+        assert_int_equal(rbt_walk_init(&walk, &p.problem, RBT_ACCESS_HOGWILD, (uint32_t)threads, NULL), RBT_OK);
+        rbt_sgd_attach(&sgd, &walk);
+        for (uint32_t r = 0; r < 300; r++)
+            order[r] = r;
+        for (uint32_t m = 0; m < threads; m++) {
+            rbt_walker_init(&walker[m], &walk, w, m);
+            walker[m].rate = 0.1;
+            walker[m].step = m;
+        }
+        rbt_sgd_begin(&sgd, 0.1);
+        rbt_walker_rows(&walker[0], order, first, 300);
+        rbt_walker_rows(&walker[threads - 1], order + first, 300 - first, 300 - first);
+        rbt_sgd_average(&sgd, w, 300, mean[i]);
+        for (uint32_t m = 0; m < threads; m++)
+            rbt_walker_deinit(&walker[m]);
+        rbt_walk_deinit(&walk);
+        rbt_sgd_deinit(&sgd);
+    }
+    for (size_t i = 0; i < 4; i++)
+        assert_memory_equal(mean[i], mean[4], p.problem.n * sizeof(float));
+    test_problem_deinit(&p);
+}
+
 /* The mean of averaged steps is of the last pass, however seldom one looks at it. */
 static void averaged_steps_do_not_depend_on_how_often_one_looks(void **state)
 {
@@ -441,6 +483,100 @@ static void separable_data_has_an_optimum_with_l2(void **state)
     }
 }
 
+/* When it says that it is near, it is: also where columns differ much in size, and iterations bring little before they bring
+ * much. */
+static void newton_knows_how_far_it_is(void **state)
+{
+    static const double SPREAD[] = {1, 1e3, 1e8}, MEAN[] = {0, 1};
+    (void)state;
+    for (size_t m = 0; m < SMOOTH_COUNT; m++)
+        for (size_t s = 0; s < 6; s++) {
+            test_kind kind = kind_of(SMOOTH[m]);
+            test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 1, .passes = 100};
+            test_problem p;
+            size_t end = 0;
+            kind.spread = SPREAD[s % 3];
+            kind.mean = MEAN[s / 3];
+            kind.density = kind.mean > 0 ? 1 : 0.3;
+            kind.l2 = 1e-3;
+            test_problem_init(&p, &kind);
+            double best = train(&p.problem, &t, NULL);
+            while (end < t.looks && !(t.gap[end] <= 1e-3 * t.objective[end]))
+                end++;
+            if (end == t.looks || !within(t.objective[end], best, 2e-3))
+                fail_msg("%s, spread %g, mean %g: it says that it is near after %zu iterations", SMOOTH[m], kind.spread,
+                         kind.mean, end + 1);
+            test_problem_deinit(&p);
+        }
+}
+
+/* Nothing holds the bias: it must not run away to where numbers end. */
+static void newton_on_one_class_stays_finite(void **state)
+{
+    test_kind kind = kind_of("lr");
+    test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 1, .passes = 300};
+    test_problem p;
+    (void)state;
+    test_problem_init(&p, &kind);
+    for (size_t r = 0; r < p.data.rows; r++)
+        p.data.label[r] = 1;
+    assert_true(train(&p.problem, &t, NULL) < 1e-9);
+    for (size_t i = 0; i < t.looks; i++)
+        assert_true(t.objective[i] >= 0 && t.objective[i] < 1);
+    test_problem_deinit(&p);
+}
+
+/* The same rows with their columns far apart. */
+static void newton_does_not_mind_columns_that_do_not_occur(void **state)
+{
+    static const char *const MODELS[] = {"lr", "softmax"};
+    (void)state;
+    for (size_t m = 0; m < 2; m++) {
+        test_kind kind = kind_of(MODELS[m]);
+        test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 2, .passes = 5};
+        test_problem p;
+        float dense[84];
+        test_problem_init(&p, &kind);
+        size_t k = p.problem.outputs;
+        double found = train(&p.problem, &t, dense);
+        for (size_t i = 0; i < p.data.nnz; i++)
+            p.data.index[i] = p.data.index[i] * 4999 + 63;
+        p.data.cols = p.shape.cols = 100000;
+        p.problem = rbt_problem_of(p.problem.model, &p.shape, &p.data, kind.l1, kind.l2);
+        float *sparse = rbt_alloc(p.problem.n, sizeof *sparse);
+        assert_true(train(&p.problem, &t, sparse) == found);
+        for (size_t j = 0; j < 20; j++)
+            assert_memory_equal(sparse + (j * 4999 + 63) * k, dense + j * k, k * sizeof *sparse);
+        assert_memory_equal(sparse + p.problem.weights, dense + 20 * k, k * sizeof *sparse);
+        rbt_free(sparse);
+        test_problem_deinit(&p);
+    }
+}
+
+static void columns_that_occur_have_places_in_their_order(void **state)
+{
+    test_kind kind = kind_of("lr");
+    test_problem p;
+    rbt_columns columns;
+    (void)state;
+    test_problem_init(&p, &kind);
+    for (size_t i = 0; i < p.data.nnz; i++)
+        p.data.index[i] = p.data.index[i] * 37 + 63;
+    p.shape.cols = 19 * 37 + 63; /* the last one is not known to the model */
+    assert_int_equal(rbt_columns_init(&columns, &p.problem, SIZE_MAX, NULL), RBT_OK);
+    assert_int_equal(columns.count, 19);
+    for (uint32_t j = 0; j < 19; j++) {
+        assert_true(rbt_columns_occurs(&columns, j * 37 + 63));
+        assert_false(rbt_columns_occurs(&columns, j * 37 + 64));
+        assert_int_equal(rbt_columns_place(&columns, j * 37 + 63), j);
+    }
+    rbt_columns_deinit(&columns);
+    assert_int_equal(rbt_columns_init(&columns, &p.problem, 3, NULL), RBT_OK);
+    assert_true(columns.count > 3);
+    rbt_columns_deinit(&columns);
+    test_problem_deinit(&p);
+}
+
 static void newton_is_only_for_smooth_objectives(void **state)
 {
     static const struct {
@@ -474,6 +610,7 @@ int main(void)
         cmocka_unit_test(l1_makes_true_zeros),
         cmocka_unit_test(every_optimizer_lowers_the_objective_of_every_loss),
         cmocka_unit_test(averaged_steps_end_with_the_mean_over_the_steps),
+        cmocka_unit_test(averaged_steps_by_threads_in_turn_have_the_same_mean),
         cmocka_unit_test(averaged_steps_do_not_depend_on_how_often_one_looks),
         cmocka_unit_test(stopping_between_two_looks_keeps_what_was_learned),
         cmocka_unit_test(the_rate_found_neither_blows_up_nor_crawls_on_badly_scaled_data),
@@ -481,6 +618,10 @@ int main(void)
         cmocka_unit_test(newton_on_least_squares_is_the_closed_form),
         cmocka_unit_test(huber_withstands_outliers_that_squares_follow),
         cmocka_unit_test(separable_data_has_an_optimum_with_l2),
+        cmocka_unit_test(newton_knows_how_far_it_is),
+        cmocka_unit_test(newton_on_one_class_stays_finite),
+        cmocka_unit_test(newton_does_not_mind_columns_that_do_not_occur),
+        cmocka_unit_test(columns_that_occur_have_places_in_their_order),
         cmocka_unit_test(newton_is_only_for_smooth_objectives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,7 +93,7 @@ static void a_cache_made_of_blocks_is_the_one_made_at_once(void **state)
     assert_int_equal(rbt_cache_builder_create("b", &builder, NULL), RBT_OK);
     assert_int_equal(rbt_cache_builder_add(builder, &first, NULL), RBT_OK);
     assert_int_equal(rbt_cache_builder_add(builder, &rest, NULL), RBT_OK);
-    assert_int_equal(rbt_cache_builder_finish(builder, 0, 0, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_builder_finish(builder, 0, d.origin, 0, NULL), RBT_OK);
     rbt_cache_builder_destroy(builder);
     same_files("a", "b");
     rbt_free(rest.start);
@@ -107,7 +107,7 @@ static void a_build_that_is_given_up_or_empty_leaves_nothing(void **state)
     rbt_error error;
     rbt_cache_builder *builder = NULL;
     assert_int_equal(rbt_cache_builder_create("a", &builder, NULL), RBT_OK);
-    assert_int_equal(rbt_cache_builder_finish(builder, 0, 0, &error), RBT_E_USAGE);
+    assert_int_equal(rbt_cache_builder_finish(builder, 0, d.origin, 0, &error), RBT_E_USAGE);
     assert_int_equal(rbt_cache_builder_add(builder, &d, NULL), RBT_OK);
     rbt_cache_builder_destroy(builder);
     assert_int_not_equal(access("a", F_OK), 0);
@@ -166,10 +166,10 @@ static void a_kept_cache_is_used_until_the_source_changes(void **state)
     assert_non_null(strstr(notes, "its source has changed"));
     rbt_data_deinit(&d);
 
-    d = stored("a", RBT_STORE_MEMORY, true, &(rbt_reading){.bits = 20}); /* read in another way */
+    d = stored("a", RBT_STORE_MEMORY, true, &(rbt_reading){.skip_bad = 20}); /* read in another way */
     assert_non_null(strstr(notes, "its source has changed"));
     rbt_data_deinit(&d);
-    d = stored("a", RBT_STORE_MEMORY, true, &(rbt_reading){.bits = 20});
+    d = stored("a", RBT_STORE_MEMORY, true, &(rbt_reading){.skip_bad = 20});
     assert_string_equal(notes, "");
     rbt_data_deinit(&d);
 }

@@ -32,14 +32,15 @@ static int leave_folder(void **state)
 }
 
 /* All blocks of a path joined; the path is refused when `error` has a code afterwards. */
-static rbt_data streamed(const char *path, size_t piece_bytes, size_t *blocks, rbt_error *error)
+static rbt_data streamed_as(const char *path, const rbt_reading *reading, size_t piece_bytes, size_t *blocks,
+                            rbt_error *error)
 {
     rbt_rowstream *stream = NULL;
     const rbt_data *block = NULL;
     rbt_data sum = {0}, copy;
     size_t count = 0;
     *error = (rbt_error){0};
-    if (rbt_rowstream_open(path, &(rbt_reading){0}, false, piece_bytes, &stream, error) != RBT_OK)
+    if (rbt_rowstream_open(path, reading, false, piece_bytes, &stream, error) != RBT_OK)
         return sum;
     while (rbt_rowstream_next(stream, &block, error) == RBT_OK && block != NULL) {
         assert_true(block->rows > 0);
@@ -55,6 +56,11 @@ static rbt_data streamed(const char *path, size_t piece_bytes, size_t *blocks, r
         *blocks = count;
     rbt_rowstream_close(stream);
     return sum;
+}
+
+static rbt_data streamed(const char *path, size_t piece_bytes, size_t *blocks, rbt_error *error)
+{
+    return streamed_as(path, &(rbt_reading){0}, piece_bytes, blocks, error);
 }
 
 static void check_same(const char *path, size_t piece_bytes, const rbt_data *whole)
@@ -150,6 +156,95 @@ static void other_formats_give_the_same_rows(void **state)
     for (size_t piece = 1; piece < 40; piece++)
         check_same("a", piece, &whole);
     rbt_data_deinit(&whole);
+}
+
+static const char *const csv_texts[] = {
+    "label,f,g\nyes,1,2\nno,\"3\n\",4\nyes,5,6\n",
+    "\xef\xbb\xbf\"y\ny\";f;g\n\n1;2;\"a;\"\"\n\"\n0;3;b\r\n1;NA;\"c\"",
+    "3,red,2\n4,blue,5\n5,7,6\n", /* a row of words and numbers is no header when words stand below */
+    "a,2,c\n1,2,3\n4,5,6",
+    "1,2,3\n4,5\" x,6\n7,word,9\n",
+};
+
+static void every_cut_of_csv_gives_the_same_rows(void **state)
+{
+    (void)state;
+    rbt_data whole;
+    for (size_t i = 0; i < sizeof csv_texts / sizeof csv_texts[0]; i++) {
+        put_file("part-1", "\n \n"); /* no rows */
+        put_file("part-2", csv_texts[i]);
+        put_file("part-3", csv_texts[i]);
+        assert_int_equal(rbt_data_read_as("part-*", &(rbt_reading){.format = "csv"}, &whole, NULL), RBT_OK);
+        for (size_t piece = 1; piece < 40; piece++) {
+            rbt_error error;
+            rbt_data d = streamed_as("part-*", &(rbt_reading){.format = "csv"}, piece, NULL, &error);
+            if (error.code != RBT_OK)
+                fail_msg("%s", error.text);
+            same_data(&d, &whole);
+            rbt_data_deinit(&d);
+        }
+        rbt_data_deinit(&whole);
+    }
+    put_file("part-1", "y,a,b\n1,2,3\n");
+    put_file("part-2", "y,a,c\n1,2,3\n");
+    put_file("part-3", "");
+    for (size_t piece = 1; piece < 40; piece++) {
+        rbt_error error;
+        rbt_data d = streamed("part-*", piece, NULL, &error);
+        assert_non_null(strstr(error.text, "part-2: its columns are named otherwise than those of part-1"));
+        rbt_data_deinit(&d);
+    }
+}
+
+/* What a model's features are is known: columns need be looked at only until they make as many. */
+static void csv_that_fits_a_model_is_answered_in_one_go(void **state)
+{
+    (void)state;
+    rbt_error error;
+    rbt_data whole;
+    rbt_reading reading = {.features = 1 + (1 << 4), .bits = 4, .unlabelled = true};
+    put_file("a", "y,f,g\n1,2,\n0,3,\n1,4,x\n0,5,7\n"); /* the words of g come late */
+    assert_int_equal(rbt_data_read_as("a", &reading, &whole, NULL), RBT_OK);
+    for (size_t piece = 1; piece < 40; piece++) {
+        rbt_data d = streamed_as("a", &reading, piece, NULL, &error);
+        assert_int_equal(error.code, RBT_OK);
+        same_data(&d, &whole);
+        rbt_data_deinit(&d);
+    }
+    rbt_data_deinit(&whole);
+    put_file("a", "y,f,g\nyes,2,x\nno,3,y\n?,oops,z\n"); /* whatever the labels are */
+    rbt_data d = streamed_as("a", &reading, 24, NULL, &error);
+    assert_int_equal(d.rows, 2);
+    assert_string_equal(error.text,
+                        "a:4: 'oops' in column 2, f: expected a finite number, as the column has, or nothing "
+                        "where it is missing");
+    rbt_data_deinit(&d);
+}
+
+static void who_types_csv_gets_it_back_at_once(void **state)
+{
+    (void)state;
+    int ends[2];
+    char path[64];
+    rbt_rowstream *stream = NULL;
+    const rbt_data *block = NULL;
+    rbt_reading reading = {.features = 1 + (1 << 4), .bits = 4, .unlabelled = true};
+    assert_int_equal(pipe(ends), 0);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    assert_int_equal(write(ends[1], "y,f,g\n1,2,\"a\nb\"\n", 16), 16);
+    assert_int_equal(rbt_rowstream_open(path, &reading, false, RBT_ROWSTREAM_PIECE_BYTES, &stream, NULL), RBT_OK);
+    assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK); /* would wait forever otherwise */
+    assert_int_equal(block->rows, 1);
+    assert_true(rbt_rowstream_is_live(stream));
+    assert_int_equal(write(ends[1], "0,3,\"a\n", 7), 7); /* not whole yet */
+    assert_int_equal(write(ends[1], "b\"\n", 3), 3);
+    assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK);
+    assert_int_equal(block->rows, 1);
+    close(ends[1]);
+    assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK);
+    assert_null(block);
+    rbt_rowstream_close(stream);
+    close(ends[0]);
 }
 
 static void bad_rows_are_left_out_over_all_pieces(void **state)
@@ -375,6 +470,9 @@ int main(void)
         IN_FOLDER(what_has_no_rows_is_refused_like_the_whole),
         IN_FOLDER(files_of_a_pattern_follow_each_other_without_kept_caches),
         IN_FOLDER(other_formats_give_the_same_rows),
+        IN_FOLDER(every_cut_of_csv_gives_the_same_rows),
+        IN_FOLDER(csv_that_fits_a_model_is_answered_in_one_go),
+        IN_FOLDER(who_types_csv_gets_it_back_at_once),
         IN_FOLDER(bad_rows_are_left_out_over_all_pieces),
         IN_FOLDER(an_index_0_after_rows_without_is_told_or_refused),
 #if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD

@@ -19,6 +19,7 @@
 #include "model/trained.h"
 
 static double minus_and_plus[] = {-1, 1}, zero_and_one[] = {0, 1};
+static char base_0[] = "base 0\n";
 static float weights[] = {0.5F, -2, 1e-40F, 3.4e38F};
 
 static rbt_trained small(void)
@@ -26,12 +27,34 @@ static rbt_trained small(void)
     return (rbt_trained){.model = rbt_model_find("lr"),
                          .shape = {.cols = 3, .bias = true, .delta = 1, .classes = 2, .labels = minus_and_plus},
                          .n = 4,
-                         .w = weights};
+                         .w = weights,
+                         .origin = base_0};
 }
 
 /* The small model, byte by byte, as docs/formats.md describes it. */
-#define SMALL_BYTES (88 + 2 * 8 + 4 * 4 + 8)
+#define SMALL_BYTES (96 + 2 * 8 + 4 * 4 + 7 + 8)
 static const unsigned char golden[SMALL_BYTES] = {
+    0x89, 'R',  'B',  'T',  '\r', '\n', 0x1a, '\n',                         /* magic */
+    3,    0,    0,    0,    1,    0,    0,    0,                            /* version, flags: bias */
+    3,    0,    0,    0,    0,    0,    0,    0,                            /* features */
+    2,    0,    0,    0,    0,    0,    0,    0,                            /* classes */
+    0,    0,    0,    0,    0,    0,    0,    0,                            /* bytes of names: labels are numbers */
+    4,    0,    0,    0,    0,    0,    0,    0,                            /* parameters */
+    'l',  'r',  0,    0,    0,    0,    0,    0,    0, 0, 0, 0, 0, 0, 0, 0, /* model's name */
+    0,    0,    0,    0,    0,    0,    0,    0,    0, 0, 0, 0, 0, 0, 0, 0, /* and the rest of its room */
+    0,    0,    0,    0,    0,    0,    0xf0, 0x3f,                         /* delta 1 */
+    7,    0,    0,    0,    0,    0,    0,    0,                            /* bytes of the origin */
+    0,    0,    0,    0,    0,    0,    0xf0, 0xbf,                         /* label -1 */
+    0,    0,    0,    0,    0,    0,    0xf0, 0x3f,                         /* label 1 */
+    0,    0,    0,    0x3f, 0,    0,    0,    0xc0,                         /* weights */
+    0xc2, 0x16, 0x01, 0x00, 0x9e, 0xc9, 0x7f, 0x7f,                         /* and bias */
+    'b',  'a',  's',  'e',  ' ',  '0',  '\n',                               /* features counted from 0 */
+    0xb3, 0x22, 0x22, 0x31, 0x28, 0x02, 0x2d, 0xaa,                         /* XXH3 of the above */
+};
+
+/* And as it was in version 2. */
+#define OLD_BYTES (88 + 2 * 8 + 4 * 4 + 8)
+static const unsigned char golden_old[OLD_BYTES] = {
     0x89, 'R',  'B',  'T',  '\r', '\n', 0x1a, '\n',                         /* magic */
     2,    0,    0,    0,    1,    0,    0,    0,                            /* version, flags: bias */
     3,    0,    0,    0,    0,    0,    0,    0,                            /* features */
@@ -96,6 +119,7 @@ static void a_saved_model_loads_as_the_same(void **state)
         assert_true(back.shape.labels[0] == -1 && back.shape.labels[1] == 1);
         assert_int_equal(back.n, t.n);
         assert_memory_equal(back.w, weights, t.n * sizeof *weights);
+        assert_string_equal(back.origin, "base 0\n");
         rbt_trained_deinit(&back);
         assert_null(back.w);
     }
@@ -176,7 +200,7 @@ static void classes_that_do_not_fit_the_model_are_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         size_t class_bytes = bad[i].names > 0 ? bad[i].names : 8 * bad[i].classes;
         size_t features = 4, params = features * (strcmp(bad[i].model, "softmax") == 0 ? bad[i].classes : 1);
-        size_t n = 88 + class_bytes + 4 * params + 8;
+        size_t n = 96 + class_bytes + 4 * params + 8;
         unsigned char bytes[256] = {0};
         memcpy(bytes, golden, 12);
         put(bytes + 16, features);
@@ -184,9 +208,9 @@ static void classes_that_do_not_fit_the_model_are_refused(void **state)
         put(bytes + 32, bad[i].names);
         put(bytes + 40, params);
         memcpy(bytes + 48, bad[i].model, strlen(bad[i].model));
-        memcpy(bytes + 88, "a\0b\0c", bad[i].names);
+        memcpy(bytes + 96, "a\0b\0c", bad[i].names);
         for (size_t k = 0; bad[i].names == 0 && k < bad[i].classes; k++)
-            put(bytes + 88 + 8 * k, UINT64_C(0x3ff0000000000000) + k);
+            put(bytes + 96 + 8 * k, UINT64_C(0x3ff0000000000000) + k);
         seal(bytes, n);
         rbt_trained t;
         rbt_error error;
@@ -248,9 +272,11 @@ static void every_field_is_checked_behind_a_right_checksum(void **state)
         {24, 0x1000000000000002, RBT_E_DATA, "promises"}, /* times eight it would fit */
         {32, 16, RBT_E_DATA, "name of class"},            /* the labels' bytes as names: they do not ascend */
         {32, UINT64_MAX, RBT_E_DATA, "promises"},
-        {88, 0x7ff8000000000000, RBT_E_DATA, "labels"},  /* NaN */
-        {96, 0x7ff0000000000000, RBT_E_DATA, "labels"},  /* infinity */
-        {88, 0x3ff0000000000000, RBT_E_DATA, "labels"},  /* both the same */
+        {88, 8, RBT_E_DATA, "promises"},
+        {88, UINT64_MAX, RBT_E_DATA, "promises"},
+        {96, 0x7ff8000000000000, RBT_E_DATA, "labels"},  /* NaN */
+        {104, 0x7ff0000000000000, RBT_E_DATA, "labels"}, /* infinity */
+        {96, 0x3ff0000000000000, RBT_E_DATA, "labels"},  /* both the same */
         {80, 0x7ff8000000000000, RBT_E_DATA, "byte 80"}, /* delta NaN */
         {80, 0xbff0000000000000, RBT_E_DATA, "byte 80"}, /* delta below zero */
         {40, 5, RBT_E_DATA, "5 parameters"},
@@ -259,7 +285,8 @@ static void every_field_is_checked_behind_a_right_checksum(void **state)
         {48, 'l', RBT_E_UNSUPPORTED, "kind"},
         {48, 0, RBT_E_UNSUPPORTED, "kind"},
         {48, UINT64_C(0x7800000000726c), RBT_E_DATA, "byte 54 should be zero"},
-        {104, 0x7f800000, RBT_E_DATA, "parameter 0 is not finite"},
+        {112, 0x7f800000, RBT_E_DATA, "parameter 0 is not finite"},
+        {127, UINT64_C(0x0a32206573616200), RBT_E_DATA, "how its data was read"}, /* base 2 */
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         unsigned char bytes[SMALL_BYTES];
@@ -292,9 +319,29 @@ static void a_newer_version_is_told_apart_from_damage(void **state)
     rbt_trained t;
     rbt_error error;
     memcpy(bytes, golden, sizeof bytes);
-    bytes[8] = 3;
+    bytes[8] = 4;
     assert_int_equal(decode(bytes, sizeof bytes, &t, &error), RBT_E_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "format version 3"));
+    assert_non_null(strstr(error.text, "format version 4"));
+}
+
+static void an_old_version_is_still_read(void **state)
+{
+    (void)state;
+    rbt_trained t;
+    rbt_error error;
+    assert_int_equal(decode(golden_old, OLD_BYTES, &t, &error), RBT_OK);
+    assert_true(t.shape.labels[0] == -1 && t.shape.labels[1] == 1 && t.n == 4);
+    assert_memory_equal(t.w, weights, sizeof weights);
+    assert_null(t.origin);
+    rbt_trained_deinit(&t);
+    for (size_t i = 0; i < (size_t)OLD_BYTES * 8; i++) {
+        unsigned char bytes[OLD_BYTES];
+        memcpy(bytes, golden_old, sizeof bytes);
+        bytes[i / 8] ^= (unsigned char)(1u << i % 8);
+        assert_int_not_equal(decode(bytes, sizeof bytes, &t, &error), RBT_OK);
+    }
+    for (size_t n = 0; n < OLD_BYTES; n++)
+        assert_int_equal(decode(golden_old, n, &t, &error), RBT_E_DATA);
 }
 
 static void files_that_are_no_models_are_named(void **state)
@@ -390,6 +437,7 @@ int main(void)
         cmocka_unit_test(every_truncation_and_every_addition_is_detected),
         cmocka_unit_test(every_field_is_checked_behind_a_right_checksum),
         cmocka_unit_test(a_newer_version_is_told_apart_from_damage),
+        cmocka_unit_test(an_old_version_is_still_read),
         IN_FOLDER(files_that_are_no_models_are_named),
         IN_FOLDER(a_full_device_is_an_error_and_stays_a_device),
         IN_FOLDER(a_model_that_does_not_fit_leaves_the_old_one),

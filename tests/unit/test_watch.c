@@ -85,7 +85,7 @@ static void a_bound_within_the_tolerance_stops_at_once(void **state)
     rbt_watch_deinit(&watch);
 }
 
-static void a_loose_bound_stops_when_the_objective_stands_still(void **state)
+static void a_loose_bound_does_not_stop_an_objective_that_hardly_moves(void **state)
 {
     rbt_options o = plain();
     rbt_watch watch;
@@ -93,14 +93,35 @@ static void a_loose_bound_stops_when_the_objective_stands_still(void **state)
     (void)state;
     o.tolerance = 1e-2;
     rbt_watch_init(&watch, &o, 1);
-    assert_false(rbt_watch_look(&watch, 1, 0.5, NAN, &w));
-    assert_false(rbt_watch_look(&watch, 1, 0.5, NAN, &w));     /* still, but it may be far above */
-    assert_false(rbt_watch_look(&watch, 0.9, 0.05, NAN, &w));  /* near, but it moves */
-    assert_true(rbt_watch_look(&watch, 0.899, 0.05, NAN, &w)); /* both */
+    for (int i = 0; i < 100; i++)
+        assert_false(rbt_watch_look(&watch, 1 - 1e-6 * i, 0.02, NAN, &w));
     rbt_watch_deinit(&watch);
 }
 
-static void without_a_bound_a_small_change_stops_but_never_the_first_look(void **state)
+static void only_a_bound_is_no_estimate(void **state)
+{
+    static const struct {
+        rbt_optimizer optimizer;
+        bool no_bias, proved;
+    } CASES[] = {
+        {RBT_OPTIMIZER_SDCA, true, true}, {RBT_OPTIMIZER_SDCA, false, false}, {RBT_OPTIMIZER_NEWTON, true, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        rbt_options o = plain();
+        rbt_watch watch;
+        float w = 0;
+        o.tolerance = 1e-2;
+        o.optimizer = CASES[i].optimizer;
+        o.no_bias = CASES[i].no_bias;
+        rbt_watch_init(&watch, &o, 1);
+        assert_true(rbt_watch_look(&watch, 1, 1e-3, NAN, &w));
+        assert_int_equal(strstr(watch.why, "estimate") == NULL, CASES[i].proved);
+        rbt_watch_deinit(&watch);
+    }
+}
+
+/* A gap of 1/k falls by 1/k^2: at the hundredth look by a hundredth of what is left. */
+static void without_a_bound_small_steps_on_a_long_way_do_not_stop(void **state)
 {
     rbt_options o = plain();
     rbt_watch watch;
@@ -108,10 +129,56 @@ static void without_a_bound_a_small_change_stops_but_never_the_first_look(void *
     (void)state;
     o.tolerance = 1e-2;
     rbt_watch_init(&watch, &o, 1);
-    assert_false(rbt_watch_look(&watch, 1, NAN, NAN, &w));
-    assert_false(rbt_watch_look(&watch, 0.99, NAN, NAN, &w));
-    assert_true(rbt_watch_look(&watch, 0.989, NAN, NAN, &w));
+    for (int k = 1; k < 90; k++)
+        assert_false(rbt_watch_look(&watch, 1 + 1.0 / k, NAN, NAN, &w));
+    for (int k = 90; k < 110 && watch.why == NULL; k++)
+        (void)rbt_watch_look(&watch, 1 + 1.0 / k, NAN, NAN, &w);
+    assert_non_null(strstr(watch.why, "by an estimate"));
     rbt_watch_deinit(&watch);
+}
+
+static void without_a_bound_one_small_change_does_not_stop_but_three_do(void **state)
+{
+    static const double OBJECTIVE[] = {1, 0.999, 0.9, 0.899, 0.8985, 0.8984};
+    rbt_options o = plain();
+    rbt_watch watch;
+    float w = 0;
+    (void)state;
+    o.tolerance = 1e-2;
+    rbt_watch_init(&watch, &o, 1);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(rbt_watch_look(&watch, OBJECTIVE[i], NAN, NAN, &w), i == 5);
+    rbt_watch_deinit(&watch);
+}
+
+static void an_objective_that_stands_still_stops_and_says_so(void **state)
+{
+    rbt_options o = plain();
+    rbt_watch watch;
+    float w = 0;
+    (void)state;
+    o.tolerance = 1e-6;
+    rbt_watch_init(&watch, &o, 1);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(rbt_watch_look(&watch, 0.5, INFINITY, NAN, &w), i == 3);
+    assert_non_null(strstr(watch.why, "does not get better"));
+    rbt_watch_deinit(&watch);
+}
+
+static void an_objective_of_0_is_the_end(void **state)
+{
+    static const double OBJECTIVE[] = {0, 1e-14, 1e-11};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        rbt_options o = plain();
+        rbt_watch watch;
+        float w = 0;
+        o.tolerance = 1e-3;
+        rbt_watch_init(&watch, &o, 1);
+        watch.first = 1;
+        assert_int_equal(rbt_watch_look(&watch, OBJECTIVE[i], INFINITY, NAN, &w), i < 2);
+        rbt_watch_deinit(&watch);
+    }
 }
 
 int main(void)
@@ -121,8 +188,12 @@ int main(void)
         cmocka_unit_test(a_target_is_reached_at_or_below_it),
         cmocka_unit_test(patience_counts_evaluations_since_the_best_and_keeps_it),
         cmocka_unit_test(a_bound_within_the_tolerance_stops_at_once),
-        cmocka_unit_test(a_loose_bound_stops_when_the_objective_stands_still),
-        cmocka_unit_test(without_a_bound_a_small_change_stops_but_never_the_first_look),
+        cmocka_unit_test(a_loose_bound_does_not_stop_an_objective_that_hardly_moves),
+        cmocka_unit_test(only_a_bound_is_no_estimate),
+        cmocka_unit_test(without_a_bound_small_steps_on_a_long_way_do_not_stop),
+        cmocka_unit_test(without_a_bound_one_small_change_does_not_stop_but_three_do),
+        cmocka_unit_test(an_objective_that_stands_still_stops_and_says_so),
+        cmocka_unit_test(an_objective_of_0_is_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* Proves src/node/worker.c in a cluster driven by hand: when a worker asks, when its cache will do, that it always
- * reads its own writes, that pushes are kept until acknowledged and sent again under a new view, how it comes back
- * after a crash, and what bounds it. */
+ * reads its own writes, that pushes are kept until acknowledged and sent again under a new view, and what bounds it. How it
+ * comes back and leaves: test_worker_lives.c. */
 #include "unit/world.h"
 
 static void begin(world *w, uint32_t workers, uint32_t servers, uint64_t staleness, const rbt_rule *rule)
@@ -453,110 +453,6 @@ static void too_many_unacknowledged_clocks_hold_the_worker(void **state)
     world_deinit(&w);
 }
 
-static void acknowledgements_of_a_former_life_count_for_nothing(void **state)
-{
-    rbt_message *ack;
-    world w;
-
-    (void)state;
-    begin(&w, 1, 1, 3, &rbt_rule_sum);
-    world_clock(&w, 0);
-    world_deliver(&w, ANY, 1);
-    ack = world_take(&w, 1, ANY, RBT_MSG_ACK);
-    ack->incarnation = 1;
-    world_handle(&w, ack);
-    assert_false(rbt_client_is_flushed(&w.clients[0]));
-    world_deinit(&w);
-}
-
-/* ------------------------------------------------------------------------------------------- coming back */
-
-static void a_restarted_worker_goes_on_at_the_lowest_clock_its_servers_have(void **state)
-{
-    world w;
-
-    (void)state;
-    begin(&w, 2, 2, 5, &rbt_rule_dyn);
-    world_work(&w, 0, 5, 1);
-    world_work(&w, 0, 5, 1);
-    world_deliver(&w, node_of_worker(&w, 0), 1);
-    rbt_message_destroy(world_take(&w, node_of_worker(&w, 0), 2, RBT_MSG_PUSH)); /* server 1 misses both */
-    world_lose(&w, node_of_worker(&w, 0), 2);
-    world_restart(&w, 0);
-    assert_false(w.clients[0].ready);
-    assert_int_equal(world_count(&w, node_of_worker(&w, 0), RBT_MASTER, RBT_MSG_HELLO), 1);
-    world_deliver(&w, node_of_worker(&w, 0), RBT_MASTER);
-    world_deliver(&w, RBT_MASTER, ANY);
-    assert_int_equal(world_count(&w, node_of_worker(&w, 0), ANY, RBT_MSG_RESUME), 2);
-    world_deliver(&w, ANY, 2);
-    world_deliver(&w, 2, ANY);
-    assert_false(w.clients[0].ready); /* not before all have told */
-    world_deliver(&w, ANY, ANY);
-    assert_true(w.clients[0].ready);
-    assert_int_equal(w.servers[0].clocks.value[0], 2);
-    assert_int_equal(w.servers[1].clocks.value[0], 0);
-    assert_int_equal(w.clients[0].clock, 0);
-    world_work(&w, 0, 5, 1); /* server 0 has these clocks already and drops them */
-    world_work(&w, 0, 5, 1);
-    world_work(&w, 0, 5, 1);
-    world_deliver(&w, ANY, ANY);
-    assert_int_equal(w.servers[0].stats.repeated, 2);
-    assert_int_equal(w.servers[0].clocks.value[0], 3);
-    assert_int_equal(w.servers[1].clocks.value[0], 3);
-    assert_true(rbt_client_is_flushed(&w.clients[0]));
-    world_deinit(&w);
-}
-
-static void answers_meant_for_a_former_life_are_ignored(void **state)
-{
-    world w;
-
-    (void)state;
-    begin(&w, 1, 1, 0, &rbt_rule_sum);
-    world_want(&w, 0, 0);
-    world_deliver(&w, ANY, 1);
-    world_restart(&w, 0);
-    world_deliver(&w, 1, ANY); /* the answer to its predecessor */
-    assert_null(w.clients[0].cache[0].copies[0].base);
-    world_deliver(&w, ANY, ANY);
-    assert_true(w.clients[0].ready);
-    assert_false(world_want(&w, 0, 0));
-    world_deinit(&w);
-}
-
-/* --------------------------------------------------------------------------------------- stopping, leaving */
-
-static void retiring_tells_the_master_and_every_server(void **state)
-{
-    rbt_env env = {0};
-    rbt_message *message;
-    world w;
-
-    (void)state;
-    begin(&w, 2, 2, 1, &rbt_rule_sum);
-    rbt_client_retire(&w.clients[1], &env);
-    while ((message = rbt_outbox_take(&env.out)) != NULL)
-        world_put(&w, message);
-    assert_int_equal(world_count(&w, node_of_worker(&w, 1), ANY, RBT_MSG_RETIRE), 3);
-    world_deliver(&w, ANY, ANY);
-    assert_int_equal(w.master.members[1].state, RBT_MEMBER_RETIRED);
-    for (int clock = 0; clock < 10; clock++)
-        world_work(&w, 0, 1, 1); /* nobody to wait for */
-    world_deinit(&w);
-}
-
-static void a_stop_is_heard(void **state)
-{
-    world w;
-
-    (void)state;
-    begin(&w, 1, 1, 1, &rbt_rule_sum);
-    assert_false(w.clients[0].stopping);
-    world_handle(&w, rbt_message_create(RBT_MSG_STOP, RBT_MASTER, node_of_worker(&w, 0)));
-    assert_true(w.clients[0].stopping);
-    world_deinit(&w);
-}
-
 static void blocks_that_cannot_be_are_not_adopted(void **state)
 {
     rbt_message *blocks;
@@ -598,11 +494,6 @@ int main(void)
         cmocka_unit_test(pushes_and_pulls_are_sent_again_under_a_new_view),
         cmocka_unit_test(a_refused_push_finds_its_way_through_the_view_it_is_told),
         cmocka_unit_test(too_many_unacknowledged_clocks_hold_the_worker),
-        cmocka_unit_test(acknowledgements_of_a_former_life_count_for_nothing),
-        cmocka_unit_test(a_restarted_worker_goes_on_at_the_lowest_clock_its_servers_have),
-        cmocka_unit_test(answers_meant_for_a_former_life_are_ignored),
-        cmocka_unit_test(retiring_tells_the_master_and_every_server),
-        cmocka_unit_test(a_stop_is_heard),
         cmocka_unit_test(blocks_that_cannot_be_are_not_adopted),
     };
 

@@ -584,7 +584,7 @@ rbt_err rbt_socket_receive_file(int socket, int *fd, rbt_error *error)
     int one;
     size_t count = take_files(&message, &one);
     if (count == 0 && (message.msg_flags & MSG_CTRUNC) != 0)
-        return rbt_fail(error, RBT_E_IO, "cannot receive an open file: %s", rbt_socket_hint(EMFILE));
+        return rbt_fail(error, RBT_E_LIMIT, "cannot receive an open file: %s", rbt_socket_hint(EMFILE));
     if (count != 1)
         return rbt_fail(error, RBT_E_PROTOCOL, "the other side of the Unix socket passed %zu files instead of one",
                         count);

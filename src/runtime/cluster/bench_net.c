@@ -210,9 +210,9 @@ static rbt_err start_hub(end *e, kind k, rbt_error *error)
     rbt_link_config config = {.key = e->key,
                               .tls = e->tls,
                               .encryption = k == TLS ? RBT_ENCRYPT_ON : RBT_ENCRYPT_OFF,
-                              .rings = k == RING,
+                              .rings = k == RING ? RBT_RINGS_ON : RBT_RINGS_OFF,
                               .head_max = RBT_FRAME_HEAD_MAX,
-                              .body_max = 4 * RBT_BARE_LARGEST};
+                              .body_max = RBT_BARE_UNDER_WAY * RBT_BARE_LARGEST};
     rbt_hub_events events = {.on_open = on_open, .on_message = on_message, .on_lost = on_lost, .context = e};
 
     e->peer = NULL;

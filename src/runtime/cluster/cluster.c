@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "base/time.h"
 
-#define STOP_NS 3500000000u /* workers that have not stopped so long after an interrupt are left behind */
+#define STOP_NS                                                                                                        \
+    (RBT_STOP_MS * UINT64_C(1000000)) /* workers that have not stopped so long after an interrupt are left behind */
 
 /* -------------------------------------------------------------------------------------------------- who is where */
 
@@ -17,6 +18,10 @@ static void forward(void *context, rbt_message *message)
     size_t plain = rbt_wire_size(message), bytes;
     bool is_observed = rbt_is_observed(c->run, message);
 
+    if (rbt_room_is_wasted(c, message)) {
+        rbt_message_destroy(message);
+        return;
+    }
     rbt_alone_keep(c, message);
     bytes = rbt_session_send(c->session, c->rank_of_node[message->to], message, c->run->codec);
     if (!is_observed)
@@ -39,7 +44,6 @@ static void on_failure(void *context, const rbt_error *error)
 static void on_message(void *context, uint32_t rank, rbt_message *message)
 {
     rbt_cluster *c = context;
-    rbt_outbox out = {0};
 
     if (!rbt_links_allow(c, rank, message)) {
         char why[128];
@@ -50,8 +54,12 @@ static void on_message(void *context, uint32_t rank, rbt_message *message)
         return;
     }
     rbt_links_hear(c, message);
-    rbt_outbox_put(&out, message);
-    rbt_places_deliver(&c->places, &out);
+    rbt_room_take(c, rank, message);
+}
+
+static void on_room(void *context, uint32_t rank)
+{
+    rbt_room_again(context, rank);
 }
 
 /* ----------------------------------------------------------------------------------------------------- hearing */
@@ -196,6 +204,7 @@ static void on_lost(void *context, uint32_t rank, rbt_verdict verdict, const rbt
     char name[RBT_HOST_ROOM + 32];
 
     pthread_mutex_lock(&c->lock);
+    c->ranks[rank].lost_ns = rbt_now_ns();
     wake(c);
     pthread_mutex_unlock(&c->lock);
     if (verdict == RBT_VERDICT_END)
@@ -255,7 +264,7 @@ static void look_for_interrupt(rbt_cluster *c)
     } else if (rbt_now_ns() > c->stop_asked_ns + STOP_NS) {
         rbt_fail(&told, RBT_E_INTERRUPTED,
                  "interrupted; workers did not finish the clock they were in within %u ms, so there is no result",
-                 (unsigned)(STOP_NS / 1000000u));
+                 RBT_STOP_MS);
         rbt_session_end(c->session, &told);
     }
 }
@@ -298,6 +307,7 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, const rbt_cl
     bool *here = rbt_alloc(nodes, sizeof *here);
     rbt_session_hooks hooks = {.on_say = on_say,
                                .on_message = on_message,
+                               .on_room = on_room,
                                .on_lost = on_lost,
                                .on_back = on_back,
                                .on_over = on_over,
@@ -313,6 +323,7 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, const rbt_cl
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->news, NULL);
     c->ranks = rbt_alloc(rbt_session_size(session), sizeof *c->ranks);
+    c->waiting = rbt_alloc(rbt_session_size(session), sizeof *c->waiting);
     rbt_links_place(c);
     for (rbt_node node = 0; node < nodes; node++)
         here[node] = c->rank_of_node[node] == rbt_session_rank(session);
@@ -338,6 +349,7 @@ void rbt_cluster_destroy(rbt_cluster *c)
     rbt_session_hook(c->session, &none);
     rbt_heirs_end(c);
     rbt_alone_deinit(c);
+    rbt_room_deinit(c);
     rbt_places_deinit(&c->places);
     pthread_cond_destroy(&c->news);
     pthread_mutex_destroy(&c->lock);

@@ -23,7 +23,13 @@ typedef struct reported { /* by one process, so far */
     double losses; /* its answer */
     uint64_t rows;
     uint64_t heard_ns; /* when its last status came */
+    uint64_t lost_ns;  /* when it was lost */
 } reported;
+
+typedef struct waiting_pulls { /* of one process */
+    rbt_outbox pulls;
+    size_t bytes;
+} waiting_pulls;
 
 struct rbt_cluster {
     rbt_run *run;
@@ -33,6 +39,7 @@ struct rbt_cluster {
     const rbt_seat *seat;
     uint32_t *rank_of_node;
     rbt_cluster_work work;
+    waiting_pulls *waiting; /* per rank; the hub's thread's */
 
     pthread_mutex_t lock; /* for all below */
     pthread_cond_t news;
@@ -82,6 +89,16 @@ void rbt_links_hear(rbt_cluster *c, const rbt_message *message); /* a view may c
 
 /* Messages of other processes: only for nodes here, only from nodes there, and only what such a node says. */
 bool rbt_links_allow(const rbt_cluster *c, uint32_t rank, const rbt_message *message);
+
+/* ------------------------------------------------------------------------------------------------------ room.c */
+
+/* Delivers what has come from a process; a pull only when what is queued for it leaves room, else later. */
+void rbt_room_take(rbt_cluster *c, uint32_t rank, rbt_message *message);
+void rbt_room_again(rbt_cluster *c, uint32_t rank); /* there may be room */
+
+/* Blocks that nobody asked for, to a process that does not get to read what it asked for: it will ask. */
+bool rbt_room_is_wasted(const rbt_cluster *c, const rbt_message *message);
+void rbt_room_deinit(rbt_cluster *c);
 
 /* ----------------------------------------------------------------------------------------------------- alone.c */
 

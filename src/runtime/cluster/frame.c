@@ -172,6 +172,11 @@ void rbt_frame_word(rbt_frame_kind kind, uint64_t acked, uint8_t bytes[RBT_FRAME
     write_header(&(rbt_frame_header){.kind = (uint8_t)kind, .acked = acked}, NULL, bytes);
 }
 
+rbt_frame_kind rbt_frame_word_kind(const uint8_t bytes[RBT_FRAME_HEADER])
+{
+    return (rbt_frame_kind)bytes[5];
+}
+
 size_t rbt_frame_size(const rbt_frame *frame)
 {
     return RBT_FRAME_HEADER + frame->header.head +

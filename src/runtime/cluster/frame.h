@@ -8,7 +8,7 @@
  * rbt_intake is the receiving side as a state machine without a socket: it says where the next bytes are to go, is told
  * how many came, and hands out frames. It trusts nothing: every length is checked against its limit before anything is
  * allocated, checksums cover header and head, and the body where the connection itself does not (plain TCP). Called by
- * link.c. Proved by tests/unit/test_frame.c, fuzzed by tests/fuzz/fuzz_frame.c.
+ * link.c. Proved by tests/unit/test_frame.c and test_frame_refusals.c, fuzzed by tests/fuzz/fuzz_frame.c.
  */
 #ifndef RBT_RUNTIME_CLUSTER_FRAME_H
 #define RBT_RUNTIME_CLUSTER_FRAME_H
@@ -64,6 +64,7 @@ typedef struct rbt_frame {
     rbt_message *message; /* whose blocks are the body; or NULL */
     rbt_pieces body;      /* what is not in `bytes` */
     void *owned;          /* a body of bytes that is freed with the frame; or NULL */
+    bool is_answer;       /* the hub's: to what its receiver has said */
 } rbt_frame;
 
 /* Takes the message. With a codec its body is squeezed, if that makes it smaller; `keys` is the sender's, or NULL. */
@@ -81,6 +82,7 @@ void rbt_frame_seal(rbt_frame *frame);
 
 /* A frame that is a header alone (ACK, MORE, ROOM, BYE). */
 void rbt_frame_word(rbt_frame_kind kind, uint64_t acked, uint8_t bytes[RBT_FRAME_HEADER]);
+rbt_frame_kind rbt_frame_word_kind(const uint8_t bytes[RBT_FRAME_HEADER]);
 
 /* All bytes that the frame takes on a connection, without those that go through the ring. */
 size_t rbt_frame_size(const rbt_frame *frame);

@@ -61,7 +61,7 @@ void rbt_greeting_begin(rbt_link *link)
     if (link->accepting)
         return;
     link->uses_tls = !may_be_plain(link);
-    link->uses_rings = link->config->rings && rbt_address_is_unix(&link->remote);
+    link->uses_rings = link->config->rings != RBT_RINGS_OFF && rbt_address_is_unix(&link->remote);
     if (link->uses_tls && link->config->tls == NULL)
         rbt_link_close(link, RBT_E_USAGE,
                        "the connection to %s must be encrypted, and there is no key; give --key FILE", link->name);
@@ -169,9 +169,9 @@ static void close_refused(rbt_link *link, enum refusal refusal, const greeting *
         break;
     case MUST_ENCRYPT:
         rbt_link_close(link, RBT_E_PROTOCOL,
-                       "%s %s: it wanted an unencrypted connection between hosts; give --insecure on both sides if the "
+                       "%s %s: %s wanted an unencrypted connection between hosts; give --insecure on both sides if the "
                        "network is trusted, or on none",
-                       link->name, who);
+                       link->name, who, by_them ? "this process" : "it");
         break;
     default:
         rbt_link_close(link, RBT_E_PROTOCOL,
@@ -245,7 +245,8 @@ static void greeted_by_dialer(rbt_link *link, const greeting *theirs)
     enum refusal refusal = judge(link, theirs);
 
     link->uses_tls = theirs->flags & USES_TLS;
-    link->uses_rings = theirs->flags & USES_RINGS && link->config->rings && rbt_address_is_unix(&link->remote);
+    link->uses_rings =
+        theirs->flags & USES_RINGS && link->config->rings != RBT_RINGS_OFF && rbt_address_is_unix(&link->remote);
     write_greeting(link, refusal);
     if (refusal == WELCOME && !link->uses_tls) {
         rbt_key_prove(&link->config->key, "acceptor", link->their_nonce, link->nonce, link->reply + link->reply_n);
@@ -287,8 +288,19 @@ static void take_greeting(rbt_link *link)
         greeted_by_acceptor(link, &theirs);
 }
 
+/* A ring cannot be had on this side. Who can do without (auto) closes, too, and who dialled calls again: then without. */
+static void close_ringless(rbt_link *link, const rbt_error *error)
+{
+    bool must = link->config->rings == RBT_RINGS_ON;
+
+    if (!must)
+        link->ring_why = *error;
+    rbt_link_close(link, must ? error->code : RBT_E_IO, "%s: %s", link->name, error->text);
+}
+
 static void begin_rings(rbt_link *link)
 {
+    size_t bytes = link->config->ring_bytes != 0 ? link->config->ring_bytes : RBT_RING_BYTES;
     rbt_error error;
 
     if (!link->uses_rings) {
@@ -296,9 +308,10 @@ static void begin_rings(rbt_link *link)
         return;
     }
     link->phase = RINGS;
-    if (rbt_ring_create(RBT_RING_BYTES, &link->out_ring, &error) != RBT_OK ||
+    if (rbt_ring_create(bytes, &link->out_ring, &error) != RBT_OK ||
+        (link->config->rings == RBT_RINGS_ON && rbt_ring_reserve(&link->out_ring, bytes, &error) != RBT_OK) ||
         rbt_socket_send_file(link->fd, link->out_ring.fd, &error) != RBT_OK)
-        rbt_link_close(link, error.code, "%s: %s; --shm off does without shared memory", link->name, error.text);
+        close_ringless(link, &error);
 }
 
 static void take_proof(rbt_link *link)
@@ -329,16 +342,28 @@ static void take_proof(rbt_link *link)
 static void take_ring(rbt_link *link)
 {
     rbt_error error;
+    size_t bytes;
     int fd = -1;
 
     if (rbt_socket_receive_file(link->fd, &fd, &error) != RBT_OK) {
+        if (error.code == RBT_E_LIMIT) {
+            close_ringless(link, &error);
+            return;
+        }
+        link->is_ended = error.code == RBT_E_IO; /* it could not have one, and says so itself */
         rbt_link_close(link, error.code, "%s: %s", link->name, error.text);
         return;
     }
     link->wants = RBT_LINK_READ;
     if (fd < 0)
         return;
-    if (rbt_ring_open(fd, RBT_RING_BYTES, &link->in_ring, &error) != RBT_OK) {
+    bytes = rbt_ring_size_of(fd);
+    bytes = bytes >= RBT_RING_LEAST && bytes <= RBT_RING_BYTES ? bytes : RBT_RING_BYTES;
+    if (rbt_ring_open(fd, bytes, &link->in_ring, &error) != RBT_OK) {
+        if (error.code == RBT_E_MEMORY) {
+            close_ringless(link, &error);
+            return;
+        }
         rbt_link_close(link, RBT_E_PROTOCOL, "%s was cut off: %s", link->name, error.text);
         return;
     }

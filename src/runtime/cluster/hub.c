@@ -11,7 +11,6 @@
 
 #define STRANGERS_KEPT 64
 #define TICK_MS        100
-#define GREETING_MOST  256 /* connections that greet at the same time; more are closed at once */
 
 /* ------------------------------------------------------------------------------------------------- listening */
 
@@ -34,10 +33,7 @@ static void on_caller(uv_poll_t *poll, int status, int events)
         }
         if (fd < 0)
             return;
-        if (l->hub->greeting >= GREETING_MOST) {
-            close(fd);
-            continue;
-        }
+        rbt_callers_make_room(l->hub);
         rbt_conn_settle(rbt_conn_open(l->hub, fd, &from, true, NULL));
     }
 }
@@ -169,6 +165,7 @@ static void on_wake(uv_async_t *async)
         peer->must_cut = false;
         pthread_mutex_unlock(&peer->lock);
         rbt_remote_flush(peer);
+        rbt_remote_resume(peer);
         if (must_cut)
             rbt_remote_lose(hub, peer, &why);
         else
@@ -238,6 +235,7 @@ static void on_tick(uv_timer_t *timer)
         next = peer->next;
         check_peer(hub, peer, now);
     }
+    rbt_callers_tick(hub, now);
     if (!hub->parting) /* then nobody hears who is lost */
         forget_strangers(hub);
     if (hub->events.on_tick != NULL && !atomic_load(&hub->stopping))
@@ -249,6 +247,7 @@ static void *serve(void *argument)
 {
     rbt_hub *hub = argument;
 
+    atomic_store(&hub->self, pthread_self());
     uv_run(&hub->loop, UV_RUN_DEFAULT);
     return NULL;
 }
@@ -376,6 +375,11 @@ void rbt_hub_send(rbt_remote *to, rbt_frame *frame)
     *peer->posted_last = frame;
     peer->posted_last = &frame->next;
     peer->queued += rbt_frame_weight(frame);
+    if (pthread_equal(atomic_load_explicit(&to->hub->self, memory_order_relaxed), pthread_self()) &&
+        to->hub->answering == peer) {
+        frame->is_answer = true;
+        peer->owed += rbt_frame_weight(frame);
+    }
     pthread_mutex_unlock(&peer->lock);
     if (was_empty)
         uv_async_send(&to->hub->wake);
@@ -403,8 +407,9 @@ void rbt_hub_wait_room(rbt_remote *to)
     rbt_remote_state *peer = to->state;
 
     pthread_mutex_lock(&peer->lock);
-    while (peer->queued >= RBT_QUEUE_MOST && !peer->is_lost)
-        pthread_cond_wait(&peer->room, &peer->lock);
+    if (peer->queued >= RBT_QUEUE_MOST)
+        while (peer->queued >= RBT_QUEUE_LOW && !peer->is_lost)
+            pthread_cond_wait(&peer->room, &peer->lock);
     pthread_mutex_unlock(&peer->lock);
 }
 
@@ -438,6 +443,30 @@ void rbt_hub_part(rbt_remote *to)
     peer->must_part = true;
     pthread_mutex_unlock(&peer->lock);
     uv_async_send(&to->hub->wake);
+}
+
+void rbt_hub_hold(rbt_remote *to)
+{
+    rbt_remote_state *peer = to->state;
+
+    peer->is_held = true;
+    peer->may_resume = false;
+    if (peer->conn != NULL)
+        rbt_link_hold(peer->conn->link);
+}
+
+void rbt_hub_resume(rbt_remote *to)
+{
+    to->state->may_resume = to->state->is_held;
+    if (to->state->may_resume)
+        uv_async_send(&to->hub->wake);
+}
+
+void rbt_hub_share(rbt_hub *hub, size_t ring_bytes)
+{
+    hub->config.ring_bytes = ring_bytes != 0 ? ring_bytes : RBT_RING_LEAST;
+    if (ring_bytes == 0 && hub->config.rings == RBT_RINGS_AUTO)
+        hub->config.rings = RBT_RINGS_OFF;
 }
 
 void rbt_hub_expect(rbt_hub *hub, uint64_t head_max, uint64_t body_max)

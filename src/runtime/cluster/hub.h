@@ -7,7 +7,9 @@
  *     its address, by a refusal on TCP;
  *   - within 3 s, when its host is silent (keep-alive, TCP_USER_TIMEOUT) or does not come back;
  *   - when it breaks the protocol, speaks under another life's name, or says goodbye.
- * Sending takes no time; who sends much asks rbt_hub_wait_room, which waits while a peer's queue is full.
+ * Sending takes no time; who sends much asks rbt_hub_wait_room, which waits when a peer's queue is full. What is sent during
+ * on_control, on_message and on_room to the very peer is an answer; a peer that provokes answers and does not read them is
+ * cut off: without a rank at RBT_UNREAD_MOST, else at twice RBT_QUEUE_MOST and the largest body.
  *
  * The events run on the hub's thread, one at a time. Proved by tests/unit/test_hub_local.c and test_hub_refusals_local.c.
  */
@@ -20,15 +22,19 @@
 #include "runtime/cluster/link.h"
 
 #define RBT_RANK_NONE  UINT32_MAX
-#define RBT_QUEUE_MOST ((size_t)32 << 20) /* bytes for one peer; a worker that finds more waits */
-#define RBT_SILENCE_MS 3000               /* a peer that is not heard of so long after its connection broke is lost */
+#define RBT_QUEUE_MOST ((size_t)32 << 20) /* bytes for one peer; a worker that finds more waits ... */
+#define RBT_QUEUE_LOW  ((size_t)16 << 20) /* ... until there are fewer than these: not woken for every frame */
+#define RBT_UNREAD_MOST                                                                                                \
+    ((size_t)64 << 10)      /* bytes of answers to a caller without a rank that it has not read; then it is cut off */
+#define RBT_SILENCE_MS 3000 /* a peer that is not heard of so long after its connection broke is lost */
 
 typedef struct rbt_hub rbt_hub;
 
 typedef struct rbt_remote {
     rbt_hub *hub;
-    uint32_t rank; /* set by whoever knows it; RBT_RANK_NONE before */
-    uint64_t life; /* the other process; another one has another */
+    uint32_t rank;  /* set by whoever knows it; RBT_RANK_NONE before */
+    uint64_t life;  /* the other process; another one has another */
+    uint64_t heard; /* bytes that have come from it; the hub's thread's */
     char name[RBT_ADDRESS_ROOM + 32];
     void *context;
     atomic_uint holders;            /* who uses it on other threads than the hub's: it is not forgotten meanwhile */
@@ -39,8 +45,9 @@ typedef struct rbt_hub_events {
     void (*on_open)(void *context, rbt_remote *peer); /* the first connection to a peer stands */
     void (*on_control)(void *context, rbt_remote *peer, rbt_arrival *arrival); /* takes it */
     void (*on_message)(void *context, rbt_remote *peer, rbt_message *message); /* takes it */
-    void (*on_lost)(void *context, rbt_remote *peer, const rbt_error *why);    /* RBT_OK: it said goodbye */
-    void (*on_tick)(void *context);                                            /* ten times a second */
+    void (*on_room)(void *context, rbt_remote *peer); /* its queue has become shorter than RBT_QUEUE_LOW */
+    void (*on_lost)(void *context, rbt_remote *peer, const rbt_error *why); /* RBT_OK: it said goodbye */
+    void (*on_tick)(void *context);                                         /* ten times a second */
     void *context;
 } rbt_hub_events;
 
@@ -70,6 +77,9 @@ size_t rbt_hub_send_message(rbt_remote *peer, rbt_message *message, unsigned cod
 /* Waits until the peer's queue has room, or it is lost. Not on the hub's thread. */
 void rbt_hub_wait_room(rbt_remote *peer);
 
+/* A sentence for the log about somebody who is not known; of very many only some are said. On the hub's thread. */
+void rbt_callers_tell(rbt_hub *hub, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Bytes that wait to be sent to a peer, or for its word that they have come. */
 size_t rbt_hub_queued(rbt_remote *peer);
 
@@ -78,6 +88,15 @@ void rbt_hub_cut(rbt_remote *peer, const rbt_error *why);
 
 /* Says goodbye to a peer of which nothing is wanted any more; on_lost follows with RBT_OK, there and here. It may be dialled again. */
 void rbt_hub_part(rbt_remote *peer);
+
+/* Reads nothing more from a peer, or again: what it sends waits on its side, but for what the system takes. Its end is noticed
+ * all the same. On the hub's thread. */
+void rbt_hub_hold(rbt_remote *peer);
+void rbt_hub_resume(rbt_remote *peer);
+
+/* The rings that this process writes to have so many bytes from now on; 0: none, where they are not a must. On the hub's thread, or
+ * before anybody calls or is dialled. */
+void rbt_hub_share(rbt_hub *hub, size_t ring_bytes);
 
 /* Frames may have heads and bodies of this size from now on, on new connections and old. */
 void rbt_hub_expect(rbt_hub *hub, uint64_t head_max, uint64_t body_max);

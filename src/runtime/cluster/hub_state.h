@@ -1,4 +1,4 @@
-/* What hub.c and peers.c share: the hub's own view of itself, its peers and their connections. A connection is a link with a
+/* What hub.c, peers.c, broken.c and callers.c share: the hub's own view of itself, its peers and their connections. A connection is a link with a
  * libuv handle; a peer outlives its connections. Only what stands under a lock or is atomic is touched by other threads;
  * all else belongs to the hub's thread. */
 #ifndef RBT_RUNTIME_CLUSTER_HUB_STATE_H
@@ -38,7 +38,11 @@ typedef struct rbt_remote_state {
     uint64_t patience_until_ns;
     uint64_t broken_ns; /* when the connection broke; 0: it has not */
     rbt_error broken_why;
+    bool is_held;                       /* nothing is read from it ... */
+    bool may_resume;                    /* ... but is with the next wake */
     rbt_frame *unacked, **unacked_last; /* gone out, and kept */
+    size_t owed;                        /* bytes of answers that it has not read */
+    bool has_room;                      /* its queue has become short */
     uint64_t last_sequence;
     uint64_t expected;      /* of the next frame from it */
     rbt_keys keys_received; /* lists of keys that frames up to that one have brought */
@@ -75,6 +79,8 @@ struct rbt_hub {
     uv_async_t wake;
     uv_timer_t tick;
     pthread_t thread;
+    _Atomic(pthread_t) self;           /* the same, said by itself */
+    const rbt_remote_state *answering; /* whose words are being heard; the hub's thread's */
     atomic_bool stopping;
     bool parting; /* goodbye has been said; waits for the others to close */
     uint64_t stop_at_ns;
@@ -89,16 +95,20 @@ struct rbt_hub {
     rbt_remote_state *peers;
     rbt_listener *listeners;
     rbt_conn *conns;
-    size_t greeting;
+    size_t greeting;   /* callers that do */
+    unsigned notes;    /* about callers, since ... */
+    uint64_t notes_ns; /* ... then */
 };
 
-/* ------------------------------------------------------------------------------------------------ peers.c */
+/* ------------------------------------------------------------------------------------- peers.c, broken.c */
 
 rbt_remote_state *rbt_remote_create(rbt_hub *hub);
 void rbt_remote_destroy(rbt_remote_state *peer);
 void rbt_remote_dial(rbt_hub *hub, rbt_remote_state *peer);
-void rbt_remote_flush(rbt_remote_state *peer);                                    /* sends what has been posted */
-void rbt_remote_part(rbt_hub *hub, rbt_remote_state *peer);                       /* goodbye, when it is not busy */
+void rbt_remote_flush(rbt_remote_state *peer);              /* sends what has been posted */
+void rbt_remote_resume(rbt_remote_state *peer);             /* reads again, if it may */
+void rbt_remote_part(rbt_hub *hub, rbt_remote_state *peer); /* goodbye, when it is not busy */
+void rbt_remote_drop_frames(rbt_remote_state *peer);        /* what was posted, and what was not acknowledged */
 void rbt_remote_lose(rbt_hub *hub, rbt_remote_state *peer, const rbt_error *why); /* on_lost follows at once */
 uint64_t rbt_remote_patience_end(const rbt_remote_state *peer); /* until when one without a connection may get one */
 size_t rbt_frame_weight(const rbt_frame *frame);                /* what it counts for in a queue */
@@ -110,6 +120,11 @@ void rbt_conn_broke(rbt_conn *c);           /* it has ended, for whatever reason
 bool rbt_conn_is_silent(const rbt_conn *c); /* the other host does not answer any more */
 void rbt_conn_save_unsent(rbt_conn *c);
 void rbt_conn_acknowledge(rbt_conn *c, bool is_tick); /* says what has been received, when there is much or it waited */
+
+/* ---------------------------------------------------------------------------------------------- callers.c */
+
+void rbt_callers_make_room(rbt_hub *hub); /* for one more that greets */
+void rbt_callers_tick(rbt_hub *hub, uint64_t now_ns);
 
 /* -------------------------------------------------------------------------------------------------- hub.c */
 

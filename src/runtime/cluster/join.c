@@ -10,8 +10,8 @@
 #include "runtime/cluster/roster.h"
 #include "runtime/cluster/session_state.h"
 
-#define TELL_MS      5000 /* how often whoever waits says for whom */
 #define DIAL_BACK_MS 2000
+#define LOOK_UP_MS   500 /* between two looks for a name */
 
 /* ------------------------------------------------------------------------------------------------------ joining */
 
@@ -60,6 +60,43 @@ static const char *check_advertised(const rbt_seat *seat, const rbt_seat *lead)
     return NULL;
 }
 
+/* The lead's own address, as a process on another host knows or reaches it. */
+static rbt_err address_towards(const rbt_session *s, const rbt_seat *far, rbt_address *mine)
+{
+    rbt_address there;
+
+    if (s->tcp_address[0] != '\0' && rbt_address_parse(s->tcp_address, 0, mine, NULL) == RBT_OK &&
+        !rbt_address_is_any(mine))
+        return RBT_OK;
+    rbt_err err = rbt_address_parse(far->tcp, 0, &there, NULL);
+    return err == RBT_OK ? rbt_address_facing(&there, mine, NULL) : err;
+}
+
+/* A process on the lead's host has come over loopback or a Unix socket, and does not know at which address other hosts reach
+ * it: the lead's, if it listens there. Without others it does not matter. The lock is held. */
+static const char *settle_near(const rbt_session *s, rbt_seat *seat)
+{
+    rbt_address address, mine;
+    uint32_t far = 1;
+
+    while (far < s->size && (s->seats[far].state == RBT_SEAT_EMPTY || s->seats[far].host_id == s->seats[0].host_id))
+        far++;
+    if (seat->host_id != s->seats[0].host_id || far == s->size)
+        return NULL;
+    if (seat->tcp[0] == '\0' || rbt_address_parse(seat->tcp, 0, &address, NULL) != RBT_OK ||
+        rbt_address_is_loopback(&address))
+        return "it is on the lead's host and listens for that host alone, and there are processes on other hosts; "
+               "start "
+               "it with --advertise ADDRESS, one that they can dial, or --join the lead at such an address";
+    if (!rbt_address_is_any(&address))
+        return NULL;
+    if (address_towards(s, &s->seats[far], &mine) != RBT_OK || rbt_address_is_loopback(&mine))
+        return "the address at which other hosts reach it is not known; start it with --advertise ADDRESS";
+    rbt_address_set_port(&mine, rbt_address_port(&address));
+    rbt_address_text(&mine, seat->tcp);
+    return NULL;
+}
+
 static void send_welcome(rbt_session *s, uint32_t rank)
 {
     rbt_pack words = {0};
@@ -92,7 +129,7 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
     const char *sorry;
 
     rbt_seat_unpack_self(words, &seat);
-    if (!rbt_unpack_done(words) || !s->leads || peer->rank != RBT_RANK_NONE) {
+    if (!rbt_unpack_done(words) || !s->leads || peer->rank != RBT_RANK_NONE || rbt_session_asks_again(s, peer)) {
         rbt_session_cut_peer(peer, "its request to join makes no sense");
         return;
     }
@@ -100,6 +137,8 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
     sorry = s->started && s->config.on_loss != RBT_LOSS_WAIT ? "the job has started" : find_seat(s, wanted, &rank);
     if (sorry == NULL)
         sorry = check_advertised(&seat, &s->seats[0]);
+    if (sorry == NULL)
+        sorry = settle_near(s, &seat);
     if (sorry == NULL) {
         rbt_seat *taken = &s->seats[rank];
 
@@ -119,9 +158,18 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
 
         rbt_fail(&why, RBT_E_USAGE, "%s", sorry);
         rbt_session_say_error(peer, RBT_SAY_SORRY, &why);
-        rbt_log_event(&s->config.log, RBT_LOG_WARNING, "cluster", "%s on host %s may not join: %s", peer->name,
-                      seat.host, sorry);
+        rbt_callers_tell(s->hub, "%s on host %s may not join: %s", peer->name, seat.host, sorry);
     }
+}
+
+/* Processes on this host, with this one. */
+static uint32_t count_near(const rbt_session *s)
+{
+    uint32_t near = 0;
+
+    for (uint32_t r = 0; r < s->size; r++)
+        near += s->seats[r].host_id == s->me.host_id;
+    return near;
 }
 
 /* A process that joined: its seat and the others', or (in the middle of the job) a seat that changed. */
@@ -130,6 +178,7 @@ void rbt_join_welcome(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
     bool is_first = s->size == 0;
     uint32_t rank = is_first ? rbt_unpack_u32(words) : s->rank, size = 0;
     rbt_seat *seats = rbt_roster_unpack(words, &size);
+    rbt_address mine;
 
     if (!rbt_session_is_lead(s, peer) || seats == NULL || rank == 0 || rank >= size || (!is_first && size != s->size) ||
         seats[rank].life != rbt_hub_life(s->hub)) {
@@ -144,6 +193,9 @@ void rbt_join_welcome(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
         s->size = size;
         s->swaps = rbt_alloc(size, sizeof *s->swaps);
         s->seats[0].peer = peer;
+        if (seats[rank].tcp[0] != '\0' && rbt_address_parse(seats[rank].tcp, 0, &mine, NULL) == RBT_OK)
+            rbt_hub_advertise(s->hub, &mine); /* the lead may know it better */
+        rbt_hub_share(s->hub, rbt_ring_share(count_near(s)));
         snprintf(peer->name, sizeof peer->name, "the lead on host %.64s", seats[0].host);
         s->description.n = (size_t)(words->end - words->at);
         s->description.at = rbt_alloc(s->description.n, 1);
@@ -174,10 +226,12 @@ static rbt_err create(const rbt_session_config *config, bool leads, rbt_session 
                              .encryption = config->insecure ? RBT_ENCRYPT_OFF : config->encryption,
                              .rings = config->shm,
                              .head_max = RBT_FRAME_HEAD_MAX,
-                             .body_max = RBT_SWAP_MOST};
+                             .body_max = RBT_SWAP_MOST,
+                             .stranger_max = RBT_STRANGER_MOST};
     rbt_hub_events events = {.on_open = rbt_session_on_open,
                              .on_control = rbt_session_on_control,
                              .on_message = rbt_session_on_message,
+                             .on_room = rbt_session_on_room,
                              .on_lost = rbt_session_on_lost,
                              .on_tick = rbt_session_on_tick,
                              .context = s};
@@ -231,16 +285,26 @@ static rbt_err listen_local(rbt_session *s, rbt_error *error)
     return err;
 }
 
-/* `facing`: when nothing else is said, other hosts reach us at the address from which we reach them. */
-static rbt_err listen_tcp(rbt_session *s, const char *text, const rbt_address *facing, rbt_error *error)
+/* Where to listen. When nothing is said, other hosts reach us at the address from which we reach them; on the lead's host
+ * that may be loopback, and if there are others we listen everywhere. */
+static rbt_err where_to_listen(const rbt_session *s, const char *text, const rbt_address *facing, rbt_address *address,
+                               rbt_error *error)
 {
-    rbt_address address, bound, told;
-    rbt_err err = RBT_OK;
+    bool has_others = s->config.has_others || s->config.advertise != NULL;
+    rbt_err err;
 
     if (text != NULL)
-        err = rbt_address_parse(text, s->leads ? RBT_PORT : 0, &address, error);
-    else
-        err = rbt_address_facing(facing, &address, error);
+        return rbt_address_parse(text, s->leads ? RBT_PORT : 0, address, error);
+    err = rbt_address_facing(facing, address, error);
+    return err == RBT_OK && has_others && rbt_address_is_loopback(address) ? rbt_address_parse(":0", 0, address, error)
+                                                                           : err;
+}
+
+static rbt_err listen_tcp(rbt_session *s, const char *text, const rbt_address *facing, rbt_error *error)
+{
+    rbt_address address, bound, told, mine;
+    rbt_err err = where_to_listen(s, text, facing, &address, error);
+
     if (err == RBT_OK && !rbt_address_is_unix(&address) && !s->config.has_key && !s->config.insecure)
         err = rbt_fail(error, RBT_E_USAGE,
                        "listening on %s, which %s can reach, needs a key: make one with `rubato key new job.key` "
@@ -254,13 +318,17 @@ static rbt_err listen_tcp(rbt_session *s, const char *text, const rbt_address *f
     told = bound;
     if (s->config.advertise != NULL)
         err = rbt_address_parse(s->config.advertise, rbt_address_port(&bound), &told, error);
-    else if (rbt_address_is_any(&bound) && facing != NULL && rbt_address_facing(facing, &told, NULL) == RBT_OK)
+    else if (rbt_address_is_any(&bound) && facing != NULL && rbt_address_facing(facing, &mine, NULL) == RBT_OK &&
+             !rbt_address_is_loopback(&mine)) { /* else the lead knows */
+        told = mine;
         rbt_address_set_port(&told, rbt_address_port(&bound));
+    }
     if (err != RBT_OK)
         return err;
     rbt_address_text(&told, s->tcp_address);
     memcpy(s->me.tcp, s->tcp_address, sizeof s->me.tcp);
-    rbt_hub_advertise(s->hub, &told);
+    if (!rbt_address_is_any(&told))
+        rbt_hub_advertise(s->hub, &told);
     return RBT_OK;
 }
 
@@ -272,6 +340,7 @@ rbt_err rbt_session_lead(const rbt_session_config *config, const rbt_seat *seats
 
     if (err != RBT_OK)
         return err;
+    rbt_hub_share(s->hub, rbt_ring_share(size));
     pthread_mutex_lock(&s->lock); /* nobody can join before there are seats */
     s->seats = rbt_alloc(size, sizeof *s->seats);
     memcpy(s->seats, seats, size * sizeof *seats);
@@ -337,14 +406,15 @@ static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
 
     n += (size_t)snprintf(text, sizeof text, "%u of %u processes %s; missing:", s->size - 1 - missing, s->size - 1,
                           what);
-    for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < 16; r++)
-        if (s->seats[r].state < state && ++listed)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s rank %u%s%s", listed > 1 ? "," : "", r,
-                                  s->seats[r].host[0] != '\0' ? " on host " : "", s->seats[r].host);
+    for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < RBT_NAMED_MOST; r++)
+        if (s->seats[r].state < state && ++listed) {
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s", listed > 1 ? "," : "");
+            n += rbt_patience_name(s, r, text + n, sizeof text - n);
+        }
     if (missing > listed)
         n += (size_t)snprintf(text + n, sizeof text - n, " and %u more", missing - listed);
     listed = 0;
-    for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < 16; r++)
+    for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < RBT_NAMED_MOST; r++)
         if (s->seats[r].state >= state && ++listed)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s rank %u on host %s (%s)",
                                   listed > 1 ? "," : "; here:", r, s->seats[r].host,
@@ -355,11 +425,32 @@ static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
     rbt_log_event(&s->config.log, RBT_LOG_INFO, "cluster", "%s", text);
 }
 
+/* --insecure says what it gives up, once. */
+static void tell_insecure(const rbt_session *s)
+{
+    char where[RBT_ADDRESS_ROOM + RBT_HOST_ROOM];
+
+    if (!s->config.insecure || s->tcp_address[0] == '\0' || strncmp(s->tcp_address, "unix:", 5) == 0)
+        return;
+    tell_where(s, where);
+    if (s->config.has_key)
+        rbt_log_event(
+            &s->config.log, RBT_LOG_WARNING, "cluster",
+            "--insecure: connections between hosts are not encrypted, and once made not authenticated: whoever is "
+            "on the network can read and change what is sent; to join at %s takes the key",
+            where);
+    else
+        rbt_log_event(&s->config.log, RBT_LOG_WARNING, "cluster",
+                      "--insecure without a key: connections are neither encrypted nor authenticated, and anybody who "
+                      "reaches %s can join; --key FILE says who may",
+                      where);
+}
+
 /* Waits until every seat is in that state. */
 rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, uint64_t timeout_ms,
                       rbt_err (*check)(void *, rbt_error *), void *context, rbt_error *error)
 {
-    uint64_t tell_at = rbt_session_deadline(TELL_MS), give_up_at = rbt_session_deadline(timeout_ms);
+    uint64_t tell_at = rbt_session_deadline(RBT_TELL_MS), give_up_at = rbt_session_deadline(timeout_ms);
     rbt_err err = RBT_OK;
 
     pthread_mutex_lock(&s->lock);
@@ -374,7 +465,7 @@ rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, ui
         }
         if (rbt_now_ns() >= tell_at) {
             tell_missing(s, state, what);
-            tell_at = rbt_session_deadline(TELL_MS);
+            tell_at = rbt_session_deadline(RBT_TELL_MS);
         }
         if (timeout_ms > 0 && rbt_now_ns() >= give_up_at) {
             char where[RBT_ADDRESS_ROOM + RBT_HOST_ROOM];
@@ -427,10 +518,18 @@ static rbt_err dial_back(const rbt_session *s, uint32_t rank, rbt_error *error)
 rbt_err rbt_session_gather(rbt_session *s, rbt_err (*check)(void *context, rbt_error *error), void *context,
                            rbt_error *error)
 {
+    tell_insecure(s);
     rbt_err err = rbt_join_wait(s, RBT_SEAT_JOINED, "have joined", s->config.join_timeout_ms, check, context, error);
 
-    for (uint32_t r = 1; err == RBT_OK && r < s->size; r++)
-        err = dial_back(s, r, error);
+    for (uint32_t r = 1; err == RBT_OK && r < s->size; r++) {
+        pthread_mutex_lock(&s->lock);
+        const char *sorry = settle_near(s, &s->seats[r]); /* again: who joined first knew nothing of the others */
+        pthread_mutex_unlock(&s->lock);
+        if (sorry != NULL)
+            err = rbt_fail(error, RBT_E_MISSING, "rank %u on host %s cannot take part: %s", r, s->seats[r].host, sorry);
+        else
+            err = dial_back(s, r, error);
+    }
     return err;
 }
 
@@ -444,16 +543,41 @@ void rbt_session_welcome(rbt_session *s, const rbt_bytes *description)
     for (uint32_t r = 1; r < s->size; r++)
         if (s->seats[r].peer != NULL)
             send_welcome(s, r);
+    s->has_welcomed = true;
     pthread_mutex_unlock(&s->lock);
+}
+
+/* The lead's address. Its name may not be known yet: it is looked up until the time is over, as the lead is dialled. */
+static rbt_err find_lead(const rbt_session_config *config, const char *address, uint64_t give_up_ns, rbt_address *lead,
+                         rbt_error *error)
+{
+    bool told = false;
+    rbt_error why;
+    rbt_err err;
+
+    while ((err = rbt_address_parse(address, RBT_PORT, lead, &why)) == RBT_E_IO && rbt_now_ns() < give_up_ns) {
+        if (!told)
+            rbt_log_event(&config->log, RBT_LOG_INFO, "cluster", "%s; trying again for %llu s", why.text,
+                          (unsigned long long)config->join_timeout_ms / 1000);
+        told = true;
+        poll(NULL, 0, LOOK_UP_MS);
+    }
+    if (err == RBT_E_IO)
+        return rbt_fail(error, RBT_E_MISSING, "the lead at %s has not been found within %llu s: %s", address,
+                        (unsigned long long)config->join_timeout_ms / 1000, why.text);
+    if (err != RBT_OK)
+        *error = why;
+    return err;
 }
 
 rbt_err rbt_session_join(const rbt_session_config *config, const char *address, uint32_t rank, rbt_session **session,
                          rbt_bytes *description, rbt_error *error)
 {
+    uint64_t give_up_ns = rbt_session_deadline(config->join_timeout_ms), now_ns;
     rbt_session *s;
     rbt_address lead;
     rbt_pack words = {0};
-    rbt_err err = rbt_address_parse(address, RBT_PORT, &lead, error);
+    rbt_err err = find_lead(config, address, give_up_ns, &lead, error);
 
     if (err == RBT_OK)
         err = create(config, false, &s, error);
@@ -463,7 +587,8 @@ rbt_err rbt_session_join(const rbt_session_config *config, const char *address, 
     if (err == RBT_OK && (config->listen != NULL || !rbt_address_is_unix(&lead)))
         err = listen_tcp(s, config->listen, &lead, error);
     if (err == RBT_OK) {
-        s->lead = rbt_hub_dial(s->hub, &lead, 0, config->join_timeout_ms);
+        now_ns = rbt_now_ns();
+        s->lead = rbt_hub_dial(s->hub, &lead, 0, now_ns < give_up_ns ? (give_up_ns - now_ns) / 1000000u : 0);
         rbt_pack_u32(&words, rank);
         rbt_seat_pack_self(&words, &s->me);
         rbt_session_say_to(s->lead, RBT_SAY_HELLO, &words, NULL, 0);

@@ -266,7 +266,7 @@ rbt_err rbt_key_read(const char *path, rbt_key *key, rbt_error *error)
     char text[RBT_KEY_ROOM];
     bool input = strcmp(path, "-") == 0;
     const char *place = input ? "standard input" : path;
-    int fd = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat status;
     rbt_err err = RBT_OK;
 
@@ -275,6 +275,9 @@ rbt_err rbt_key_read(const char *path, rbt_key *key, rbt_error *error)
                         strerror(errno));
     if (!input && fstat(fd, &status) != 0)
         err = rbt_fail(error, RBT_E_IO, "%s: cannot be read: %s", path, strerror(errno));
+    else if (!input && !S_ISREG(status.st_mode)) /* a pipe nobody writes to would be waited for */
+        err = rbt_fail(error, RBT_E_DATA, "%s: is no plain file; a key is read from one, or with - from standard input",
+                       path);
     else if (!input && !is_private(&status))
         err = rbt_fail(error, RBT_E_DATA,
                        "%s: others may read or write this key (mode %03o); if nobody has, `chmod 600 %s`, else make a "

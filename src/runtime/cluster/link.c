@@ -11,11 +11,12 @@
 #include "base/error.h"
 #include "runtime/cluster/greeting.h"
 
-#define WRITE_PIECES 256                /* of one writev */
-#define READ_ROUNDS  16                 /* then others have their turn */
-#define LAST_ROUNDS  64                 /* of these, for what the other side had said when writing to it failed */
-#define RING_STEP    ((size_t)1 << 20)  /* what goes through the ring before the other side is told */
-#define TLS_BYTES    ((size_t)16 << 10) /* a record: what is small is gathered into one */
+#define WRITE_PIECES 256                 /* of one writev */
+#define READ_ROUNDS  16                  /* then others have their turn */
+#define LAST_ROUNDS  64                  /* of these, for what the other side had said when writing to it failed */
+#define RING_STEP    ((size_t)512 << 10) /* of one body, what goes through the ring before the other side is told ... */
+#define RING_TELL    ((size_t)128 << 10) /* ... and of several: it reads while this side goes on writing */
+#define TLS_BYTES    ((size_t)16 << 10)  /* a record: what is small is gathered into one */
 
 rbt_link *rbt_link_create(const rbt_link_config *config, int fd, const rbt_address *remote, bool accepting)
 {
@@ -207,10 +208,16 @@ void rbt_link_send(rbt_link *link, rbt_frame *frame)
 void rbt_link_say(rbt_link *link, rbt_frame_kind kind)
 {
     uint8_t word[RBT_FRAME_HEADER];
+    size_t at = (link->words_sent + sizeof word - 1) / sizeof word * sizeof word;
 
     link->acked = link->intake.expected - 1;
     rbt_frame_word(kind, link->acked, word);
-    rbt_pack_bytes(&link->words, word, sizeof word);
+    while (at < link->words.count && rbt_frame_word_kind(link->words.at + at) != kind)
+        at += sizeof word;
+    if (at < link->words.count) /* one that has not gone out says the same, or less */
+        memcpy(link->words.at + at, word, sizeof word);
+    else
+        rbt_pack_bytes(&link->words, word, sizeof word);
 }
 
 /* Puts more of the body that is under way into the ring: a step, so that the other side begins while this one goes on. */
@@ -246,7 +253,8 @@ static void seal(rbt_link *link, rbt_frame *frame)
     frame->header.flags &= (uint8_t)~RBT_FRAME_IN_RING;
     if (link->must_sum)
         rbt_frame_sum_body(frame);
-    if (link->uses_rings && frame->body.count > 0) {
+    if (link->uses_rings && frame->body.count > 0 && link->ring_why.code == RBT_OK &&
+        rbt_ring_reserve(&link->out_ring, (size_t)frame->header.body, &link->ring_why) == RBT_OK) {
         frame->header.flags = (frame->header.flags & RBT_FRAME_SQUEEZED) | RBT_FRAME_IN_RING;
         frame->header.body_sum = 0;
         link->filling = true;
@@ -286,7 +294,7 @@ static void add_piece(struct iovec *pieces, size_t *count, void *at, size_t n, s
 /* What is to be written next. Words go between frames: a frame that is partly written is finished alone first. */
 static size_t gather(rbt_link *link, struct iovec pieces[WRITE_PIECES])
 {
-    size_t count = 0, skip = link->sent;
+    size_t count = 0, skip = link->sent, put = 0;
     bool between = link->sent == 0 || link->sent == rbt_frame_size(link->unsent);
 
     if (between && link->words.count > link->words_sent)
@@ -303,7 +311,9 @@ static size_t gather(rbt_link *link, struct iovec pieces[WRITE_PIECES])
         if (!(frame->header.flags & RBT_FRAME_IN_RING))
             for (size_t i = 0; i < frame->body.count && count < WRITE_PIECES; i++)
                 add_piece(pieces, &count, frame->body.at[i].at, frame->body.at[i].n, &skip);
-        if (!between)
+        else
+            put += (size_t)frame->header.body;
+        if (!between || put >= RING_TELL)
             break;
     }
     return count;
@@ -401,7 +411,7 @@ static void pull_ring(rbt_link *link)
 /* A header that has just come may have its body in the ring: that is looked at before what follows the header. */
 static void take_arrivals(rbt_link *link)
 {
-    while (link->state == RBT_LINK_OPEN) {
+    while (link->state == RBT_LINK_OPEN && !link->is_held) {
         bool had_room, got = false;
         rbt_arrival arrival;
         rbt_error error;
@@ -427,8 +437,8 @@ static void take_arrivals(rbt_link *link)
 static void receive(rbt_link *link)
 {
     /* What TLS has taken from the socket already, the socket will not tell of again. */
-    for (int round = 0;
-         link->state == RBT_LINK_OPEN && (round < READ_ROUNDS || (link->tls != NULL && rbt_tls_pending(link->tls) > 0));
+    for (int round = 0; link->state == RBT_LINK_OPEN && !link->is_held &&
+                        (round < READ_ROUNDS || (link->tls != NULL && rbt_tls_pending(link->tls) > 0));
          round++) {
         rbt_piece room[RBT_INTAKE_PIECES];
         size_t count = rbt_intake_room(&link->intake, room), total = 0;
@@ -444,6 +454,21 @@ static void receive(rbt_link *link)
         if ((size_t)n < total && link->tls == NULL)
             return; /* that was all */
     }
+}
+
+void rbt_link_hold(rbt_link *link)
+{
+    link->is_held = true;
+    link->wants &= ~(unsigned)RBT_LINK_READ;
+}
+
+void rbt_link_resume(rbt_link *link)
+{
+    if (!link->is_held || link->state != RBT_LINK_OPEN)
+        return;
+    link->is_held = false;
+    link->wants |= RBT_LINK_READ;
+    take_arrivals(link);
 }
 
 void rbt_link_step(rbt_link *link, unsigned ready)

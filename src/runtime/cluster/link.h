@@ -22,6 +22,9 @@
 #define RBT_GREETING    72
 #define RBT_GREETING_MS 5000
 
+/* On Unix sockets. Auto: if both sides can have one, else without; on: else the connection is not made. */
+typedef enum rbt_rings { RBT_RINGS_OFF, RBT_RINGS_AUTO, RBT_RINGS_ON } rbt_rings;
+
 typedef enum rbt_encryption { RBT_ENCRYPT_AUTO, RBT_ENCRYPT_ON, RBT_ENCRYPT_OFF } rbt_encryption;
 
 /* What all links of a process have in common. */
@@ -30,10 +33,12 @@ typedef struct rbt_link_config {
     rbt_tls *tls;              /* NULL: there is none */
     uint64_t job;              /* which job of those that use this key; 0: whichever the other side has */
     rbt_encryption encryption; /* auto: everything but Unix sockets and loopback */
-    bool rings;                /* on Unix sockets */
+    rbt_rings rings;
+    size_t ring_bytes; /* of those that this side writes to; 0: RBT_RING_BYTES */
     uint64_t head_max;
     uint64_t body_max;
-    uint64_t greeting_ms; /* how long a greeting may take; 0: RBT_GREETING_MS */
+    uint64_t stranger_max; /* of both, from a caller whose rank nobody knows; 0: the same as from others */
+    uint64_t greeting_ms;  /* how long a greeting may take; 0: RBT_GREETING_MS */
 } rbt_link_config;
 
 typedef enum rbt_link_state { RBT_LINK_GREETING, RBT_LINK_OPEN, RBT_LINK_CLOSED } rbt_link_state;
@@ -50,6 +55,7 @@ typedef struct rbt_link {
     unsigned wants; /* RBT_LINK_READ, RBT_LINK_WRITE */
     bool is_ended;  /* closed: the other side ended the connection (not an error of the network) */
     bool said_bye;  /* and it did so on purpose */
+    bool is_held;   /* open: what comes is left where it is, but for what has been read already */
     rbt_error why;  /* closed: the reason */
 
     /* called by rbt_link_step; both may send */
@@ -72,6 +78,8 @@ typedef struct rbt_link {
     uint8_t *record; /* TLS: gathered, and not all of it given to the system yet */
     size_t record_n, record_sent;
     rbt_ring out_ring, in_ring;
+    rbt_error
+        ring_why; /* why there is none, or none any more to write to, though both sides wanted it; RBT_OK: there is */
     rbt_intake intake;
     rbt_frame *unsent, **unsent_last; /* in order */
     rbt_frame *unpacked;              /* the first frame that has not been sealed; NULL: all are */
@@ -96,6 +104,11 @@ void rbt_link_step(rbt_link *link, unsigned ready);
 void rbt_link_send(rbt_link *link, rbt_frame *frame);
 void rbt_link_say(rbt_link *link, rbt_frame_kind kind); /* ACK, BYE */
 void rbt_link_flush(rbt_link *link);
+
+/* Reads and hands out nothing from now on: the other side finds that nobody reads, and waits. The second goes on; a step
+ * for RBT_LINK_READ is to follow. */
+void rbt_link_hold(rbt_link *link);
+void rbt_link_resume(rbt_link *link);
 
 bool rbt_link_is_busy(const rbt_link *link); /* something is not with the system yet */
 

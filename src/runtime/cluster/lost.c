@@ -188,7 +188,7 @@ static void lost_lead(rbt_session *s, const rbt_remote *peer, const rbt_error *w
     rbt_error told = *why;
 
     if (s->size > 0 || why->code == RBT_OK)
-        rbt_fail(&told, RBT_E_LOST, "the job's lead at %s is gone: %s", peer->name,
+        rbt_fail(&told, RBT_E_LOST, "%s%s is gone: %s", s->size == 0 ? "the job's lead at " : "", peer->name,
                  why->code == RBT_OK ? "it ended" : why->text);
     else if (why->code == RBT_E_IO)
         told.code = RBT_E_MISSING;
@@ -237,7 +237,7 @@ void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why)
     pthread_mutex_unlock(&s->lock);
     if (rank >= s->size) {
         if (why->code != RBT_OK && why->code != RBT_E_IO)
-            rbt_session_log(s, RBT_LOG_WARNING, "cluster", why->text);
+            rbt_callers_tell(s->hub, "%s", why->text);
     } else if (s->leads) {
         lead_lost_seat(s, rank, why);
     } else if (why->code == RBT_E_PROTOCOL || (why->code != RBT_OK && !s->seats[rank].is_idle)) {

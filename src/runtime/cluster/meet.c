@@ -1,5 +1,5 @@
 /* How processes that have seats meet: each dials the seats before its own and says its rank; whom the roster does not know yet
- * waits until it does. The contract is in session.h. Proved by tests/cluster. */
+ * is not listened to until it does. The contract is in session.h. Proved by tests/cluster. */
 #include <stdio.h>
 
 #include "base/error.h"
@@ -30,38 +30,19 @@ void rbt_meet_settle(rbt_session *s)
     pthread_cond_broadcast(&s->news);
 }
 
-/* What the peers said whose claims have been settled. Without the lock. */
+/* Those whose claims have been settled may speak. Without the lock. */
 void rbt_meet_hear(rbt_session *s)
 {
     for (size_t i = 0; i < s->settled.count; i++)
-        for (size_t k = 0; k < s->settled.at[i].held_count; k++)
-            rbt_session_on_control(s, s->settled.at[i].peer, &s->settled.at[i].held[k]);
+        rbt_hub_resume(s->settled.at[i].peer);
     s->settled.count = 0;
-}
-
-bool rbt_meet_hold(rbt_session *s, rbt_remote *peer, rbt_arrival *arrival)
-{
-    for (size_t i = 0; i < s->claims.count; i++) {
-        claim *c = &s->claims.at[i];
-
-        if (c->peer != peer || c->held_count == RBT_HELD_SAYINGS)
-            continue;
-        c->held[c->held_count++] = *arrival;
-        *arrival = (rbt_arrival){0};
-        return true;
-    }
-    return false;
 }
 
 void rbt_meet_forget(rbt_session *s, const rbt_remote *peer)
 {
-    for (size_t i = 0; i < s->claims.count; i++) {
-        if (peer != NULL && s->claims.at[i].peer != peer)
-            continue;
-        for (size_t k = 0; k < s->claims.at[i].held_count; k++)
-            rbt_arrival_deinit(&s->claims.at[i].held[k]);
-        s->claims.at[i--] = s->claims.at[--s->claims.count];
-    }
+    for (size_t i = 0; i < s->claims.count; i++)
+        if (peer == NULL || s->claims.at[i].peer == peer)
+            s->claims.at[i--] = s->claims.at[--s->claims.count];
 }
 
 void rbt_meet_iam(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
@@ -81,6 +62,8 @@ void rbt_meet_iam(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
     rbt_meet_hear(s);
     if (!is_fine)
         rbt_session_cut_peer(peer, "it did not say who it is");
+    else if (peer->rank == RBT_RANK_NONE)
+        rbt_hub_hold(peer);
 }
 
 /* ------------------------------------------------------------------------------------------------------- meeting */
@@ -122,12 +105,11 @@ rbt_err rbt_session_meet(rbt_session *s, rbt_error *error)
             err = meet_seat(s, r, error);
     pthread_mutex_lock(&s->lock);
     while (err == RBT_OK && !s->leads) {
-        uint32_t absent = 0;
-
         err = rbt_session_check(s, error);
-        for (uint32_t r = 0; r < s->size; r++)
-            absent += r != s->rank && s->seats[r].peer == NULL;
-        if (err != RBT_OK || absent == 0 || is_back)
+        s->awaits = 0;
+        for (uint32_t r = 1; r < s->size && s->awaits == 0 && !is_back; r++)
+            s->awaits = r != s->rank && s->seats[r].peer == NULL ? r : 0;
+        if (err != RBT_OK || s->awaits == 0)
             break;
         rbt_session_nap(s);
     }

@@ -1,10 +1,7 @@
-/* The peers of a hub: their queues, connections and sessions, and how they are lost. The contract is in hub.h; all runs on
+/* The peers of a hub: their queues, connections and sessions. How they are lost: broken.c. The contract is in hub.h; all runs on
  * the hub's thread. Proved by tests/unit/test_hub_local.c. */
 #include "runtime/cluster/hub_state.h"
 
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,23 +11,24 @@
 
 #define ACK_FRAMES 8 /* so many frames, or so many bytes, are acknowledged at once; fewer with the next tick */
 #define ACK_BYTES  (256u << 10)
-#define SILENT_MS  2500 /* an acknowledgement of the other host that is so late never comes */
 
 /* -------------------------------------------------------------------------------------------------- queues */
 
 static void account(rbt_remote_state *peer, size_t bytes)
 {
     pthread_mutex_lock(&peer->lock);
-    if (peer->queued >= RBT_QUEUE_MOST && peer->queued - bytes < RBT_QUEUE_MOST)
+    if (peer->queued >= RBT_QUEUE_LOW && peer->queued - bytes < RBT_QUEUE_LOW) {
         pthread_cond_broadcast(&peer->room);
+        peer->has_room = true;
+    }
     peer->queued -= bytes;
     pthread_mutex_unlock(&peer->lock);
 }
 
-/* What a frame counts for in the queue. */
+/* What a frame counts for in the queue: small ones take more memory than they have bytes. */
 size_t rbt_frame_weight(const rbt_frame *frame)
 {
-    return frame->n + (size_t)frame->header.body;
+    return sizeof *frame + frame->n + (size_t)frame->header.body;
 }
 
 /* All up to this number has arrived. */
@@ -45,6 +43,7 @@ static void release(rbt_remote_state *peer, uint64_t acked)
         if (peer->unacked == NULL)
             peer->unacked_last = &peer->unacked;
         bytes += rbt_frame_weight(frame);
+        peer->owed -= frame->is_answer ? rbt_frame_weight(frame) : 0;
         rbt_frame_destroy(frame);
     }
     if (bytes > 0)
@@ -70,6 +69,17 @@ static rbt_frame *take_posted(rbt_remote_state *peer)
     return first;
 }
 
+void rbt_remote_drop_frames(rbt_remote_state *peer)
+{
+    release(peer, UINT64_MAX);
+    for (rbt_frame *frame = take_posted(peer); frame != NULL;) {
+        rbt_frame *next = frame->next;
+
+        rbt_frame_destroy(frame);
+        frame = next;
+    }
+}
+
 /* -------------------------------------------------------------------------------------------- connections */
 
 static void on_conn_closed(uv_handle_t *handle)
@@ -92,8 +102,7 @@ void rbt_conn_close(rbt_conn *c)
             *at = c->next;
             break;
         }
-    if (!c->has_session)
-        hub->greeting--;
+    hub->greeting -= c->link->accepting && !c->has_session;
     uv_poll_stop(&c->poll);
     shutdown(c->link->fd, SHUT_RDWR); /* now, not when the loop gets round to it */
     uv_close((uv_handle_t *)&c->poll, on_conn_closed);
@@ -123,6 +132,7 @@ static void on_link_sent(rbt_link *link, rbt_frame *frame)
         rbt_frame_destroy(frame);
     else if (rbt_address_is_unix(&link->remote)) { /* the system does not lose it while both live */
         account(c->peer, rbt_frame_weight(frame));
+        c->peer->owed -= frame->is_answer ? rbt_frame_weight(frame) : 0;
         rbt_frame_destroy(frame);
     } else
         keep_frame(c->peer, frame);
@@ -162,6 +172,18 @@ static void send_session(rbt_conn *c)
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
+static void tell_room(rbt_remote_state *peer)
+{
+    rbt_hub *hub = peer->peer.hub;
+
+    peer->has_room = false;
+    if (hub->events.on_room == NULL || hub->parting)
+        return;
+    hub->answering = peer;
+    hub->events.on_room(hub->events.context, &peer->peer);
+    hub->answering = NULL;
+}
+
 /* Looks at what became of a link after something was done with it. */
 void rbt_conn_settle(rbt_conn *c)
 {
@@ -172,29 +194,68 @@ void rbt_conn_settle(rbt_conn *c)
         return;
     atomic_fetch_add_explicit(&c->hub->bytes_in, link->bytes_in - c->counted_in, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->hub->bytes_out, link->bytes_out - c->counted_out, memory_order_relaxed);
+    if (c->peer != NULL)
+        c->peer->peer.heard += link->bytes_in - c->counted_in;
     c->counted_in = link->bytes_in;
     c->counted_out = link->bytes_out;
+    if (link->ring_why.code != RBT_OK && c->hub->config.rings == RBT_RINGS_AUTO) {
+        c->hub->config.rings = RBT_RINGS_OFF; /* for all connections to come: it is said once */
+        rbt_log_event(&c->hub->log, RBT_LOG_WARNING, "cluster", "going on over Unix sockets alone: %s",
+                      link->ring_why.text);
+    }
     if (c->link->state == RBT_LINK_CLOSED) {
         rbt_conn_broke(c);
         return;
     }
+    if (c->peer != NULL && c->peer->has_room)
+        tell_room(c->peer);
     if (wants == c->wants) /* asking again costs two calls of the system */
         return;
     c->wants = wants;
-    uv_poll_start(&c->poll, (wants & RBT_LINK_READ ? UV_READABLE : 0) | (wants & RBT_LINK_WRITE ? UV_WRITABLE : 0),
+    uv_poll_start(&c->poll,
+                  (wants & RBT_LINK_READ ? UV_READABLE : 0) | (wants & RBT_LINK_WRITE ? UV_WRITABLE : 0) |
+                      (link->is_held ? UV_DISCONNECT : 0), /* who does not read sees no end either */
                   on_poll);
 }
 
 static void take_session(rbt_conn *c, const rbt_arrival *arrival);
+
+/* What a connection may bring at once: little, as long as nobody knows whose it is. */
+static void set_limits(rbt_conn *c)
+{
+    rbt_intake *intake = &c->link->intake;
+    uint64_t most = c->hub->config.stranger_max;
+
+    intake->head_max = atomic_load(&c->hub->head_max);
+    intake->body_max = atomic_load(&c->hub->body_max);
+    if (most == 0 || (c->peer != NULL && c->peer->peer.rank != RBT_RANK_NONE))
+        return;
+    intake->head_max = most < intake->head_max ? most : intake->head_max;
+    intake->body_max = most < intake->body_max ? most : intake->body_max;
+}
+
+/* Somebody who reads is never so far behind: pulls are not answered while its queue is full, and all else is small. */
+static void check_owed(const rbt_conn *c)
+{
+    const rbt_hub *hub = c->hub;
+    bool is_stranger = hub->config.stranger_max != 0 && c->peer->peer.rank == RBT_RANK_NONE;
+    uint64_t most = is_stranger ? RBT_UNREAD_MOST : 2 * RBT_QUEUE_MOST + atomic_load(&((rbt_hub *)hub)->body_max);
+
+    if (c->peer->owed > most)
+        rbt_link_close(c->link, RBT_E_PROTOCOL, "%s was cut off: it speaks and does not read the answers",
+                       c->peer->peer.name);
+}
 
 static void on_link_arrival(rbt_link *link, rbt_arrival *arrival)
 {
     rbt_conn *c = link->context;
     rbt_hub *hub = c->hub;
     uint8_t kind = arrival->header.kind;
+    bool is_stranger;
 
     if (kind == RBT_FRAME_SESSION && !c->has_session) {
         take_session(c, arrival);
+        set_limits(c);
         rbt_arrival_deinit(arrival);
         return;
     }
@@ -203,10 +264,12 @@ static void on_link_arrival(rbt_link *link, rbt_arrival *arrival)
         rbt_link_close(link, RBT_E_PROTOCOL, "%s was cut off: it did not say who it is", link->name);
         return;
     }
+    is_stranger = c->peer->peer.rank == RBT_RANK_NONE;
     if (kind == RBT_FRAME_BYE)
         rbt_link_close(link, RBT_E_IO, "%s said goodbye", link->name);
     c->peer->expected = link->intake.expected;
     release(c->peer, arrival->header.acked < c->peer->last_sequence ? arrival->header.acked : c->peer->last_sequence);
+    hub->answering = c->peer;
     if (kind == RBT_FRAME_MESSAGE && hub->events.on_message != NULL) {
         rbt_message *message = arrival->message;
 
@@ -216,14 +279,16 @@ static void on_link_arrival(rbt_link *link, rbt_arrival *arrival)
     } else {
         rbt_arrival_deinit(arrival);
     }
+    hub->answering = NULL;
+    if (is_stranger)
+        set_limits(c); /* it may have a rank by now */
+    check_owed(c);
 }
 
 rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, rbt_remote_state *peer)
 {
     rbt_conn *c = rbt_alloc(1, sizeof *c);
 
-    hub->config.head_max = atomic_load(&hub->head_max);
-    hub->config.body_max = atomic_load(&hub->body_max);
     c->hub = hub;
     c->peer = peer;
     c->since_ns = rbt_now_ns();
@@ -231,10 +296,11 @@ rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool ac
     c->link->context = c;
     c->link->on_arrival = on_link_arrival;
     c->link->on_sent = on_link_sent;
+    set_limits(c);
     c->poll.data = c;
     c->next = hub->conns;
     hub->conns = c;
-    hub->greeting++;
+    hub->greeting += accepting;
     RBT_ASSERT(uv_poll_init(&hub->loop, &c->poll, fd) == 0);
     return c;
 }
@@ -315,6 +381,8 @@ static bool adopt_caller(rbt_conn *c, uint64_t life)
     peer->conn = c;
     c->link->intake.expected = peer->expected;
     c->link->intake.keys = &peer->keys_received;
+    if (peer->is_held)
+        rbt_link_hold(c->link);
     return true;
 }
 
@@ -378,163 +446,11 @@ static void take_session(rbt_conn *c, const rbt_arrival *arrival)
         c->peer->has_address = true;
     }
     c->has_session = true;
-    c->hub->greeting--;
+    c->hub->greeting -= c->link->accepting;
     resume(c, received);
 }
 
-/* -------------------------------------------------------------------------------------- what can go wrong */
-
-void rbt_remote_lose(rbt_hub *hub, rbt_remote_state *peer, const rbt_error *why)
-{
-    rbt_conn *c = peer->conn;
-
-    if (peer->is_lost)
-        return;
-    if (c != NULL) {
-        rbt_conn_save_unsent(c);
-        c->peer = NULL;
-        peer->conn = NULL;
-        rbt_conn_close(c);
-    }
-    for (rbt_conn *other = hub->conns; other != NULL; other = other->next)
-        if (other->peer == peer)
-            other->peer = NULL;
-    pthread_mutex_lock(&peer->lock);
-    peer->is_lost = true;
-    pthread_cond_broadcast(&peer->room);
-    pthread_mutex_unlock(&peer->lock);
-    release(peer, UINT64_MAX);
-    for (rbt_frame *frame = take_posted(peer); frame != NULL;) {
-        rbt_frame *next = frame->next;
-
-        rbt_frame_destroy(frame);
-        frame = next;
-    }
-    if (hub->events.on_lost != NULL && !hub->parting)
-        hub->events.on_lost(hub->events.context, &peer->peer, why);
-}
-
-void rbt_remote_part(rbt_hub *hub, rbt_remote_state *peer)
-{
-    bool must_part;
-
-    pthread_mutex_lock(&peer->lock);
-    must_part = peer->must_part;
-    pthread_mutex_unlock(&peer->lock);
-    if (!must_part || peer->has_parted || peer->is_lost)
-        return;
-    if (peer->conn == NULL || !peer->conn->has_session) {
-        peer->has_parted = true;
-        rbt_remote_lose(hub, peer, &(rbt_error){.code = RBT_OK});
-    } else if (!rbt_remote_is_busy(peer)) {
-        peer->has_parted = true;
-        rbt_link_say(peer->conn->link, RBT_FRAME_BYE);
-        rbt_remote_flush(peer); /* the other side closes */
-    }
-}
-
-/* Asks at its address whether a peer that does not answer lives: a refusal says that it does not. */
-static void probe(rbt_hub *hub, rbt_remote_state *peer)
-{
-    int fd;
-
-    if (!peer->has_address || rbt_socket_dial(&peer->address, &fd, NULL) != RBT_OK)
-        return;
-    rbt_conn *c = rbt_conn_open(hub, fd, &peer->address, false, peer);
-
-    c->is_probe = true;
-    rbt_conn_settle(c);
-}
-
-/* Is this what the system said? The text of an error has its words, whichever layer met it. */
-static bool says(const rbt_error *why, int system_error)
-{
-    return strstr(why->text, strerror(system_error)) != NULL;
-}
-
-/* Over TCP: does the other host owe us an acknowledgement for long? The system's own limit (TCP_USER_TIMEOUT) goes by its
- * retransmissions, which can be seconds apart. A process that is stopped has a host that answers. */
-bool rbt_conn_is_silent(const rbt_conn *c)
-{
-    struct tcp_info info;
-    socklen_t n = sizeof info;
-
-    return !rbt_address_is_unix(&c->link->remote) && getsockopt(c->link->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
-           info.tcpi_unacked > 0 && info.tcpi_last_ack_recv > SILENT_MS;
-}
-
-static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_remote_state *peer)
-{
-    rbt_link *link = c->link;
-    rbt_error why = link->why;
-    bool is_final = link->said_bye || peer->has_parted || link->is_ended || rbt_address_is_unix(&link->remote) ||
-                    why.code == RBT_E_PROTOCOL || hub->parting || says(&why, ETIMEDOUT);
-
-    rbt_conn_save_unsent(c);
-    peer->conn = NULL;
-    c->peer = NULL;
-    rbt_conn_close(c);
-    peer->has_parted = peer->has_parted || link->said_bye;
-    if (peer->has_parted)
-        why = (rbt_error){.code = RBT_OK};
-    if (is_final) {
-        rbt_remote_lose(hub, peer, &why);
-        return;
-    }
-    if (peer->broken_ns == 0)
-        rbt_log_event(&hub->log, RBT_LOG_WARNING, "cluster", "the connection to %s broke (%s); %s", peer->peer.name,
-                      why.text, peer->dials ? "dialling again" : "waiting for it to dial again");
-    peer->broken_ns = peer->broken_ns == 0 ? rbt_now_ns() : peer->broken_ns;
-    peer->broken_why = why;
-    if (peer->dials)
-        rbt_remote_dial(hub, peer);
-    else
-        probe(hub, peer);
-}
-
-/* Until when a peer without a connection may get one. */
-uint64_t rbt_remote_patience_end(const rbt_remote_state *peer)
-{
-    return peer->is_open ? peer->broken_ns + (uint64_t)RBT_SILENCE_MS * RBT_NS_PER_MS : peer->patience_until_ns;
-}
-
-/* A connection has ended, for whatever reason. */
-void rbt_conn_broke(rbt_conn *c)
-{
-    rbt_hub *hub = c->hub;
-    rbt_remote_state *peer = c->peer;
-    rbt_error why = c->link->why;
-
-    if (c->is_probe) {
-        bool is_dead = peer != NULL && peer->broken_ns != 0 && peer->conn == NULL && says(&why, ECONNREFUSED);
-
-        c->peer = NULL;
-        rbt_conn_close(c);
-        if (is_dead)
-            rbt_remote_lose(hub, peer, &peer->broken_why);
-        return;
-    }
-    if (peer == NULL) {
-        if (!c->link->is_ended || why.code == RBT_E_PROTOCOL) /* callers that only look in are no news */
-            rbt_log_event(&hub->log, RBT_LOG_WARNING, "cluster", "%s", why.text);
-        rbt_conn_close(c);
-        return;
-    }
-    if (c->has_session) {
-        broke_open(hub, c, peer);
-        return;
-    }
-    /* it never stood: a first call, or a call back */
-    peer->conn = NULL;
-    c->peer = NULL;
-    rbt_conn_close(c);
-    bool refused = peer->is_open && says(&why, ECONNREFUSED);
-
-    if (why.code != RBT_E_IO || rbt_now_ns() >= rbt_remote_patience_end(peer) || refused)
-        rbt_remote_lose(hub, peer, peer->is_open && why.code == RBT_E_IO ? &peer->broken_why : &why);
-    else
-        peer->broken_why = why; /* the tick dials again */
-}
+/* ------------------------------------------------------------------------------------------------ the traffic */
 
 void rbt_remote_dial(rbt_hub *hub, rbt_remote_state *peer)
 {
@@ -577,6 +493,20 @@ void rbt_remote_flush(rbt_remote_state *peer)
     rbt_conn_settle(c);
 }
 
+void rbt_remote_resume(rbt_remote_state *peer)
+{
+    rbt_conn *c = peer->conn;
+
+    if (!peer->may_resume)
+        return;
+    peer->may_resume = peer->is_held = false;
+    if (c == NULL || c->is_closing || !c->link->is_held)
+        return;
+    set_limits(c);
+    rbt_link_resume(c->link);
+    on_poll(&c->poll, 0, UV_READABLE);
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     rbt_conn *c = poll->data;
@@ -587,11 +517,14 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if (c->is_closing)
         return;
     if (status < 0) { /* an error on the socket: reading tells which; the poll has been stopped */
-        ready |= RBT_LINK_READ;
+        events |= UV_DISCONNECT;
         c->wants = 0;
     }
-    link->intake.head_max = atomic_load(&c->hub->head_max); /* whoever knows of a new limit may use it */
-    link->intake.body_max = atomic_load(&c->hub->body_max);
+    set_limits(c);                /* whoever knows of a new limit may use it */
+    if (events & UV_DISCONNECT) { /* what it has said is still there */
+        ready |= RBT_LINK_READ;
+        rbt_link_resume(link);
+    }
     rbt_link_step(link, ready);
     if (!was_open && link->state == RBT_LINK_OPEN) {
         if (c->is_probe) {

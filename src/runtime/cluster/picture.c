@@ -68,7 +68,7 @@ static uint32_t unpack_up_to(rbt_unpack *unpack, uint32_t most)
 
 static void unpack_process(rbt_unpack *unpack, rbt_picture_process *process)
 {
-    process->state = (rbt_picture_state)unpack_up_to(unpack, RBT_PICTURE_DONE);
+    process->state = (rbt_picture_state)unpack_up_to(unpack, RBT_PICTURE_AWAY);
     process->first_worker = unpack_up_to(unpack, RBT_PICTURE_WORKERS);
     process->workers = unpack_up_to(unpack, RBT_PICTURE_WORKERS);
     process->first_server = unpack_up_to(unpack, RBT_PICTURE_WORKERS);
@@ -135,6 +135,7 @@ uint32_t rbt_picture_awaited(const rbt_picture *picture)
 {
     uint64_t least = UINT64_MAX;
     uint32_t awaited = UINT32_MAX;
+    bool is_any_away = false;
 
     for (size_t i = 0; i < picture->processes.count; i++) {
         const rbt_picture_process *process = &picture->processes.at[i];
@@ -143,11 +144,14 @@ uint32_t rbt_picture_awaited(const rbt_picture *picture)
             continue;
         for (uint32_t k = 0; k < process->workers && process->first_worker + k < picture->workers.count; k++) {
             const rbt_picture_worker *worker = &picture->workers.at[process->first_worker + k];
+            bool is_away = process->state == RBT_PICTURE_AWAY;
 
-            if (worker->waiting_ns == 0 && worker->clock < least) {
-                least = worker->clock;
-                awaited = process->first_worker + k;
-            }
+            if (is_away ? is_any_away && worker->clock >= least
+                        : is_any_away || worker->waiting_ns > 0 || worker->clock >= least)
+                continue;
+            least = worker->clock;
+            awaited = process->first_worker + k;
+            is_any_away = is_away;
         }
     }
     return awaited;

@@ -28,7 +28,8 @@ typedef enum rbt_picture_state {
     RBT_PICTURE_JOINED,
     RBT_PICTURE_READY,
     RBT_PICTURE_LOST,
-    RBT_PICTURE_DONE /* its workers have ended */
+    RBT_PICTURE_DONE, /* its workers have ended */
+    RBT_PICTURE_AWAY  /* lost, and the job waits for it */
 } rbt_picture_state;
 
 typedef struct rbt_picture_process { /* by rank; the lead is 0 */
@@ -67,8 +68,8 @@ bool rbt_picture_unpack(rbt_unpack *unpack, rbt_picture *picture);
 /* The process of a worker; NULL: nobody says that it is his. */
 const rbt_picture_process *rbt_picture_home(const rbt_picture *picture, uint32_t worker);
 
-/* Whom does a waiting worker wait for? The one at work that has finished the fewest clocks; UINT32_MAX: for no worker
- * (the answer of a server is on its way). */
+/* Whom does a waiting worker wait for? One that was lost and is to come back, else the one at work that has finished the fewest
+ * clocks; UINT32_MAX: for no worker (the answer of a server is on its way). */
 uint32_t rbt_picture_awaited(const rbt_picture *picture);
 
 #endif

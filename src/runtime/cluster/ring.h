@@ -13,7 +13,9 @@
 
 #include "rubato.h"
 
-#define RBT_RING_BYTES  (4u << 20) /* what a link uses: stays in a shared cache, and holds several blocks */
+#define RBT_RING_BYTES  (4u << 20)            /* what a link uses: stays in a shared cache, and holds several blocks */
+#define RBT_RING_LEAST  (64u << 10)           /* less is of no use */
+#define RBT_RINGS_MOST  ((uint64_t)512 << 20) /* what all rings of a job's processes on a host may come to */
 #define RBT_RING_BROKEN SIZE_MAX
 
 typedef struct rbt_ring {
@@ -21,15 +23,23 @@ typedef struct rbt_ring {
     uint8_t *data;
     size_t bytes;  /* of data: a power of two */
     uint64_t mine; /* bytes put, or got, by this side */
+    size_t ready;  /* the writer: bytes of data for which there is memory */
     int fd;
 } rbt_ring;
 
+/* How large rings may be when so many processes of a host have two with each of the others; 0: too small to be of use. */
+size_t rbt_ring_share(uint32_t processes);
+
 /* A new one, to be written to or read from by this process; its fd is for the other. `bytes` is a power of two from 64
- * to 2^30. */
+ * to 2^30. Memory is taken from the system when bytes first go there. */
 rbt_err rbt_ring_create(size_t bytes, rbt_ring *ring, rbt_error *error);
 
 /* The other side's; takes the fd, also when it fails. Its size and seals are checked first. */
 rbt_err rbt_ring_open(int fd, size_t bytes, rbt_ring *ring, rbt_error *error);
+size_t rbt_ring_size_of(int fd); /* its `bytes`; 0: that is none */
+
+/* Makes sure that there is memory for the next n bytes; who puts without is given it, or told that there is no room. */
+rbt_err rbt_ring_reserve(rbt_ring *ring, size_t n, rbt_error *error);
 void rbt_ring_deinit(rbt_ring *ring);
 
 /* Copies as much as fits, or as is there, at most n; returns how much, or RBT_RING_BROKEN. What was got is the

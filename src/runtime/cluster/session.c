@@ -1,5 +1,5 @@
 /* A session: what its processes say to each other until the end of the job; the contract is in session.h. How they get together
- * is join.c, how they hand each other data swap.c, how they lose each other lost.c. */
+ * is join.c, how they hand each other data swap.c, how they wait for each other patience.c, how they lose each other lost.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,9 +11,6 @@
 #define NAP_MS         100
 #define SMALL_BODY_MAX ((uint64_t)64 << 20) /* before the tables are known */
 #define GOODBYE_MS     2000
-#define STRANGER_MS    10000 /* a caller that has not said who it is by then is cut off ... */
-#define CLAIM_MS       60000 /* ... and one that nobody knows by then, too */
-#define STRANGERS_MOST 256   /* beside one for every seat */
 
 /* ----------------------------------------------------------------------------------------------------- waiting */
 
@@ -50,7 +47,7 @@ rbt_err rbt_session_check(rbt_session *s, rbt_error *error)
     }
     if (s->config.interrupted != NULL && atomic_load(s->config.interrupted))
         return rbt_fail(error, RBT_E_INTERRUPTED, "interrupted before the job began");
-    return RBT_OK;
+    return s->leads ? rbt_patience_check(s, error) : RBT_OK;
 }
 
 /* The job has ended here, for this reason. The lock is held; the first reason counts. */
@@ -177,6 +174,15 @@ void rbt_session_wait_room(rbt_session *s)
     }
 }
 
+size_t rbt_session_queued(rbt_session *s, uint32_t rank)
+{
+    rbt_remote *peer = rbt_session_hold(s, rank);
+    size_t queued = peer != NULL ? rbt_hub_queued(peer) : 0;
+
+    rbt_session_release(peer);
+    return queued;
+}
+
 void rbt_session_cut_peer(rbt_remote *peer, const char *why)
 {
     rbt_error error;
@@ -251,7 +257,7 @@ static void take_ready(rbt_session *s, rbt_remote *peer)
     pthread_mutex_unlock(&s->calling);
 }
 
-static void take_failure(rbt_session *s, const rbt_remote *peer, rbt_unpack *words, bool is_end)
+static void take_failure(rbt_session *s, rbt_unpack *words, bool is_end)
 {
     rbt_error why, told;
 
@@ -261,7 +267,7 @@ static void take_failure(rbt_session *s, const rbt_remote *peer, rbt_unpack *wor
         rbt_session_end_here(s, &why);
         return;
     }
-    rbt_fail(&told, why.code != RBT_OK ? why.code : RBT_E_PROTOCOL, "%s: %s", peer->name, why.text);
+    rbt_fail(&told, why.code != RBT_OK ? why.code : RBT_E_PROTOCOL, "%s", why.text);
     rbt_session_end_here(s, &told);
 }
 
@@ -302,12 +308,12 @@ static void hear_seated(rbt_session *s, rbt_remote *peer, uint32_t say, rbt_unpa
             take_ready(s, peer);
         break;
     case RBT_SAY_START:
-        if (from_lead)
+        if (from_lead && s->size > 0)
             take_start(s);
         break;
     case RBT_SAY_FAILED:
         if (s->leads)
-            take_failure(s, peer, words, false);
+            take_failure(s, words, false);
         break;
     case RBT_SAY_APART:
         if (s->leads)
@@ -319,59 +325,17 @@ static void hear_seated(rbt_session *s, rbt_remote *peer, uint32_t say, rbt_unpa
         break;
     case RBT_SAY_END:
         if (from_lead)
-            take_failure(s, peer, words, true);
+            take_failure(s, words, true);
+        break;
+    case RBT_SAY_ALIVE:
+        if (s->leads)
+            rbt_patience_take(s, peer, words);
         break;
     default:
         rbt_session_cut_peer(peer, "it said something unknown");
         break;
     }
     rbt_arrival_deinit(arrival);
-}
-
-/* ------------------------------------------------------------------------------------------------------ strangers */
-
-void rbt_session_on_open(void *context, rbt_remote *peer)
-{
-    rbt_session *s = context;
-
-    if (peer->rank != RBT_RANK_NONE) /* we have dialled it */
-        return;
-    rbt_array_push(&s->strangers, ((stranger){.peer = peer, .since_ns = rbt_now_ns()}));
-    if (s->strangers.count > STRANGERS_MOST + (size_t)s->size)
-        rbt_session_cut_peer(peer, "too many have called who do not say who they are");
-}
-
-void rbt_session_forget_stranger(rbt_session *s, const rbt_remote *peer)
-{
-    for (size_t i = 0; i < s->strangers.count; i++)
-        if (s->strangers.at[i].peer == peer)
-            s->strangers.at[i--] = s->strangers.at[--s->strangers.count];
-}
-
-static bool has_claim(rbt_session *s, const rbt_remote *peer)
-{
-    bool has = false;
-
-    pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->claims.count; i++)
-        has = has || s->claims.at[i].peer == peer;
-    pthread_mutex_unlock(&s->lock);
-    return has;
-}
-
-static void check_strangers(rbt_session *s)
-{
-    uint64_t now = rbt_now_ns();
-
-    for (size_t i = 0; i < s->strangers.count; i++) {
-        rbt_remote *peer = s->strangers.at[i].peer;
-        uint64_t waited_ms = (now - s->strangers.at[i].since_ns) / 1000000u;
-
-        if (peer->rank != RBT_RANK_NONE || rbt_watchers_has(s, peer))
-            s->strangers.at[i--] = s->strangers.at[--s->strangers.count];
-        else if (waited_ms > (has_claim(s, peer) ? CLAIM_MS : STRANGER_MS))
-            rbt_session_cut_peer(peer, "it did not say who it is");
-    }
 }
 
 void rbt_session_on_control(void *context, rbt_remote *peer, rbt_arrival *arrival)
@@ -399,7 +363,7 @@ void rbt_session_on_control(void *context, rbt_remote *peer, rbt_arrival *arriva
             rbt_join_hello(s, peer, &words);
         else if (say == RBT_SAY_IAM)
             rbt_meet_iam(s, peer, &words);
-        else if (!rbt_meet_hold(s, peer, arrival))
+        else
             rbt_session_cut_peer(peer, "it speaks before it has joined");
         rbt_arrival_deinit(arrival);
     }
@@ -414,7 +378,7 @@ void rbt_session_on_message(void *context, rbt_remote *peer, rbt_message *messag
         s->hooks.on_message(s->hooks.context, peer->rank, message);
     } else {
         /* In a job that goes on, somebody may not know yet that this rank's former life, which it means, is gone. */
-        bool is_back = !s->leads && s->seats[s->rank].incarnation > 0 && peer->rank < s->size;
+        bool is_back = !s->leads && peer->rank < s->size && s->seats[s->rank].incarnation > 0;
 
         rbt_message_destroy(message);
         if (!is_back && !rbt_session_is_over(s))
@@ -423,11 +387,22 @@ void rbt_session_on_message(void *context, rbt_remote *peer, rbt_message *messag
     pthread_mutex_unlock(&s->calling);
 }
 
+void rbt_session_on_room(void *context, rbt_remote *peer)
+{
+    rbt_session *s = context;
+
+    pthread_mutex_lock(&s->calling);
+    if (s->hooks.on_room != NULL && peer->rank < s->size)
+        s->hooks.on_room(s->hooks.context, peer->rank);
+    pthread_mutex_unlock(&s->calling);
+}
+
 void rbt_session_on_tick(void *context)
 {
     rbt_session *s = context;
 
-    check_strangers(s);
+    rbt_strangers_check(s);
+    rbt_patience_tick(s);
     if (s->leads) {
         rbt_lost_judge(s);
         rbt_watchers_tick(s);
@@ -467,12 +442,26 @@ rbt_err rbt_session_ready(rbt_session *s, rbt_error *error)
     return err;
 }
 
+void rbt_session_blame(const rbt_session *s, uint32_t rank, rbt_error *error)
+{
+    rbt_error why = *error;
+    char name[RBT_HOST_ROOM + 32];
+
+    rbt_session_name(s, rank, name, sizeof name);
+    rbt_fail(error, why.code, "%s: %.900s", name, why.text);
+}
+
 void rbt_session_fail(rbt_session *s, const rbt_error *why)
 {
-    if (s->leads)
+    rbt_error told = *why;
+
+    if (s->leads) {
         rbt_session_end_here(s, why);
-    else
-        rbt_session_say_error(s->lead, RBT_SAY_FAILED, why);
+        return;
+    }
+    if (!s->has_failed_together)
+        rbt_session_blame(s, s->rank, &told);
+    rbt_session_say_error(s->lead, RBT_SAY_FAILED, &told);
 }
 
 void rbt_session_set_free(rbt_session *s)
@@ -501,9 +490,14 @@ void rbt_session_end(rbt_session *s, const rbt_error *why)
 
 void rbt_session_destroy(rbt_session *s)
 {
+    rbt_error why;
+    bool is_interrupted;
+
     if (s == NULL)
         return;
-    rbt_hub_destroy(s->hub, GOODBYE_MS);
+    is_interrupted = rbt_session_over(s, &why) == RBT_E_INTERRUPTED ||
+                     (s->config.interrupted != NULL && atomic_load(s->config.interrupted));
+    rbt_hub_destroy(s->hub, is_interrupted ? RBT_LEAVE_MS : GOODBYE_MS);
     rbt_tls_destroy(s->tls);
     rbt_swap_forget(s);
     rbt_losses_deinit(&s->losses);

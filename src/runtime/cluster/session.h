@@ -25,6 +25,12 @@
 #define RBT_WATCH_MOST  16
 #define RBT_SWAP_MOST   ((uint64_t)1 << 30) /* bytes that one process hands another in one swap */
 
+/* After an interrupt nobody is left within 5 s: workers may finish their clocks for so long, then goodbyes take at most so long
+ * everywhere, and a launcher kills who is left so long after the signal. */
+#define RBT_STOP_MS   2800
+#define RBT_LEAVE_MS  500
+#define RBT_LAUNCH_MS 3900
+
 typedef enum rbt_seat_state { RBT_SEAT_EMPTY, RBT_SEAT_JOINED, RBT_SEAT_READY, RBT_SEAT_LOST } rbt_seat_state;
 
 /* One process of the job. */
@@ -42,6 +48,11 @@ typedef struct rbt_seat {
     bool is_missed;   /* its connection broke, and the lead was told; what came of that is not known here */
     rbt_remote *peer; /* NULL: this process, or not connected */
     bool is_idle;     /* not the lead: this process needs no connection to it, now that the job runs */
+
+    /* The lead, before the start. */
+    uint64_t heard;        /* bytes that have come from it */
+    uint32_t silent_ticks; /* for so many none have */
+    uint32_t awaits;       /* the rank it waits for, as it says; 0: none but the lead */
 } rbt_seat;
 
 /* What processes say to each other. */
@@ -54,13 +65,14 @@ typedef enum rbt_say {
     RBT_SAY_SWAP,
     RBT_SAY_READY,
     RBT_SAY_START,
-    RBT_SAY_FAILED, /* to the lead: the reason */
+    RBT_SAY_FAILED, /* to the lead: the reason, and whose it is */
     RBT_SAY_APART,  /* to the lead: the connection to that rank is gone, and why */
     RBT_SAY_CUT,    /* from the lead: that rank, in that life, is no part of the job any more */
     RBT_SAY_END,    /* from the lead: it is over, and why */
     RBT_SAY_WATCH,  /* to the lead: show me the job (watch.h) */
     RBT_SAY_PICTURE,
-    RBT_SAY_OWN /* from here on: the runtime's */
+    RBT_SAY_ALIVE, /* to the lead, once a second before the start: which rank it waits for, 0: none */
+    RBT_SAY_OWN    /* from here on: the runtime's */
 } rbt_say;
 
 typedef struct rbt_session_config {
@@ -68,7 +80,7 @@ typedef struct rbt_session_config {
     bool has_key;
     bool insecure;
     rbt_encryption encryption;
-    bool shm;
+    rbt_rings shm;
     uint64_t job;          /* 0: no name */
     rbt_on_loss on_loss;   /* the lead: what becomes of the job when a process with workers is lost */
     bool needs_all;        /* the lead: nobody can go on without one (all-reduce) */
@@ -76,6 +88,7 @@ typedef struct rbt_session_config {
     const char *local;     /* the Unix socket of the lead, as "unix:@name"; NULL: one that nobody can guess */
     const char *listen;    /* or NULL */
     const char *advertise; /* or NULL */
+    bool has_others;       /* not the lead: it is known that processes of other hosts take part */
     uint64_t join_timeout_ms;
     const atomic_bool *interrupted; /* or NULL */
     char title[RBT_PICTURE_TITLE];  /* the lead: what the job is, for those who watch it */
@@ -89,6 +102,7 @@ typedef struct rbt_session rbt_session;
 typedef struct rbt_session_hooks {
     void (*on_say)(void *context, uint32_t rank, uint32_t say, rbt_arrival *arrival); /* takes it */
     void (*on_message)(void *context, uint32_t rank, rbt_message *message);           /* takes it */
+    void (*on_room)(void *context, uint32_t rank); /* what is queued for it has become less than RBT_QUEUE_LOW */
     /* The lead, after the start; with END the session ends the job when this returns. */
     void (*on_lost)(void *context, uint32_t rank, rbt_verdict verdict, const rbt_error *why);
     void (*on_back)(void *context, uint32_t rank); /* a lost seat is taken again */
@@ -176,6 +190,7 @@ void rbt_session_say(rbt_session *session, uint32_t rank, uint32_t say, const rb
 size_t rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message,
                         unsigned codec); /* takes it; how many bytes it took, without the frame around it */
 void rbt_session_wait_room(rbt_session *session);
+size_t rbt_session_queued(rbt_session *session, uint32_t rank); /* bytes that have not gone out, or not arrived */
 void rbt_session_cut(rbt_session *session, uint32_t rank, const char *why);
 void rbt_session_expect(rbt_session *session, uint64_t body_max);
 void rbt_session_traffic(const rbt_session *session, uint64_t *out, uint64_t *in);

@@ -21,6 +21,7 @@
 typedef struct child {
     char *name;
     char *host;
+    char *last_line;
     pid_t pid;
     bool running;
     int input;   /* -1: closed */
@@ -153,7 +154,7 @@ static bool line_write(int fd, const char *line)
 {
     size_t n = strlen(line);
 
-    /* Far below what a pipe holds, so it does not wait; the reading end is still open here too, so it does not break. */
+    /* Far below what a pipe holds, so it does not wait. */
     RBT_ASSERT(n < RBT_SPAWN_LINE_MAX);
     return write(fd, line, n) == (ssize_t)n && write(fd, "\n", 1) == 1;
 }
@@ -165,6 +166,7 @@ static void child_add(rbt_spawn *s, const rbt_child_spec *spec, pid_t pid, int p
 
     c->name = rbt_strdup(spec->name);
     c->host = spec->host ? rbt_strdup(spec->host) : NULL;
+    c->last_line = spec->last_line ? rbt_strdup(spec->last_line) : NULL;
     c->pid = pid;
     c->running = true;
     c->process = process;
@@ -361,17 +363,31 @@ void rbt_spawn_signal(rbt_spawn *spawn, int signal)
             kill(-spawn->children.at[i]->pid, signal);
 }
 
-void rbt_spawn_end(rbt_spawn *spawn, uint32_t grace_ms)
+static void turn_until(rbt_spawn *spawn, uint64_t end_ns)
 {
-    uint64_t end_ns = rbt_now_ns() + (uint64_t)grace_ms * 1000000;
     uint64_t now_ns;
 
-    for (size_t i = 0; i < spawn->children.count; i++)
-        file_close(&spawn->children.at[i]->input);
-    rbt_spawn_signal(spawn, SIGTERM);
-    rbt_spawn_signal(spawn, SIGCONT); /* one that was stopped could not hear it */
     while (spawn->running > 0 && (now_ns = rbt_now_ns()) < end_ns)
         rbt_spawn_turn(spawn, (int)((end_ns - now_ns) / 1000000 + 1));
+}
+
+void rbt_spawn_end(rbt_spawn *spawn, uint32_t grace_ms)
+{
+    uint64_t now_ns = rbt_now_ns(), half_ns = (uint64_t)grace_ms * 500000;
+    bool has_told = false;
+
+    for (size_t i = 0; i < spawn->children.count; i++) {
+        child *c = spawn->children.at[i];
+
+        if (c->running && c->input >= 0 && c->last_line != NULL) /* one that has just died breaks the pipe: no matter */
+            has_told = line_write(c->input, c->last_line) || has_told;
+        file_close(&c->input);
+    }
+    if (has_told)
+        turn_until(spawn, now_ns + half_ns);
+    rbt_spawn_signal(spawn, SIGTERM);
+    rbt_spawn_signal(spawn, SIGCONT); /* one that was stopped could not hear it */
+    turn_until(spawn, now_ns + 2 * half_ns);
     rbt_spawn_signal(spawn, SIGKILL);
     while (spawn->running > 0)
         rbt_spawn_turn(spawn, -1);
@@ -389,6 +405,7 @@ void rbt_spawn_destroy(rbt_spawn *spawn)
             child_reap(spawn, i, false);
         rbt_free(c->name);
         rbt_free(c->host);
+        rbt_free(c->last_line);
         rbt_free(c);
     }
     rbt_array_free(&spawn->children);

@@ -27,6 +27,7 @@ typedef struct rbt_child_spec {
     const char *host;         /* NULL: this host; else `words` start something there */
     const char *const *words; /* what to execute, up to NULL; looked for in PATH */
     const char *first_line;   /* of its standard input, without the newline; NULL: none */
+    const char *last_line;    /* it is told so when it is to end (not when we are gone); NULL: nothing */
 } rbt_child_spec;
 
 typedef struct rbt_child_end {
@@ -64,8 +65,8 @@ void rbt_spawn_turn(rbt_spawn *spawn, int timeout_ms);
 /* Sends a signal to every group. */
 void rbt_spawn_signal(rbt_spawn *spawn, int signal);
 
-/* Ends all: closes their standard inputs, SIGTERM, and, for those still there after the grace, SIGKILL; returns when all
- * have ended, with the handlers called. */
+/* Ends all: last lines are written, which have half the grace to arrive (ssh passes them on), standard inputs closed; SIGTERM, and,
+ * for those still there after the grace, SIGKILL; returns when all have ended, with the handlers called. */
 void rbt_spawn_end(rbt_spawn *spawn, uint32_t grace_ms);
 
 #endif

@@ -1,6 +1,8 @@
 /* What the processes of a running job publish: told to the lead ten times a second and at the end, summed there, shown to those
- * who watch, and used to say who waits for whom. Part of the cluster runtime (cluster.h). Proved by tests/cluster/test_top.sh and
- * test_processes_smoke.sh. */
+ * who watch, and used to say who waits for whom. Part of the cluster runtime (cluster.h). Proved by tests/cluster/test_top.sh,
+ * test_processes_patience.sh and test_processes_smoke.sh. */
+#include <stdio.h>
+
 #include "base/error.h"
 #include "base/time.h"
 #include "runtime/cluster/cluster_state.h"
@@ -71,48 +73,112 @@ bool rbt_status_take(rbt_cluster *c, uint32_t rank, rbt_unpack *words)
     return true;
 }
 
-/* The lead: says who has been waiting for long, and for whom: a worker whose process says nothing any more, else the one
- * that works and has finished the fewest clocks. */
+/* ------------------------------------------------------------------------------------------ who waits for whom */
+
+static bool is_silent(rbt_cluster *c, uint32_t rank, uint64_t now)
+{
+    rbt_rank_state state = rank == 0 ? RBT_RANK_TOLD : rbt_session_state(c->session, rank);
+
+    return (state == RBT_RANK_WORKING || state == RBT_RANK_DONE) && c->ranks[rank].heard_ns != 0 &&
+           now > c->ranks[rank].heard_ns + SILENT_NS;
+}
+
+/* One that was lost and is waited for is told of whether or not somebody needs it already. */
+static bool tell_away(rbt_cluster *c, uint64_t now)
+{
+    for (uint32_t r = 1; r < rbt_session_size(c->session); r++) {
+        rbt_rank_state state = rbt_session_state(c->session, r);
+        char name[RBT_HOST_ROOM + 32];
+
+        if ((state != RBT_RANK_AWAY && state != RBT_RANK_RETURNING) || now < c->ranks[r].lost_ns + PATIENCE_NS)
+            continue;
+        rbt_session_name(c->session, r, name, sizeof name);
+        rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "the job waits for %s, which was lost %llu s ago%s", name,
+                      (unsigned long long)((now - c->ranks[r].lost_ns) / 1000000000u),
+                      state == RBT_RANK_AWAY ? " and has not come back"
+                                             : "; its seat is taken again, and it loads its data");
+        return true;
+    }
+    return false;
+}
+
+static uint32_t rank_of_worker(const rbt_cluster *c, uint32_t worker)
+{
+    return c->rank_of_node[rbt_node_of_worker(c->run->topology, worker)];
+}
+
+/* The worker that has waited longest, and the one that works and has finished the fewest clocks; UINT32_MAX: none. */
+static void find_workers(rbt_cluster *c, uint64_t now, uint32_t *waiter, uint64_t *waited, uint32_t *slowest)
+{
+    uint64_t least = UINT64_MAX;
+
+    *waiter = *slowest = UINT32_MAX;
+    *waited = 0;
+    for (uint32_t m = 0; m < c->run->topology->workers; m++) {
+        const rbt_published *p = &c->run->published[m];
+        uint64_t clock = atomic_load_explicit(&p->clock, memory_order_relaxed);
+        uint64_t since = atomic_load_explicit(&p->waiting_since_ns, memory_order_relaxed);
+        uint32_t rank = rank_of_worker(c, m);
+
+        if ((rank != 0 && rbt_session_state(c->session, rank) != RBT_RANK_WORKING) || is_silent(c, rank, now))
+            continue;
+        if (since != 0 && now > since && now - since > *waited) {
+            *waited = now - since;
+            *waiter = m;
+        } else if (since == 0 && clock < least) {
+            least = clock;
+            *slowest = m;
+        }
+    }
+}
+
+/* "worker 3 (rank 4 on host b, clock 17)", or the server there. */
+static void name_role(rbt_cluster *c, uint32_t rank, uint32_t worker, char *text, size_t room)
+{
+    const rbt_seat *seat = rbt_session_seat(c->session, rank);
+    char name[RBT_HOST_ROOM + 32];
+
+    rbt_session_name(c->session, rank, name, sizeof name);
+    if (seat->workers > 0)
+        snprintf(text, room, "worker %u (%s, clock %llu)", worker, name,
+                 (unsigned long long)atomic_load_explicit(&c->run->published[worker].clock, memory_order_relaxed));
+    else
+        snprintf(text, room, "server %u (%s)", seat->first_server, name);
+}
+
+/* The lead: says who has been waiting for long, and for whom: one that was lost and is to come back, a process that says nothing any
+ * more, the worker that has finished the fewest clocks, or, when all wait, a server. */
 void rbt_status_tell_patience(rbt_cluster *c)
 {
-    const rbt_topology *topology = c->run->topology;
-    uint64_t now = rbt_now_ns(), least = UINT64_MAX, longest = 0;
-    uint32_t slowest = 0, waiter = 0;
-    bool found_silent = false;
-    char slow[RBT_HOST_ROOM + 32], waiting[RBT_HOST_ROOM + 32];
+    uint64_t now = rbt_now_ns(), waited;
+    uint32_t silent = 1, waiter, slowest, size = rbt_session_size(c->session);
+    char whom[RBT_HOST_ROOM + 96] = "the answer of a server", name[RBT_HOST_ROOM + 32];
 
     if (now < c->told_ns + PATIENCE_NS)
         return;
     c->told_ns = now;
-    for (uint32_t m = 0; m < topology->workers; m++) {
-        rbt_published *p = &c->run->published[m];
-        uint64_t clock = atomic_load_explicit(&p->clock, memory_order_relaxed);
-        uint64_t since = atomic_load_explicit(&p->waiting_since_ns, memory_order_relaxed);
-        uint32_t rank = c->rank_of_node[rbt_node_of_worker(topology, m)];
-
-        if (rank != 0 && rbt_session_state(c->session, rank) != RBT_RANK_WORKING)
-            continue;
-        bool is_silent = rank != 0 && c->ranks[rank].heard_ns != 0 && now > c->ranks[rank].heard_ns + SILENT_NS;
-
-        if (since != 0 && !is_silent && now - since > longest) {
-            longest = now - since;
-            waiter = m;
-        }
-        if ((is_silent && !found_silent) || ((is_silent || since == 0) && is_silent == found_silent && clock < least)) {
-            found_silent = is_silent;
-            least = clock;
-            slowest = m;
-        }
-    }
-    if (longest < PATIENCE_NS || least == UINT64_MAX)
+    if (tell_away(c, now))
         return;
-    rbt_session_name(c->session, c->rank_of_node[rbt_node_of_worker(topology, slowest)], slow, sizeof slow);
-    rbt_session_name(c->session, c->rank_of_node[rbt_node_of_worker(topology, waiter)], waiting, sizeof waiting);
-    rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster",
-                  "worker %u (%s) has waited %llu s for worker %u (%s, clock %llu)%s", waiter, waiting,
-                  (unsigned long long)(longest / 1000000000u), slowest, slow, (unsigned long long)least,
-                  found_silent ? ", whose process is silent: is it stopped, is its host overloaded?" : "");
+    while (silent < size && !is_silent(c, silent, now))
+        silent++;
+    find_workers(c, now, &waiter, &waited, &slowest);
+    if (silent < size)
+        name_role(c, silent, rbt_session_seat(c->session, silent)->first_worker, whom, sizeof whom);
+    else if (slowest != UINT32_MAX)
+        name_role(c, rank_of_worker(c, slowest), slowest, whom, sizeof whom);
+    if (waited >= PATIENCE_NS) {
+        rbt_session_name(c->session, rank_of_worker(c, waiter), name, sizeof name);
+        rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "worker %u (%s) has waited %llu s for %s%s", waiter, name,
+                      (unsigned long long)(waited / 1000000000u), whom,
+                      silent < size ? ", whose process is silent: is it stopped, is its host overloaded?" : "");
+    } else if (silent < size && now >= c->ranks[silent].heard_ns + PATIENCE_NS) {
+        rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster",
+                      "%s has said nothing for %llu s: is its process stopped, is its host overloaded?", whom,
+                      (unsigned long long)((now - c->ranks[silent].heard_ns) / 1000000000u));
+    }
 }
+
+/* -------------------------------------------------------------------------------------------------- the totals */
 
 void rbt_totals_say(rbt_cluster *c)
 {
@@ -165,10 +231,15 @@ void rbt_status_draw(void *context, rbt_picture *picture)
     picture->messages = atomic_load(&run->messages);
     picture->loss = atomic_load(&run->loss);
     pthread_mutex_lock(&c->lock);
-    for (size_t r = 1; r < picture->processes.count; r++)
-        if (picture->processes.at[r].workers > 0 && picture->processes.at[r].state != RBT_PICTURE_LOST &&
-            rbt_session_state(c->session, (uint32_t)r) >= RBT_RANK_DONE)
-            picture->processes.at[r].state = RBT_PICTURE_DONE;
+    for (size_t r = 1; r < picture->processes.count; r++) {
+        rbt_picture_process *process = &picture->processes.at[r];
+        rbt_rank_state state = rbt_session_state(c->session, (uint32_t)r);
+
+        if (state == RBT_RANK_AWAY || state == RBT_RANK_RETURNING)
+            process->state = RBT_PICTURE_AWAY;
+        else if (process->workers > 0 && process->state != RBT_PICTURE_LOST && state >= RBT_RANK_DONE)
+            process->state = RBT_PICTURE_DONE;
+    }
     pthread_mutex_unlock(&c->lock);
     for (uint32_t m = 0; m < run->topology->workers; m++) {
         const rbt_published *p = &run->published[m];

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/time.h"
 #include "runtime/cluster/session_state.h"
 
 #define SWAPS_MOST 4 /* handed over and not taken yet; who swaps can be one or two ahead */
@@ -31,12 +32,20 @@ void rbt_swap_take(rbt_session *s, rbt_remote *peer, rbt_arrival *arrival)
 
 static rbt_err take_swapped(rbt_session *s, uint32_t rank, rbt_bytes *in, rbt_error *error)
 {
+    uint64_t tell_at = rbt_session_deadline(RBT_TELL_MS);
     rbt_err err;
     swapped *item;
 
     pthread_mutex_lock(&s->lock);
-    while ((err = rbt_session_check(s, error)) == RBT_OK && s->swaps[rank] == NULL)
+    while ((err = rbt_session_check(s, error)) == RBT_OK && s->swaps[rank] == NULL) {
+        s->awaits = rank;
         rbt_session_nap(s);
+        if (s->leads && rbt_now_ns() >= tell_at) {
+            rbt_patience_tell(s, rank);
+            tell_at = rbt_session_deadline(RBT_TELL_MS);
+        }
+    }
+    s->awaits = 0;
     item = err == RBT_OK ? s->swaps[rank] : NULL;
     if (item != NULL)
         s->swaps[rank] = item->next;
@@ -81,9 +90,19 @@ static rbt_err swap(rbt_crew *crew, const rbt_bytes *out, rbt_bytes *in, rbt_err
     return err;
 }
 
+/* All processes know of it, the lead too, and say the same. */
+static void failed(rbt_crew *crew, uint32_t rank, rbt_error *error)
+{
+    rbt_session *s = crew->context;
+
+    s->has_failed_together = true;
+    if (rank < s->size)
+        rbt_session_blame(s, rank, error);
+}
+
 rbt_crew rbt_session_crew(rbt_session *s)
 {
-    return (rbt_crew){.rank = s->rank, .size = s->size, .swap = swap, .context = s};
+    return (rbt_crew){.rank = s->rank, .size = s->size, .swap = swap, .failed = failed, .context = s};
 }
 
 void rbt_swap_forget(rbt_session *s)

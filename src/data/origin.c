@@ -1,0 +1,171 @@
+/* How data was read. Contract in origin.h; proved by tests/unit/test_origin.c. */
+#include "data/origin.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define FIELDS_ROOM (size_t)32 /* of a line or two, a name aside */
+
+static const char *const kind_names[] = {"label", "weight", "number", "words"};
+
+/* "label NAME", or "label" alone where there was no header. */
+static bool parse_column(rbt_origin *origin, const char *at, size_t n)
+{
+    for (unsigned kind = 0; kind < sizeof kind_names / sizeof kind_names[0]; kind++) {
+        size_t length = strlen(kind_names[kind]);
+        if (n < length || memcmp(at, kind_names[kind], length) != 0 || (n > length && at[length] != ' '))
+            continue;
+        bool named = n > length;
+        if (origin->column.count > 0 && named != (origin->column.at[0].name != NULL))
+            return false;
+        if (named && n - length - 1 > RBT_ORIGIN_NAME_BYTES)
+            return false;
+        rbt_origin_column column = {(rbt_column_kind)kind, named ? at + length + 1 : NULL, named ? n - length - 1 : 0};
+        rbt_array_push(&origin->column, column);
+        return true;
+    }
+    return false;
+}
+
+static bool parse_line(rbt_origin *origin, const char *at, size_t n)
+{
+    if (n == 6 && memcmp(at, "base ", 5) == 0 && (at[5] == '0' || at[5] == '1')) {
+        origin->base = at[5] == '0' ? RBT_BASE_0 : RBT_BASE_1;
+        return true;
+    }
+    if (n >= 6 && n <= 7 && memcmp(at, "bits ", 5) == 0) {
+        origin->bits = 0;
+        for (size_t i = 5; i < n; i++) {
+            if (at[i] < '0' || at[i] > '9')
+                return false;
+            origin->bits = origin->bits * 10 + (uint32_t)(at[i] - '0');
+        }
+        return origin->bits >= 1 && origin->bits <= RBT_BITS_LIMIT;
+    }
+    return parse_column(origin, at, n);
+}
+
+bool rbt_origin_parse(const char *text, rbt_origin *origin)
+{
+    *origin = (rbt_origin){.base = RBT_BASE_AUTO};
+    for (const char *at = text; at != NULL && *at != '\0';) {
+        const char *newline = strchr(at, '\n');
+        if (newline == NULL || !parse_line(origin, at, (size_t)(newline - at))) {
+            rbt_origin_deinit(origin);
+            *origin = (rbt_origin){.base = RBT_BASE_AUTO};
+            return false;
+        }
+        at = newline + 1;
+    }
+    return true;
+}
+
+void rbt_origin_deinit(rbt_origin *origin)
+{
+    rbt_array_free(&origin->column);
+}
+
+/* A name may have lines, a line may not. */
+static char in_line(char c)
+{
+    return (unsigned char)c < ' ' ? ' ' : c;
+}
+
+bool rbt_origin_is_named(const rbt_origin_column *column, const char *name)
+{
+    size_t n = name != NULL ? strlen(name) : 0;
+    n = n < RBT_ORIGIN_NAME_BYTES ? n : RBT_ORIGIN_NAME_BYTES;
+    bool same = name != NULL && column->name != NULL && n == column->bytes;
+    for (size_t i = 0; same && i < n; i++)
+        same = in_line(name[i]) == column->name[i];
+    return same;
+}
+
+char *rbt_origin_text(const rbt_origin *origin)
+{
+    size_t room = FIELDS_ROOM, n = 0;
+    for (size_t i = 0; i < origin->column.count; i++)
+        room += FIELDS_ROOM + origin->column.at[i].bytes;
+    char *text = rbt_alloc(room, 1);
+    if (origin->base != RBT_BASE_AUTO)
+        n += (size_t)snprintf(text + n, room - n, "base %d\n", origin->base == RBT_BASE_0 ? 0 : 1);
+    if (origin->bits > 0)
+        n += (size_t)snprintf(text + n, room - n, "bits %u\n", origin->bits);
+    for (size_t i = 0; i < origin->column.count; i++) {
+        const rbt_origin_column *c = &origin->column.at[i];
+        n += (size_t)snprintf(text + n, room - n, "%s%s", kind_names[c->kind], c->name != NULL ? " " : "");
+        for (size_t k = 0; c->name != NULL && k < c->bytes && k < RBT_ORIGIN_NAME_BYTES; k++)
+            text[n++] = in_line(c->name[k]);
+        text[n++] = '\n';
+    }
+    return text;
+}
+
+rbt_base rbt_reading_base(const rbt_reading *reading)
+{
+    rbt_origin origin;
+    if (reading->base != RBT_BASE_AUTO || !rbt_origin_parse(reading->origin, &origin))
+        return reading->base;
+    rbt_origin_deinit(&origin);
+    return origin.base;
+}
+
+uint32_t rbt_origin_bits(const char *text)
+{
+    rbt_origin origin;
+    if (rbt_origin_parse(text, &origin))
+        rbt_origin_deinit(&origin);
+    return origin.bits;
+}
+
+uint32_t rbt_reading_bits(const rbt_reading *reading)
+{
+    uint32_t bits = reading->bits != 0 ? reading->bits : rbt_origin_bits(reading->origin);
+    return bits != 0 ? bits : RBT_BITS_DEFAULT;
+}
+
+/* The next column of features. */
+static const rbt_origin_column *next_feature(const rbt_origin *origin, size_t *i)
+{
+    while (*i < origin->column.count && origin->column.at[*i].kind != RBT_COLUMN_NUMBER &&
+           origin->column.at[*i].kind != RBT_COLUMN_WORDS)
+        ++*i;
+    return *i < origin->column.count ? &origin->column.at[(*i)++] : NULL;
+}
+
+static bool same_column(const rbt_origin_column *a, const rbt_origin_column *b)
+{
+    return a->kind == b->kind &&
+           (a->name == NULL || b->name == NULL || (a->bytes == b->bytes && memcmp(a->name, b->name, a->bytes) == 0));
+}
+
+rbt_err rbt_origin_check(const rbt_reading *reading, const rbt_data *data, const char *name, rbt_error *error)
+{
+    rbt_origin a, b;
+    rbt_err err = RBT_OK;
+    if (reading->origin == NULL || data->origin == NULL || strcmp(reading->origin, data->origin) == 0)
+        return RBT_OK;
+    (void)rbt_origin_parse(reading->origin, &a);
+    (void)rbt_origin_parse(data->origin, &b);
+    if (a.bits != 0 && b.bits != 0 && a.bits != b.bits)
+        err = rbt_fail(error, RBT_E_DATA,
+                       "%s: was hashed to 2^%u columns, the training data to 2^%u; make it again with --bits %u", name,
+                       b.bits, a.bits, a.bits);
+    size_t i = 0, k = 0;
+    bool columns = a.column.count > 0 && b.column.count > 0;
+    for (bool more = columns; err == RBT_OK && more;) {
+        const rbt_origin_column *x = next_feature(&a, &i), *y = next_feature(&b, &k);
+        more = x != NULL && y != NULL;
+        if (more ? !same_column(x, y) : x != y)
+            err = rbt_fail(error, RBT_E_DATA,
+                           "%s: its columns are not those of the training data from column %zu on ('%.*s'); give the "
+                           "text that it was made from, or train with data like it",
+                           name, k, y != NULL && y->name != NULL ? (int)(y->bytes < 60 ? y->bytes : 60) : 0,
+                           y != NULL && y->name != NULL ? y->name : "");
+    }
+    rbt_origin_deinit(&a);
+    rbt_origin_deinit(&b);
+    return err;
+}
