@@ -1,24 +1,29 @@
 # Deliberately broken commands: rubato-mutant-NAME is `rubato` compiled with RBT_MUTANT_NAME. `rubato swarm` must catch
 # each of them (tests/cli); a checker that never fails proves nothing.
 #
-# Only the files that mention the mutation are compiled again; linked before the static library, they take the place
-# of its own. When a header mentions it, everything is compiled again.
+# Only the files that mention the mutation, or include a header that does, are compiled again; linked before the static
+# library, they take the place of its own.
 file(GLOB mutant_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*/*.h")
 
 foreach(name staleness duplicate slice reach early own undo rest budget expire release token late jump gossip held again)
     string(TOUPPER "RBT_MUTANT_${name}" macro)
     set(mentioned "")
-    foreach(file ${RBT_LIBRARY_SOURCES} ${mutant_headers})
-        file(STRINGS "${file}" mentions REGEX "${macro}" LIMIT_COUNT 1)
-        if(mentions)
-            list(APPEND mentioned "${file}")
-        endif()
-    endforeach()
-    if(mentioned MATCHES "\\.h(;|$)")
-        set(changed ${RBT_LIBRARY_SOURCES})
-    else()
-        set(changed ${mentioned})
-    endif()
+    set(pattern "${macro}")
+    while(pattern) # once more with the headers found, until there are no others
+        set(headers "")
+        foreach(file ${RBT_LIBRARY_SOURCES} ${mutant_headers})
+            file(STRINGS "${file}" mentions REGEX "${pattern}" LIMIT_COUNT 1)
+            if(mentions AND NOT file IN_LIST mentioned)
+                list(APPEND mentioned "${file}")
+                if(file MATCHES "src/([^/]+/[^/]+\\.h)$")
+                    list(APPEND headers "#include \"${CMAKE_MATCH_1}\"")
+                endif()
+            endif()
+        endforeach()
+        list(JOIN headers "|" pattern)
+    endwhile()
+    set(changed ${mentioned})
+    list(FILTER changed INCLUDE REGEX "\\.c$")
     if(NOT mentioned)
         message(WARNING "No file mentions ${macro}: rubato-mutant-${name} is not built.")
         continue()
