@@ -184,7 +184,7 @@ static void threads_and_tables_learn_what_is_there(void **state)
     assert_true(train("r", "bsp", "3", &hash[4]) < 0.02);
     assert_true(train("r", "bsp", "3", &hash[5]) < 0.02);
     assert_true(hash[4] == hash[5]);
-    assert_true(train("r", "asp", "3", &hash[5]) < 0.02);
+    assert_true(train("r", "asp", "3", &hash[5]) < 0.1); /* one may be through before the next begins */
 }
 
 static void peers_without_servers_learn_what_is_there(void **state)
