@@ -3,6 +3,7 @@
 #include "runtime/cluster/hub_state.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -243,12 +244,24 @@ static void on_tick(uv_timer_t *timer)
     rbt_hub_stop_when_quiet(hub);
 }
 
+static bool stays_awake(rbt_hub *hub)
+{
+    uint64_t traffic = atomic_load_explicit(&hub->bytes_in, memory_order_relaxed) +
+                       atomic_load_explicit(&hub->bytes_out, memory_order_relaxed);
+    bool awake = rbt_vigil_keep(&hub->vigil, traffic, rbt_now_ns());
+
+    if (awake)
+        sched_yield(); /* others may want the processor */
+    return awake;
+}
+
 static void *serve(void *argument)
 {
     rbt_hub *hub = argument;
 
     atomic_store(&hub->self, pthread_self());
-    uv_run(&hub->loop, UV_RUN_DEFAULT);
+    while (uv_run(&hub->loop, stays_awake(hub) ? UV_RUN_NOWAIT : UV_RUN_ONCE) != 0)
+        ;
     return NULL;
 }
 
@@ -360,7 +373,9 @@ rbt_remote *rbt_hub_dial(rbt_hub *hub, const rbt_address *address, uint32_t rank
 void rbt_hub_send(rbt_remote *to, rbt_frame *frame)
 {
     rbt_remote_state *peer = to->state;
-    bool was_empty;
+    bool must_wake,
+        is_answer = pthread_equal(atomic_load_explicit(&to->hub->self, memory_order_relaxed), pthread_self()) &&
+                    to->hub->answering == peer;
 
     if (atomic_load(&peer->must_sum))
         rbt_frame_sum_body(frame);
@@ -370,18 +385,17 @@ void rbt_hub_send(rbt_remote *to, rbt_frame *frame)
         rbt_frame_destroy(frame);
         return;
     }
-    was_empty = peer->posted == NULL;
+    must_wake = peer->posted == NULL && !is_answer; /* answers go out when what came has been heard */
     frame->next = NULL;
     *peer->posted_last = frame;
     peer->posted_last = &frame->next;
     peer->queued += rbt_frame_weight(frame);
-    if (pthread_equal(atomic_load_explicit(&to->hub->self, memory_order_relaxed), pthread_self()) &&
-        to->hub->answering == peer) {
+    if (is_answer) {
         frame->is_answer = true;
         peer->owed += rbt_frame_weight(frame);
     }
     pthread_mutex_unlock(&peer->lock);
-    if (was_empty)
+    if (must_wake)
         uv_async_send(&to->hub->wake);
 }
 

@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "runtime/cluster/hub.h"
+#include "runtime/cluster/vigil.h"
 
 #define RBT_NS_PER_MS 1000000u
 
@@ -81,6 +82,7 @@ struct rbt_hub {
     pthread_t thread;
     _Atomic(pthread_t) self;           /* the same, said by itself */
     const rbt_remote_state *answering; /* whose words are being heard; the hub's thread's */
+    rbt_vigil vigil;
     atomic_bool stopping;
     bool parting; /* goodbye has been said; waits for the others to close */
     uint64_t stop_at_ns;

@@ -182,6 +182,7 @@ static void tell_room(rbt_remote_state *peer)
     hub->answering = peer;
     hub->events.on_room(hub->events.context, &peer->peer);
     hub->answering = NULL;
+    uv_async_send(&hub->wake); /* for its answers */
 }
 
 /* Looks at what became of a link after something was done with it. */
