@@ -315,17 +315,27 @@ static size_t features_of(const rbt_fitted *fitted)
                              : 0;
 }
 
-static void add_vocabulary(rbt_fitted *fitted, const rbt_vocab *vocab)
+/* Takes the names that are given with a command. `own`: a method that is not built in, which may use them as it likes. */
+static rbt_err name_features(const char *command, const rbt_method *own, const rbt_vocab *vocab, rbt_fitted *fitted,
+                             rbt_error *error)
 {
     const char **names;
 
+    if (vocab->count > 0 && own == NULL && features_of(fitted) == 0)
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--vocab names features, and a model of %s has none: it knows what its data calls things; leave "
+            "--vocab out",
+            fitted->method->name);
+    cli_vocab_note(command, vocab, features_of(fitted));
     if (vocab->count == 0 || rbt_fitted_names(fitted, "vocabulary") != NULL)
-        return;
+        return RBT_OK;
     names = rbt_alloc(vocab->count, sizeof *names);
     for (size_t i = 0; i < vocab->count; i++)
         names[i] = rbt_vocab_name(vocab, i) != NULL ? rbt_vocab_name(vocab, i) : "";
     rbt_fitted_add_names(fitted, "vocabulary", vocab->count, names);
     rbt_free(names);
+    return RBT_OK;
 }
 
 rbt_err cli_fitted_info(const char *path, const rbt_method *own, const rbt_vocab *vocab, rbt_error *error)
@@ -333,25 +343,27 @@ rbt_err cli_fitted_info(const char *path, const rbt_method *own, const rbt_vocab
     static const char *const TYPES[] = {[RBT_F32] = "f32", [RBT_I32] = "i32", [RBT_I64] = "i64"};
     rbt_fitted fitted = {0};
     rbt_err err = rbt_fitted_load_own(path, own, &fitted, error);
+    size_t lists = fitted.lists; /* of the file */
 
+    if (err == RBT_OK)
+        err = name_features("info", own, vocab, &fitted, error);
     if (err != RBT_OK)
-        return err;
+        goto deinit;
     printf("file        %s\nkind        fitted model\nmodel       %s (%s)\n", path, fitted.method->name,
            fitted.method->about);
     for (size_t i = 0; i < fitted.arrays; i++)
         printf("%-11s %s: %llu x %llu, %s\n", i == 0 ? "arrays" : "", fitted.array[i].name,
                (unsigned long long)fitted.array[i].rows, (unsigned long long)fitted.array[i].cols,
                TYPES[fitted.array[i].type]);
-    for (size_t i = 0; i < fitted.lists; i++)
+    for (size_t i = 0; i < lists; i++)
         printf("%-11s %s: %zu\n", i == 0 ? "names" : "", fitted.list[i].name, fitted.list[i].n);
     for (size_t i = 0; i < fitted.numbers; i++)
         printf("%-11s %s: %.10g\n", i == 0 ? "numbers" : "", fitted.number[i].name, fitted.number[i].value);
-    cli_vocab_note("info", vocab, features_of(&fitted));
-    add_vocabulary(&fitted, vocab);
     if (fitted.method->describe != NULL)
         fitted.method->describe(&fitted, stdout);
+deinit:
     rbt_fitted_deinit(&fitted);
-    return RBT_OK;
+    return err;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ export */
@@ -452,13 +464,13 @@ rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *
 
     if (err == RBT_OK && vocab != NULL)
         err = rbt_vocab_read(vocab, &names, error);
+    if (err == RBT_OK)
+        err = name_features("export", own, &names, &fitted, error);
+    rbt_vocab_deinit(&names);
     if (err != RBT_OK) {
         rbt_fitted_deinit(&fitted);
         return err;
     }
-    cli_vocab_note("export", &names, features_of(&fitted));
-    add_vocabulary(&fitted, &names);
-    rbt_vocab_deinit(&names);
     if (strcmp(format, "json") == 0 || strcmp(format, "text") == 0) {
         err = export_as_text(&fitted, strcmp(format, "json") == 0, out, error);
     } else if (strcmp(format, "npy") == 0) {

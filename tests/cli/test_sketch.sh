@@ -23,3 +23,10 @@ expect 0 predict --model model.rbt --data asked
 [ "$(tr '\n' ' ' <"$out")" = '2 0 1 0 ' ] || fail "four lines, four answers"
 "$RUBATO" predict --model model.rbt --data - <asked >piped || fail "predict from a pipe"
 cmp piped "$out" || fail "a pipe is answered otherwise"
+
+# It knows what its events are called, and has nothing else that could be named.
+for command in 'info model.rbt' 'export --model model.rbt --format json --out j.json'; do
+    # shellcheck disable=SC2086 # words
+    expect 2 $command --vocab events
+    says '--vocab names features, and a model of sketch has none'
+done
