@@ -37,6 +37,21 @@ for rank in 1 2 3; do
 done
 grep -q "rank 1 on host .* has said nothing" node-2 node-3 || fail "the others do not say why: $(cat node-2 node-3)"
 
+# The lead itself hangs: who has joined says so, and gives it up.
+# shellcheck disable=SC2086 # options
+job_start "$RUBATO" train $learning --runtime cluster --workers 1 --servers 1 --listen "$name" --join-timeout 60 --clocks 20
+"$RUBATO" node --join "$name" --rank 1 --join-timeout 8 >node-1 2>&1 &
+node_1=$!
+eventually 60 joined 1 || job_fail "rank 1 does not join"
+kill -STOP "$job"
+wait "$node_1" && status=0 || status=$?
+[ "$status" -eq 4 ] || fail "a process whose lead hangs ends with $status: $(cat node-1)"
+grep -q "waiting for the lead at $name, silent for 5 s" node-1 || fail "nobody says that the lead hangs: $(cat node-1)"
+grep -q "the lead at $name has said nothing for 8 s" node-1 || fail "it does not say why it ends: $(cat node-1)"
+kill -CONT "$job"
+job_end 7
+job_says "was lost before the job started"
+
 # Rank 2 reads for longer than the join time-out: it is named, and waited for.
 cp d.svm own.0.svm
 cp d.svm own.2.svm

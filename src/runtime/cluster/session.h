@@ -33,6 +33,12 @@
 
 typedef enum rbt_seat_state { RBT_SEAT_EMPTY, RBT_SEAT_JOINED, RBT_SEAT_READY, RBT_SEAT_LOST } rbt_seat_state;
 
+/* How long nothing has come from somebody. */
+typedef struct rbt_silence {
+    uint64_t heard; /* bytes that had come */
+    uint32_t ticks; /* since so many no more have */
+} rbt_silence;
+
 /* One process of the job. */
 typedef struct rbt_seat {
     uint32_t first_worker, workers; /* the roles, the same in every process's roster */
@@ -50,9 +56,8 @@ typedef struct rbt_seat {
     bool is_idle;     /* not the lead: this process needs no connection to it, now that the job runs */
 
     /* The lead, before the start. */
-    uint64_t heard;        /* bytes that have come from it */
-    uint32_t silent_ticks; /* for so many none have */
-    uint32_t awaits;       /* the rank it waits for, as it says; 0: none but the lead */
+    rbt_silence silence;
+    uint32_t awaits; /* the rank it waits for, as it says; 0: none but the lead */
 } rbt_seat;
 
 /* What processes say to each other. */

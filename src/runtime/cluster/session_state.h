@@ -53,7 +53,9 @@ struct rbt_session {
     pthread_mutex_t calling; /* held while hooks run; they may call back (recursive) */
     rbt_session_hooks hooks; /* under it */
 
-    RBT_ARRAY(stranger) strangers; /* the hub's thread's */
+    RBT_ARRAY(stranger) strangers; /* the hub's thread's, as are: */
+    uint32_t ticks;
+    rbt_silence lead_silence; /* not at the lead */
 
     pthread_mutex_t lock; /* for all below */
     pthread_cond_t news;
@@ -65,7 +67,6 @@ struct rbt_session {
     swapped **swaps;   /* per rank, what came and is not taken yet */
     bool has_welcomed; /* the lead */
     uint32_t awaits;   /* elsewhere, before the start: the rank it waits for; 0: none but the lead */
-    uint32_t ticks;
     bool started;
     atomic_bool is_alone; /* the lead is gone, and the job goes on */
     bool over;
