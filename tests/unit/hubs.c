@@ -145,7 +145,7 @@ static void on_tick(void *context)
         rbt_hub_resume(s->peer);
 }
 
-static void on_log(void *context, rbt_log_level level, const char *source, const char *sentence)
+void hub_side_log(void *context, rbt_log_level level, const char *source, const char *sentence)
 {
     hub_side *s = context;
     size_t n;
@@ -175,7 +175,7 @@ rbt_link_config hub_config(const rbt_key *key, rbt_encryption encryption, bool r
 void hub_side_start(hub_side *s, rbt_link_config config)
 {
     rbt_hub_events events = {on_open, on_control, on_message, NULL, on_lost, on_tick, s};
-    rbt_log log = {on_log, s, RBT_LOG_DEBUG};
+    rbt_log log = {hub_side_log, s, RBT_LOG_DEBUG};
     rbt_error error = {RBT_OK, ""};
 
     memset(s, 0, sizeof *s);

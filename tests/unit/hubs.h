@@ -58,6 +58,8 @@ typedef struct hub_side {
 rbt_link_config hub_config(const rbt_key *key, rbt_encryption encryption, bool rings);
 void hub_side_start(hub_side *s, rbt_link_config config);
 void hub_side_stop(hub_side *s, uint64_t grace_ms);
+/* Writes to the side's log; the side is the context. */
+void hub_side_log(void *context, rbt_log_level level, const char *source, const char *sentence);
 rbt_address hub_address(const char *text);
 rbt_address hub_free_address(bool is_unix);
 rbt_address hub_side_listen(hub_side *s, bool is_unix);

@@ -23,29 +23,17 @@
 
 static const rbt_key NO_KEY;
 
-static void on_log(void *context, rbt_log_level level, const char *source, const char *sentence)
-{
-    hub_side *s = context; /* of which only the log is used */
-    size_t n;
-
-    (void)level;
-    (void)source;
-    pthread_mutex_lock(&s->lock);
-    n = strlen(s->log);
-    (void)snprintf(s->log + n, sizeof s->log - n, "%s\n", sentence);
-    pthread_mutex_unlock(&s->lock);
-}
-
 /* A lead that waits for one process; what it says goes to `heard`. */
 static rbt_session *lead_start(hub_side *heard)
 {
     const rbt_seat seats[SIZE] = {{0}, {.workers = 1}};
-    rbt_session_config config = {.join_timeout_ms = PATIENCE_S * 1000, .log = {on_log, heard, RBT_LOG_INFO}};
+    rbt_session_config config = {.join_timeout_ms = PATIENCE_S * 1000, .log = {hub_side_log, heard, RBT_LOG_INFO}};
     rbt_session *lead = NULL;
     rbt_error error = {RBT_OK, ""};
 
     memset(heard, 0, sizeof *heard);
     pthread_mutex_init(&heard->lock, NULL);
+    pthread_cond_init(&heard->changed, NULL);
     if (rbt_session_lead(&config, seats, SIZE, &lead, &error) != RBT_OK)
         fail_msg("%s", error.text);
     return lead;
