@@ -142,10 +142,10 @@ static rbt_err parse_one(cli_arguments *arguments, int argc, char **argv, int *i
         arguments->words[arguments->words_count++] = argv[*i];
         return RBT_OK;
     }
-    char valid[RBT_OPTION_ROOM] = ""; /* only a job's, which keeps a copy */
     rbt_err err = take(arguments, argc, argv, i, g, error);
     if (err == RBT_OK && (strcmp(g->name, "data") == 0 || (g->own == NULL && strcmp(g->name, "valid") == 0)))
-        err = take_more(arguments, argc, argv, i, g, strcmp(g->name, "data") == 0 ? arguments->data : valid, error);
+        err = take_more(arguments, argc, argv, i, g, strcmp(g->name, "data") == 0 ? arguments->data : arguments->valid,
+                        error);
     if (err == RBT_OK && g->own == NULL)
         err = rbt_options_set(arguments->job, g->name, g->value, error);
     if (err != RBT_OK || g->own == NULL)

@@ -19,7 +19,7 @@ int cli_bench(const cli_command *command, int argc, char **argv)
         {"netns", "FILE", "net: the network namespace of the other process, such as /run/netns/NAME.", &net.netns},
         {"address", "ADDRESS", "net: where the other process listens. [127.0.0.1]", &net.address},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &what, 1, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0], .words = &what, .words_room = 1};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {

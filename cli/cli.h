@@ -77,8 +77,9 @@ typedef struct cli_arguments {
     const char **words; /* what is no option, in order */
     size_t words_room;
     size_t words_count;
-    bool help;                  /* --help was given */
-    char data[RBT_OPTION_ROOM]; /* --data, when several paths were given: all of them, one to a line (data/paths.h) */
+    bool help;                   /* --help was given */
+    char data[RBT_OPTION_ROOM];  /* --data, when several paths were given: all of them, one to a line (data/paths.h) */
+    char valid[RBT_OPTION_ROOM]; /* --valid of a job, likewise */
 } cli_arguments;
 
 /* One more path for the option, behind those before (data/paths.h). */

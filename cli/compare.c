@@ -323,7 +323,8 @@ int cli_compare(const cli_command *command, int argc, char **argv)
         {"grid", "lr=LIST", "Step sizes to try with each protocol; the best is kept.", &grid},
         {"config", "FILE", "A job file with options; the command line has the last word.", &config},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], &options, &word, 1, 0, false, ""};
+    cli_arguments arguments = {
+        .own = own, .own_count = sizeof own / sizeof own[0], .job = &options, .words = &word, .words_room = 1};
     comparison c = {.command = command, .options = &options};
 
     rbt_options_init(&options);

@@ -19,7 +19,7 @@ int cli_convert(const cli_command *command, int argc, char **argv)
          "cache]",
          &to},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
     rbt_data data = {0};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 

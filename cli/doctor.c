@@ -439,7 +439,7 @@ int cli_doctor(const cli_command *command, int argc, char **argv)
         {"probe", "ADDRESS", "For the doctor itself: looks at this host and calls there.", &d.probe},
         {"number", "N", "For the doctor itself, with --probe.", &d.number},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
     rbt_error error = {RBT_OK, ""};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 

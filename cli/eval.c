@@ -332,7 +332,7 @@ int cli_eval(const cli_command *command, int argc, char **argv)
         {"json", "FILE", "Writes the numbers as one JSON object; - = standard output, without the table.",
          &request.json},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {

@@ -163,7 +163,7 @@ int cli_export(const cli_command *command, int argc, char **argv)
         {"array", "NAME", "Which array of a method's model goes into the npy file; rubato info lists them. [the first]",
          &array},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {
@@ -206,7 +206,7 @@ int cli_import(const cli_command *command, int argc, char **argv)
         {"format", "liblinear", "What wrote it; LIBLINEAR, also when not given.", &name},
         {"out", "FILE", "Where the model goes; - = standard output.", &out},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
     rbt_trained trained = {0};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 

@@ -224,7 +224,7 @@ int cli_gen(const cli_command *command, int argc, char **argv)
         {"topics", "N", "docs: topics. [20]", &t.option[TOPICS]},
         {"side", "N", "images: pixels in a row and rows in an image. [28]", &t.option[SIDE]},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &name, 1, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0], .words = &name, .words_room = 1};
     numbers n = {.seed = 1};
     kind k = LR;
     rbt_err err = cli_parse(&arguments, argc, argv, &error);

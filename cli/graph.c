@@ -472,7 +472,7 @@ int cli_graph(const cli_command *command, int argc, char **argv)
         {"json", "FILE", "Writes all as one JSON object; - = standard output, without the text.", &r.json},
     };
     const char *words[2] = {NULL, NULL};
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, words, 2, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0], .words = words, .words_room = 2};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {

@@ -363,7 +363,8 @@ int cli_info(const cli_command *command, int argc, char **argv)
         {"vocab", "FILE", "Names of the features, one per line, for a model's weights or topics.", &names},
         CLI_PLUGIN_OPTION(&plugin_path),
         CLI_READING_OPTIONS(&given)};
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, words, FILES_MOST, 0, false, ""};
+    cli_arguments arguments = {
+        .own = own, .own_count = sizeof own / sizeof own[0], .words = words, .words_room = FILES_MOST};
     rbt_vocab vocab = {0};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 

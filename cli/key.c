@@ -10,7 +10,7 @@ int cli_key(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
     const char *words[2] = {NULL, NULL};
-    cli_arguments arguments = {NULL, 0, NULL, words, 2, 0, false, ""};
+    cli_arguments arguments = {.words = words, .words_room = 2};
     char id[2 * RBT_KEY_ID + 1];
     rbt_key key = {{0}, {0}};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);

@@ -518,7 +518,7 @@ int cli_launch(const cli_command *command, int argc, char **argv)
         {"rsh", "COMMAND", "Runs COMMAND HOST LINE instead of ssh.", &l.rsh},
         {"rubato", "PATH", "This program on the other hosts. [the same path]", &l.rubato},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
     rbt_error error = {RBT_OK, ""};
     rbt_options options;
     bool helped = false;

@@ -94,7 +94,7 @@ int cli_node(const cli_command *command, int argc, char **argv)
         {"insecure", NULL, "No encryption between hosts.", &given.insecure},
         {"quiet", NULL, "Leaves it to the lead to tell what went wrong in the job.", &given.quiet},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
     atomic_bool is_free = false;
     rbt_session_config config = {.on_free = on_free, .context = &is_free, .log = {.write = on_log}};
     rbt_error error = {RBT_OK, ""};

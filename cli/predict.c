@@ -188,7 +188,7 @@ int cli_predict(const cli_command *command, int argc, char **argv)
         {"user", "NAME", "mf: the best items for this user, without those in --data, if given.", &user},
         {"top", "N", "mf, with --user: how many. [10]", &top},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
     answer as = ANSWER_LABEL;
     size_t features = 0, cols = 0; /* of a trained model; of the data */
     bool fitted;                   /* of a method, and no trained one in other clothes */

@@ -35,7 +35,7 @@ int cli_swarm(const cli_command *command, int argc, char **argv)
         {"replay", "SEED", "Runs this seed alone, and tells what it does.", &replay},
         {"verbose", NULL, "One line per seed.", &verbose},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, NULL, 0, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
     rbt_swarm_options options = {.first_seed = 1};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 

@@ -519,7 +519,7 @@ int cli_top(const cli_command *command, int argc, char **argv)
         {"json", "FILE", "One JSON object per picture; - = standard output, instead of the text.", &json},
         {"insecure", NULL, "The job was started with --insecure.", &insecure},
     };
-    cli_arguments arguments = {own, sizeof own / sizeof own[0], NULL, &address, 1, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0], .words = &address, .words_room = 1};
     rbt_session_config config = {.join_timeout_ms = PATIENCE_MS};
     rbt_error error = {RBT_OK, ""};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);

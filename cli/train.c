@@ -133,7 +133,7 @@ rbt_err cli_train_options(const cli_command *command, int argc, char **argv, rbt
     const char *config = NULL, *word = NULL;
     const cli_option own[] = {
         {"config", "FILE", "A job file with options; the command line has the last word.", &config}};
-    cli_arguments arguments = {own, 1, options, &word, 1, 0, false, ""};
+    cli_arguments arguments = {.own = own, .own_count = 1, .job = options, .words = &word, .words_room = 1};
     rbt_err err = cli_parse(&arguments, argc, argv, error);
 
     *helped = err == RBT_OK && arguments.help;

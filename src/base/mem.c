@@ -37,7 +37,7 @@ void *rbt_alloc(size_t count, size_t size)
     void *memory = bytes <= SMALL_BYTES ? malloc(bytes) : calloc(1, bytes);
     RBT_ASSERT(memory != NULL);
     if (bytes <= SMALL_BYTES) {
-        __asm__("" : "+r"(memory)); /* else the compiler makes a calloc of it again */
+        __asm__ volatile("" : : "r"(memory) : "memory"); /* else the compiler makes a calloc of it again */
         memset(memory, 0, bytes);
     }
     return memory;
