@@ -291,7 +291,7 @@ static rbt_err parse_piece(rbt_rowstream *s, size_t bytes, rbt_error *error)
     if (err == RBT_E_DATA && s->report.skipped > 0)
         return rbt_fail(error, err,
                         "%s. This is the first of more than %llu bad rows; mend them, or allow more with --skip-bad",
-                        s->report.first.text, (unsigned long long)(s->report.skipped + s->reading.skip_bad));
+                        s->report.first.text, (unsigned long long)s->report.skipped + s->reading.skip_bad);
     if (err != RBT_OK)
         return err;
     s->reading.skip_bad -= report.skipped;
