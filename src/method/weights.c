@@ -44,8 +44,10 @@ rbt_err rbt_weights_trained(const rbt_fitted *fitted, rbt_trained *trained, rbt_
                      .n = (size_t)w->cols + (intercept != 0)};
 
     t.w = rbt_try_alloc(t.n, sizeof *t.w);
-    if (t.w == NULL)
-        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu weights", t.n);
+    if (t.w == NULL) {
+        rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu weights", t.n);
+        return RBT_E_MEMORY; /* said so that an analyser sees it, too */
+    }
     memcpy(t.w, w->at, (size_t)w->cols * sizeof *t.w);
     if (intercept != 0)
         t.w[w->cols] = intercept;
@@ -93,9 +95,9 @@ rbt_err rbt_weights_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt
     if (err != RBT_OK)
         return err;
     fit.label = rbt_try_alloc(data->rows, sizeof *fit.label);
-    if (fit.label == NULL)
+    if (fit.label == NULL) {
         err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for the labels of %zu rows", data->rows);
-    if (err == RBT_OK) {
+    } else {
         memcpy(fit.label, data->label, data->rows * sizeof *fit.label);
         err = rbt_shape_apply(&t.shape, true, &fit, error);
     }

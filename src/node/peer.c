@@ -25,7 +25,8 @@ rbt_neighbour *rbt_peer_find(const rbt_peer *peer, uint32_t worker)
 /* They stay in ascending order. */
 rbt_neighbour *rbt_peer_meet(rbt_peer *peer, uint32_t worker)
 {
-    rbt_neighbour *found = rbt_peer_find(peer, worker), new = {.worker = worker};
+    rbt_neighbour *found = rbt_peer_find(peer, worker),
+                  new = {.worker = worker, .gone = peer->missed[worker] == RBT_PEER_LEFT};
     size_t at;
 
     if (found != NULL)
@@ -506,10 +507,19 @@ static void handle_used(rbt_peer *peer, const rbt_message *message)
         n->used = message->clock + 1;
 }
 
+/* It may know of a loss that makes us neighbours before we do: then it is remembered until we meet. */
+static void handle_retire(rbt_peer *peer, const rbt_message *message)
+{
+    rbt_neighbour *n = rbt_peer_find(peer, message->worker);
+
+    if (n != NULL)
+        n->gone = true;
+    else if (message->worker < peer->topology->workers)
+        peer->missed[message->worker] = RBT_PEER_LEFT;
+}
+
 void rbt_peer_handle(rbt_peer *peer, rbt_message *message, rbt_env *env)
 {
-    rbt_neighbour *n;
-
     switch (message->type) {
     case RBT_MSG_UPDATE:
         handle_update(peer, message, env);
@@ -521,9 +531,7 @@ void rbt_peer_handle(rbt_peer *peer, rbt_message *message, rbt_env *env)
         handle_used(peer, message);
         break;
     case RBT_MSG_RETIRE:
-        n = rbt_peer_find(peer, message->worker);
-        if (n != NULL)
-            n->gone = true;
+        handle_retire(peer, message);
         break;
     case RBT_MSG_VIEW:
         rbt_peer_handle_view(peer, message);

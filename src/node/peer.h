@@ -42,6 +42,7 @@ typedef struct rbt_neighbour {
     rbt_update_queue came;  /* in */
 } rbt_neighbour;
 
+#define RBT_PEER_LEFT   UINT64_MAX
 #define RBT_PEER_SPARES 2 /* former parameters whose memory is used again */
 
 typedef struct rbt_peer {
@@ -55,7 +56,8 @@ typedef struct rbt_peer {
     rbt_snap *x;        /* the parameters at its beginning (parallel order), or with this iteration's update (serial) */
     bool has_sent;      /* in this iteration */
     bool *is_lost;      /* per worker: it has left the job, as the master tells */
-    uint64_t *missed;   /* per worker: came before we knew it as a neighbour, up to this iteration, and was dropped */
+    uint64_t *missed;   /* per worker: came before we knew it as a neighbour, up to this iteration, and was dropped;
+                           RBT_PEER_LEFT: it said by then that it leaves */
     bool mended;        /* somebody was lost: averages are weighted so that all peers that are left count alike */
     RBT_ARRAY(rbt_neighbour) neighbours; /* ascending; all in- and out-neighbours, itself among them */
     rbt_snap *spares[RBT_PEER_SPARES];

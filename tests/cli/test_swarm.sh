@@ -33,7 +33,7 @@ expect 0 swarm --replay 100007
 head -n 1 "$out" | cmp - line.txt || fail 'a replay goes another way than the swarm'
 
 # seeds that have found something
-for seed in 331678 351464 1008836; do
+for seed in 331678 351464 1008836 2006265; do
     expect 0 swarm --replay $seed
 done
 

@@ -184,6 +184,30 @@ static void an_update_may_come_before_the_news_that_makes_a_sender(void **state)
     pond_deinit(&p);
 }
 
+/* A ring of 5 loses 2: 1 and 3 become neighbours. 3 knows first, sends its last update to 1, and leaves, before 1 knows. A repeated
+ * update after that does not make 1 wait for another one. */
+static void one_may_leave_before_the_news_that_makes_it_a_sender(void **state)
+{
+    pond p;
+
+    (void)state;
+    pond_init(&p, RBT_GRAPH_RING, 5, (rbt_hop){.max_gap = 3});
+    pond_give(&p, 1, update_by_hand(3, 0, 3));
+    pond_give(&p, 1, note_by_hand(RBT_MSG_RETIRE, 3, 1));
+    pond_give(&p, 1, view_by_hand(&p, 2, 1u << 2));
+    assert_true(pond_neighbour(&p, 1, 3)->gone);
+    pond_give(&p, 1, update_by_hand(3, 0, 3));
+    for (uint64_t k = 0; k < 5; k++) {
+        pond_give(&p, 1, update_by_hand(0, k, 1));
+        pond_send(&p, 1);
+        assert_true(pond_reduce(&p, 1, NULL));
+        pond_give(&p, 1, note_by_hand(RBT_MSG_TOKEN, 0, k + 1));
+        pond_enter(&p, 1);
+    }
+    assert_int_equal(pond_count(&p, 1, 3, RBT_MSG_UPDATE), 0);
+    pond_deinit(&p);
+}
+
 static void a_new_receiver_is_not_jumped_past_before_it_tells(void **state)
 {
     pond p;
@@ -300,6 +324,7 @@ int main(void)
         cmocka_unit_test(weights_after_a_loss_are_doubly_stochastic),
         cmocka_unit_test(a_new_sender_is_waited_for_from_its_first_update_on),
         cmocka_unit_test(an_update_may_come_before_the_news_that_makes_a_sender),
+        cmocka_unit_test(one_may_leave_before_the_news_that_makes_it_a_sender),
         cmocka_unit_test(a_new_receiver_is_not_jumped_past_before_it_tells),
         cmocka_unit_test(an_observer_is_answered_in_the_iteration_it_wants),
         cmocka_unit_test(an_onlooker_asks_once_and_means_all_that_are_left),
