@@ -31,7 +31,9 @@ struct rbt_unpacker {
     z_stream gzip;
 #endif
 #ifdef RBT_HAVE_ZSTD
-    ZSTD_DStream *zstd; /* NULL: it is gzip */
+    ZSTD_DStream *zstd;                      /* NULL: it is gzip */
+    bool in_frame;                           /* one has begun */
+    unsigned long long frame_n, frame_given; /* bytes of text that it says it has, and has given */
 #endif
 };
 
@@ -120,6 +122,7 @@ static rbt_err step_gzip(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
 #endif
 
 #ifdef RBT_HAVE_ZSTD
+/* Unpacked in pieces, a frame that has less text than it says is no error to libzstd (1.5.4); to us it is. */
 static rbt_err step_zstd(rbt_unpacker *u, const char *bytes, size_t n, size_t *taken, char *out, size_t room,
                          size_t *given, rbt_error *error)
 {
@@ -127,12 +130,23 @@ static rbt_err step_zstd(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
     ZSTD_outBuffer to = {out, room, 0};
     if (u->whole && n == 0)
         return RBT_OK;
+    if (!u->in_frame) {
+        u->frame_n = ZSTD_getFrameContentSize(bytes, n); /* not known: not told, or cut by the end of the piece */
+        u->frame_given = 0;
+        u->in_frame = true;
+    }
     size_t left = ZSTD_decompressStream(u->zstd, &to, &in);
     *taken = in.pos;
     *given = to.pos;
     u->taken += in.pos;
+    u->frame_given += to.pos;
     u->whole = left == 0;
-    return ZSTD_isError(left) ? damaged(u, ZSTD_getErrorName(left), error) : RBT_OK;
+    u->in_frame = !u->whole;
+    if (ZSTD_isError(left))
+        return damaged(u, ZSTD_getErrorName(left), error);
+    if (u->whole && u->frame_n < ZSTD_CONTENTSIZE_ERROR && u->frame_given != u->frame_n)
+        return damaged(u, "a frame has less text than it says", error);
+    return RBT_OK;
 }
 #endif
 

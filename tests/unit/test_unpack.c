@@ -169,6 +169,30 @@ static void damage_is_said_or_harmless(void **state)
     }
 }
 
+/* It says 266 bytes and has an empty block: unpacked in one go or in pieces, it is damaged. */
+static void a_frame_with_less_text_than_it_says_is_damaged(void **state)
+{
+    (void)state;
+#ifdef RBT_HAVE_ZSTD
+    static const char frame[] = "\x28\xb5\x2f\xfd\x40\x0a\x00\x00\x01\x00\x00";
+    size_t n = sizeof frame - 1, taken = 0, given = 1;
+    rbt_input in = input_of(frame, n);
+    rbt_unpacker *u;
+    rbt_error error;
+    rbt_err err = RBT_OK;
+    char out;
+    assert_int_equal(rbt_input_unpack(&in, &error), RBT_E_DATA);
+    says(&error, "mem: the compressed file is damaged");
+    assert_int_equal(rbt_unpacker_create("mem", frame, n, &u, &error), RBT_OK);
+    for (size_t done = 0; err == RBT_OK && (done < n || given > 0); done += taken)
+        err = rbt_unpacker_step(u, frame + done, n - done, &taken, &out, 1, &given, &error);
+    assert_int_equal(err, RBT_E_DATA);
+    says(&error, "a frame has less text than it says");
+    rbt_unpacker_destroy(u);
+    rbt_input_close(&in);
+#endif
+}
+
 static void a_build_without_the_library_names_the_package(void **state)
 {
     (void)state;
@@ -195,6 +219,7 @@ int main(void)
         cmocka_unit_test(packed_text_comes_out_again),
         cmocka_unit_test(a_cut_anywhere_is_said),
         cmocka_unit_test(damage_is_said_or_harmless),
+        cmocka_unit_test(a_frame_with_less_text_than_it_says_is_damaged),
         cmocka_unit_test(a_build_without_the_library_names_the_package),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
