@@ -13,8 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define TRY_ALIGNMENT_BYTES   64   /* a cache line, and the widest vector register */
-#define SMALL_BYTES           1024 /* glibc's calloc does not know what the thread has just freed; malloc does */
+#define TRY_ALIGNMENT_BYTES   64                 /* a cache line, and the widest vector register */
 #define PAGE_BYTES            ((size_t)64 << 10) /* of every system, or a multiple of its pages */
 #define GIVEN_BACK_FROM_BYTES ((size_t)256 << 10)
 #define HUGE_PAGE_BYTES       ((size_t)2 << 20)
@@ -34,9 +33,9 @@ void *rbt_alloc(size_t count, size_t size)
     size_t bytes;
     RBT_ASSERT(product_bytes(count, size, &bytes));
     bytes = bytes > 0 ? bytes : 1; /* malloc(0) may answer NULL */
-    void *memory = bytes <= SMALL_BYTES ? malloc(bytes) : calloc(1, bytes);
+    void *memory = bytes <= RBT_SMALL_BYTES ? malloc(bytes) : calloc(1, bytes);
     RBT_ASSERT(memory != NULL);
-    if (bytes <= SMALL_BYTES) {
+    if (bytes <= RBT_SMALL_BYTES) {
         __asm__ volatile("" : : "r"(memory) : "memory"); /* else the compiler makes a calloc of it again */
         memset(memory, 0, bytes);
     }

@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Up to here memory comes from malloc, cleared: glibc's calloc does not know what the thread has just freed. */
+#define RBT_SMALL_BYTES 1024
+
 /* Zeroed memory for count * size bytes; never NULL (count or size may be 0). The product may not overflow. */
 void *rbt_alloc(size_t count, size_t size);
 

@@ -8,8 +8,6 @@
 #include "base/mem.h"
 #include "math/kernels.h"
 
-#define SMALL_BYTES 1024
-
 size_t rbt_type_size(rbt_type type)
 {
     return type == RBT_I64 ? sizeof(int64_t) : sizeof(int32_t);
@@ -49,7 +47,7 @@ rbt_snap *rbt_snap_create_sparse(rbt_type type, uint32_t length, uint32_t count)
 /* Not cleared where there is much of it. What is small is there, and need not begin a line, which takes longer to find. */
 static void *try_array(uint32_t count, size_t size)
 {
-    return count * size <= SMALL_BYTES ? rbt_alloc(count, size) : rbt_try_alloc_raw(count, size);
+    return count * size <= RBT_SMALL_BYTES ? rbt_alloc(count, size) : rbt_try_alloc_raw(count, size);
 }
 
 rbt_snap *rbt_snap_try_create(rbt_type type, rbt_form form, uint32_t length, uint32_t count)
