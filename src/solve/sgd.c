@@ -65,8 +65,11 @@ rbt_err rbt_sgd_init(rbt_sgd *sgd, const rbt_problem *problem, rbt_optimizer opt
                      rbt_error *error)
 {
     size_t cols = problem->shape->cols;
-    *sgd = (rbt_sgd){
-        .problem = problem, .optimizer = optimizer, .momentum = (float)momentum, .bias = typical_square(problem)};
+    *sgd = (rbt_sgd){.problem = problem,
+                     .optimizer = optimizer,
+                     .momentum = (float)momentum,
+                     .rate = NAN,
+                     .bias = typical_square(problem)};
     sgd->apart = problem->data->rows / PATH_POINTS;
     if (problem->l1 > 0 || problem->l2 > 0) {
         rbt_err err = find_shares(problem, team, &sgd->share, error);
@@ -280,9 +283,11 @@ float rbt_adam_warmth(uint64_t steps)
 
 void rbt_sgd_begin(rbt_sgd *sgd, double rate)
 {
-    size_t cols = sgd->shrink != NULL ? sgd->problem->shape->cols : 0;
+    bool same = rate == sgd->rate; /* writing it again would have the other threads fetch it again */
+    size_t cols = sgd->shrink != NULL && !same ? sgd->problem->shape->cols : 0;
     float *restrict shrink = sgd->shrink, by = (float)rate * (float)sgd->problem->l2;
     const float *restrict share = sgd->share;
+    sgd->rate = rate;
     for (size_t j = 0; j < cols; j++)
         shrink[j] = 1 / (1 + by * share[j]);
 }

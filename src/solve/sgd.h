@@ -33,6 +33,7 @@ typedef struct rbt_sgd {
     const rbt_problem *problem;
     rbt_optimizer optimizer;
     float momentum;
+    double rate;    /* of this pass; before the first one none */
     double bias;    /* steps of the biases are smaller by this: as those of a feature of typical size */
     float *share;   /* per feature rows / rows with it; NULL without penalties */
     float *shrink;  /* plain steps with l2: per feature what its weight is multiplied with after a step of this pass */

@@ -83,7 +83,7 @@ static void count_one(hub_side *s, uint64_t number, uint64_t bytes, bool is_righ
     s->next++;
     s->bytes += bytes;
     pthread_cond_broadcast(&s->changed);
-    while (s->hold)
+    while (s->hold || (s->hold_at > 0 && s->next == s->hold_at))
         pthread_cond_wait(&s->changed, &s->lock);
     pthread_mutex_unlock(&s->lock);
 }

@@ -29,7 +29,8 @@ typedef struct hub_side {
     uint64_t next;                        /* the number that the next frame must have */
     uint64_t bytes;                       /* received */
     bool is_wrong;                        /* something came that was not sent so */
-    bool hold;                            /* the hub's thread stops at the next message */
+    bool hold;                            /* the hub's thread stops at the next message ... */
+    uint64_t hold_at;                     /* ... or when so many have come; 0: it does not */
     atomic_bool holds_next, resumes_next; /* it holds its peer at the next frame, reads again with the next tick */
     int ticks;                            /* of its hub */
     size_t answers;                       /* bytes with which it answers each control frame; 0: it does not */

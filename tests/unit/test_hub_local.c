@@ -497,6 +497,44 @@ static void who_is_held_waits_and_is_heard_later(void **state)
     }
 }
 
+static void hold_at(hub_side *s, uint64_t number)
+{
+    pthread_mutex_lock(&s->lock);
+    s->hold_at = number;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Who asked much at once gets answers while the rest is still being heard. */
+static void answers_do_not_wait_for_the_last_question(void **state)
+{
+    rbt_key key = hub_key();
+
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        rbt_encryption encryption = kind == 2 ? RBT_ENCRYPT_ON : RBT_ENCRYPT_AUTO;
+        hub_side a, b;
+
+        hub_side_start(&a, hub_config(&key, encryption, false));
+        hub_side_start(&b, hub_config(&key, encryption, false));
+        hub_sides_join(&a, &b, kind == 0);
+        b.answers = 8;
+        hold_at(&b, 1);
+        for (uint64_t i = 0; i < 200; i++)
+            rbt_hub_send(a.to, rbt_frame_create(RBT_FRAME_CONTROL, &i, sizeof i, NULL, 0));
+        wait_for(&b, b.next == 1);
+        wait_for(&a, a.ticks > 1); /* by then the system has all of them */
+        hold_at(&b, 101);
+        wait_for(&a, a.next >= 80);
+        wait_for(&b, b.next == 101);
+        hold_at(&b, 0);
+        wait_for(&a, a.next == 200);
+        assert_false(b.is_wrong);
+        hub_side_stop(&a, 5000);
+        hub_side_stop(&b, 0);
+    }
+}
+
 static void frames_above_the_limit_are_refused_until_it_is_raised(void **state)
 {
     rbt_key key = hub_key();
@@ -540,6 +578,7 @@ int main(void)
         cmocka_unit_test(without_memory_for_rings_the_socket_carries_everything),
         cmocka_unit_test(a_full_queue_is_waited_for),
         cmocka_unit_test(who_is_held_waits_and_is_heard_later),
+        cmocka_unit_test(answers_do_not_wait_for_the_last_question),
         cmocka_unit_test(frames_above_the_limit_are_refused_until_it_is_raised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

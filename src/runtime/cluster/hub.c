@@ -385,13 +385,14 @@ void rbt_hub_send(rbt_remote *to, rbt_frame *frame)
         rbt_frame_destroy(frame);
         return;
     }
-    must_wake = peer->posted == NULL && !is_answer; /* answers go out when what came has been heard */
+    must_wake = peer->posted == NULL && !is_answer; /* answers go out while what came is heard, or behind it */
     frame->next = NULL;
     *peer->posted_last = frame;
     peer->posted_last = &frame->next;
     peer->queued += rbt_frame_weight(frame);
     if (is_answer) {
         frame->is_answer = true;
+        peer->answers++;
         peer->owed += rbt_frame_weight(frame);
     }
     pthread_mutex_unlock(&peer->lock);

@@ -42,6 +42,7 @@ typedef struct rbt_remote_state {
     bool is_held;                       /* nothing is read from it ... */
     bool may_resume;                    /* ... but is with the next wake */
     rbt_frame *unacked, **unacked_last; /* gone out, and kept */
+    size_t answers;                     /* posted while it is being heard, and not handed to the link */
     size_t owed;                        /* bytes of answers that it has not read */
     bool has_room;                      /* its queue has become short */
     uint64_t last_sequence;

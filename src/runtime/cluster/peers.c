@@ -9,8 +9,9 @@
 #include "base/error.h"
 #include "base/time.h"
 
-#define ACK_FRAMES 8 /* so many frames, or so many bytes, are acknowledged at once; fewer with the next tick */
-#define ACK_BYTES  (256u << 10)
+#define ACK_FRAMES   8 /* so many frames, or so many bytes, are acknowledged at once; fewer with the next tick */
+#define ACK_BYTES    (256u << 10)
+#define ANSWERS_MOST 16 /* that wait for the end of what is being heard: who asked has something to do meanwhile */
 
 /* -------------------------------------------------------------------------------------------------- queues */
 
@@ -144,6 +145,7 @@ static void post_to_link(rbt_remote_state *peer)
 
     if (peer->conn == NULL || !peer->conn->has_session)
         return;
+    peer->answers = 0;
     frame = take_posted(peer);
     while (frame != NULL) {
         rbt_frame *next = frame->next;
@@ -284,6 +286,10 @@ static void on_link_arrival(rbt_link *link, rbt_arrival *arrival)
     if (is_stranger)
         set_limits(c); /* it may have a rank by now */
     check_owed(c);
+    if (c->peer->answers >= ANSWERS_MOST && link->state == RBT_LINK_OPEN) {
+        post_to_link(c->peer);
+        rbt_link_flush(link);
+    }
 }
 
 rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, rbt_remote_state *peer)
