@@ -23,7 +23,7 @@
 #include "base/rng.h"
 
 #define SMALL  ((size_t)256)
-#define LARGE  ((size_t)64 << 10) /* so much at once is copied in another way */
+#define LARGE  ((size_t)256 << 10) /* so much at once is copied in another way, and in several parts */
 #define HEAD   4096
 #define STREAM ((size_t)1 << 20) /* bytes passed by the tests with two sides */
 
@@ -73,7 +73,7 @@ static void a_ring_fills_empties_and_wraps(void **state)
             put += expected;
         } else {
             size_t there = (size_t)(put - got), expected = n < there ? n : there;
-            assert_int_equal(rbt_ring_get(&reader, bytes, n), expected);
+            assert_int_equal(rbt_ring_get(&reader, bytes, n, i % 3 == 0), expected);
             for (size_t b = 0; b < expected; b++)
                 assert_int_equal(bytes[b], byte_at(got + b));
             got += expected;
@@ -102,7 +102,7 @@ static void much_comes_out_as_it_went_in_wherever_it_lies(void **state)
             source[b] = byte_at(at + b);
         target[-1] = target[n] = 99;
         assert_int_equal(rbt_ring_put(&writer, source, n), n);
-        assert_int_equal(rbt_ring_get(&reader, target, n), n);
+        assert_int_equal(rbt_ring_get(&reader, target, n, i % 3 == 0), n);
         assert_memory_equal(target, source, n);
         assert_int_equal(target[-1], 99);
         assert_int_equal(target[n], 99);
@@ -123,7 +123,7 @@ static void a_wish_is_told_once_and_room_at_the_last_moment_is_seen(void **state
     assert_int_equal(rbt_ring_put(&writer, bytes, SMALL), SMALL);
     assert_int_equal(rbt_ring_put(&writer, bytes, 1), 0);
     assert_false(rbt_ring_wish(&writer));
-    assert_int_equal(rbt_ring_get(&reader, bytes, 1), 1);
+    assert_int_equal(rbt_ring_get(&reader, bytes, 1, false), 1);
     assert_true(rbt_ring_wished(&reader));
     assert_false(rbt_ring_wished(&reader));
     assert_true(rbt_ring_wish(&writer)); /* the reader has read in between */
@@ -172,7 +172,8 @@ static void *read_stream(void *context)
     rbt_rng rng = rbt_rng_stream(1, 1, 3);
     uint8_t *bytes = d->got;
     for (uint64_t got = 0; got < STREAM;) {
-        size_t n = rbt_ring_get(&d->reader, bytes, 1 + rbt_rng_below(&rng, 3 * d->reader.bytes));
+        size_t wanted = 1 + rbt_rng_below(&rng, 3 * d->reader.bytes);
+        size_t n = rbt_ring_get(&d->reader, bytes, wanted, wanted % 3 == 0);
         if (n == RBT_RING_BROKEN)
             return d;
         if (n == 0)
@@ -271,7 +272,7 @@ static void hostile_counters_lead_to_an_answer_and_not_outside(void **state)
             words[w] = value;
         size_t wanted = rbt_rng_below(&rng, 2 * n), most = rbt_rng_below(&rng, 2) == 0
                                                                ? rbt_ring_put(&side, bytes, wanted)
-                                                               : rbt_ring_get(&side, bytes, wanted);
+                                                               : rbt_ring_get(&side, bytes, wanted, i % 3 == 0);
         assert_true(most == RBT_RING_BROKEN || (most <= n && most <= wanted));
         size_t a = rbt_ring_free(&side), b = rbt_ring_filled(&side);
         assert_true(a == RBT_RING_BROKEN || a <= n);
@@ -284,7 +285,7 @@ static void hostile_counters_lead_to_an_answer_and_not_outside(void **state)
     assert_int_equal(rbt_ring_filled(&side), RBT_RING_BROKEN);
     assert_int_equal(rbt_ring_free(&side), RBT_RING_BROKEN);
     assert_int_equal(rbt_ring_put(&side, bytes, 1), RBT_RING_BROKEN);
-    assert_int_equal(rbt_ring_get(&side, bytes, 1), RBT_RING_BROKEN);
+    assert_int_equal(rbt_ring_get(&side, bytes, 1, false), RBT_RING_BROKEN);
     assert_true(rbt_ring_wish(&side)); /* it is not waited for: the next put tells */
     free(bytes);
     assert_int_equal(munmap(guarded, HEAD + n + 2 * page), 0);
@@ -314,7 +315,7 @@ static void memory_is_taken_as_it_is_used(void **state)
     assert_in_range(memory_of(&ring), 1 << 20, HEAD + (2u << 20));
     assert_int_equal(rbt_ring_put(&ring, bytes, sizeof bytes), sizeof bytes - 1000);
     assert_true(memory_of(&ring) >= sizeof bytes);
-    assert_int_equal(rbt_ring_get(&reader, bytes, sizeof bytes), sizeof bytes);
+    assert_int_equal(rbt_ring_get(&reader, bytes, sizeof bytes, false), sizeof bytes);
     assert_int_equal(rbt_ring_put(&ring, bytes, sizeof bytes), sizeof bytes);
     assert_int_equal(memory_of(&ring), HEAD + sizeof bytes);
     assert_int_equal(rbt_ring_size_of(ring.fd), sizeof bytes);

@@ -16,6 +16,7 @@
 #define LAST_ROUNDS  64                  /* of these, for what the other side had said when writing to it failed */
 #define RING_STEP    ((size_t)512 << 10) /* of one body, what goes through the ring before the other side is told ... */
 #define RING_TELL    ((size_t)128 << 10) /* ... and of several: it reads while this side goes on writing */
+#define PAST_CACHE   ((size_t)8 << 20)   /* bodies that are larger are written to where they stay past the cache */
 #define TLS_BYTES    ((size_t)16 << 10)  /* a record: what is small is gathered into one */
 
 rbt_link *rbt_link_create(const rbt_link_config *config, int fd, const rbt_address *remote, bool accepting)
@@ -88,23 +89,29 @@ static void close_ended(rbt_link *link)
 
 static void receive(rbt_link *link);
 
-/* Gives what has been gathered for TLS to the system; false when not all of it can go now (or ever: then the link is
- * closed). A record that was begun must be finished with the same bytes, so they are kept. */
+/* Gives bytes to TLS; false when it can take none now (or ever: then the link is closed). */
+static bool give_tls(rbt_link *link, const uint8_t *bytes, size_t n, size_t *done)
+{
+    rbt_error error;
+    rbt_tls_state state = rbt_tls_write(link->tls, bytes, n, done, &error);
+
+    if (state == RBT_TLS_END)
+        close_ended(link);
+    else if (state == RBT_TLS_FAILED)
+        rbt_link_close(link, RBT_E_IO, "writing to %s: %s", link->name, error.text);
+    return state == RBT_TLS_DONE;
+}
+
+/* Gives what has been gathered for TLS to the system; false when not all of it can go now (or ever). A record that was begun
+ * must be finished with the same bytes, so they are kept. */
 static bool flush_record(rbt_link *link)
 {
     while (link->record_sent < link->record_n) {
         size_t done = 0;
-        rbt_error error;
-        rbt_tls_state state = rbt_tls_write(link->tls, link->record + link->record_sent,
-                                            link->record_n - link->record_sent, &done, &error);
 
-        link->record_sent += done;
-        if (state == RBT_TLS_END)
-            close_ended(link);
-        else if (state == RBT_TLS_FAILED)
-            rbt_link_close(link, RBT_E_IO, "writing to %s: %s", link->name, error.text);
-        if (state != RBT_TLS_DONE)
+        if (!give_tls(link, link->record + link->record_sent, link->record_n - link->record_sent, &done))
             return false;
+        link->record_sent += done;
     }
     link->record_n = link->record_sent = 0;
     return true;
@@ -123,8 +130,19 @@ static void close_unwritable(rbt_link *link)
     rbt_link_close_broken(link, "writing to", link->write_failed);
 }
 
+/* Nothing of the first unsent frame has gone out, or all of it: words may go now. */
+static bool is_between_frames(const rbt_link *link)
+{
+    return link->sent == 0 || link->sent == rbt_frame_size(link->unsent);
+}
+
+/* Small pieces are gathered; a large one is taken from where it lies. Within a frame only: there the next try has the same bytes. */
 static ssize_t write_tls(rbt_link *link, const struct iovec *pieces, size_t count)
 {
+    size_t done = 0;
+
+    if (pieces[0].iov_len >= TLS_BYTES && !is_between_frames(link))
+        return give_tls(link, pieces[0].iov_base, pieces[0].iov_len, &done) ? (ssize_t)done : -1;
     if (link->record == NULL)
         link->record = rbt_alloc(TLS_BYTES, 1);
     for (size_t i = 0; i < count && link->record_n < TLS_BYTES; i++) {
@@ -295,7 +313,7 @@ static void add_piece(struct iovec *pieces, size_t *count, void *at, size_t n, s
 static size_t gather(rbt_link *link, struct iovec pieces[WRITE_PIECES])
 {
     size_t count = 0, skip = link->sent, put = 0;
-    bool between = link->sent == 0 || link->sent == rbt_frame_size(link->unsent);
+    bool between = is_between_frames(link);
 
     if (between && link->words.count > link->words_sent)
         pieces[count++] = (struct iovec){link->words.at + link->words_sent, link->words.count - link->words_sent};
@@ -323,7 +341,7 @@ static size_t gather(rbt_link *link, struct iovec pieces[WRITE_PIECES])
 static void advance(rbt_link *link, size_t n)
 {
     link->bytes_out += n;
-    if (link->sent == 0 || link->sent == rbt_frame_size(link->unsent)) {
+    if (is_between_frames(link)) {
         size_t left = link->words.count - link->words_sent, part = n < left ? n : left;
 
         link->words_sent += part;
@@ -388,10 +406,11 @@ static void pull_ring(rbt_link *link)
 {
     uint8_t *to;
     size_t n;
+    bool past_cache = link->intake.under_way.header.body >= PAST_CACHE;
 
     while ((to = rbt_intake_ring_room(&link->intake, &n)) != NULL && link->state == RBT_LINK_OPEN) {
         size_t most = n < RING_STEP ? n : RING_STEP;
-        size_t got = link->uses_rings ? rbt_ring_get(&link->in_ring, to, most) : RBT_RING_BROKEN;
+        size_t got = link->uses_rings ? rbt_ring_get(&link->in_ring, to, most, past_cache) : RBT_RING_BROKEN;
 
         if (got == RBT_RING_BROKEN) {
             rbt_link_close(link, RBT_E_PROTOCOL, "%s broke the shared memory", link->name);

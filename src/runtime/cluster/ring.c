@@ -31,6 +31,7 @@
 #define BYTES_MOST  ((size_t)1 << 30)
 #define WHOLE       ((size_t)64) /* bytes: a line of the cache */
 #define PAGE        ((uintptr_t)4096)
+#define PART        ((size_t)64 << 10) /* so much is moved before the other side sees it */
 #define RESERVED    ((size_t)64 << 10) /* so much memory at once, at least */
 #define PAST_CACHE  ((size_t)4 << 10)  /* so much at once is written past the cache */
 #define SEALS       (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
@@ -221,55 +222,74 @@ static void copy(uint8_t *to, const uint8_t *from, size_t n)
     memcpy(to + done, from + done, n - done);
 }
 
-/* What is much goes past this processor's cache: it is read by another core, which would have to fetch it from here line
- * by line. Between cores that share no cache that is six times slower than from memory; between those that do it is as
- * quick for much, and slower for little. */
-static void copy_in(uint8_t *to, const uint8_t *from, size_t n)
+/* Past this processor's cache. */
+static void copy_past(uint8_t *to, const uint8_t *from, size_t n)
 {
     size_t done = 0;
 
 #ifdef __SSE2__
-    if (n >= PAST_CACHE) {
-        done = -(uintptr_t)to % WHOLE;
-        memcpy(to, from, done);
-        done += copy_lines(to + done, from + done, n - done, true);
-        _mm_sfence(); /* else these stores and the counter's are in no order */
-    }
+    done = least(-(uintptr_t)to % WHOLE, n);
+    memcpy(to, from, done);
+    done += copy_lines(to + done, from + done, n - done, true);
+    _mm_sfence(); /* else these stores and the counter's are in no order */
 #endif
     copy(to + done, from + done, n - done);
 }
 
+/* How much is moved next, of n bytes, and where in the ring: not beyond its end, and little enough for the other side to be at work
+ * soon. */
+static size_t next_part(const rbt_ring *ring, size_t n, uint8_t **at)
+{
+    size_t place = (size_t)(ring->mine & (ring->bytes - 1));
+
+    *at = ring->data + place;
+    return least(least(n, PART), ring->bytes - place);
+}
+
+/* What is much goes past the cache: it is read by another core, which would have to fetch it from here line by line. Between cores
+ * that share no cache that is six times slower than from memory; between those that do it is as quick for much, and slower for
+ * little. */
 size_t rbt_ring_put(rbt_ring *ring, const void *bytes, size_t n)
 {
-    size_t room = rbt_ring_free(ring), at = (size_t)(ring->mine & (ring->bytes - 1));
+    size_t room = rbt_ring_free(ring);
+    const uint8_t *from = bytes;
 
     if (room == RBT_RING_BROKEN)
         return RBT_RING_BROKEN;
     n = least(n, room);
     if (n == 0 || (ring->ready < ring->bytes && rbt_ring_reserve(ring, n, NULL) != RBT_OK))
         return 0;
-    size_t first = least(n, ring->bytes - at);
-    copy_in(ring->data + at, bytes, first);
-    copy_in(ring->data, (const uint8_t *)bytes + first, n - first);
-    ring->mine += n;
-    atomic_store_explicit(&ring->head->put, ring->mine, memory_order_release);
+    for (size_t left = n; left > 0;) {
+        uint8_t *to;
+        size_t part = next_part(ring, left, &to);
+
+        (part >= PAST_CACHE ? copy_past : copy)(to, from, part);
+        from += part;
+        left -= part;
+        ring->mine += part;
+        atomic_store_explicit(&ring->head->put, ring->mine, memory_order_release);
+    }
     return n;
 }
 
-size_t rbt_ring_get(rbt_ring *ring, void *bytes, size_t n)
+size_t rbt_ring_get(rbt_ring *ring, void *bytes, size_t n, bool past_cache)
 {
-    size_t there = rbt_ring_filled(ring), at = (size_t)(ring->mine & (ring->bytes - 1));
+    size_t there = rbt_ring_filled(ring);
+    uint8_t *to = bytes;
 
     if (there == RBT_RING_BROKEN)
         return RBT_RING_BROKEN;
     n = least(n, there);
-    if (n == 0)
-        return 0;
-    size_t first = least(n, ring->bytes - at);
-    copy(bytes, ring->data + at, first);
-    copy((uint8_t *)bytes + first, ring->data, n - first);
-    ring->mine += n;
-    atomic_store(&ring->head->got, ring->mine);
+    for (size_t left = n; left > 0;) {
+        uint8_t *from;
+        size_t part = next_part(ring, left, &from);
+
+        (past_cache ? copy_past : copy)(to, from, part);
+        to += part;
+        left -= part;
+        ring->mine += part;
+        atomic_store(&ring->head->got, ring->mine);
+    }
     return n;
 }
 

@@ -43,9 +43,9 @@ rbt_err rbt_ring_reserve(rbt_ring *ring, size_t n, rbt_error *error);
 void rbt_ring_deinit(rbt_ring *ring);
 
 /* Copies as much as fits, or as is there, at most n; returns how much, or RBT_RING_BROKEN. What was got is the
- * caller's; it can no longer change. */
+ * caller's; it can no longer change. Past the cache: it is part of something that would not stay there anyway. */
 size_t rbt_ring_put(rbt_ring *ring, const void *bytes, size_t n);
-size_t rbt_ring_get(rbt_ring *ring, void *bytes, size_t n);
+size_t rbt_ring_get(rbt_ring *ring, void *bytes, size_t n, bool past_cache);
 
 size_t rbt_ring_free(const rbt_ring *ring);   /* for the writer */
 size_t rbt_ring_filled(const rbt_ring *ring); /* for the reader */
