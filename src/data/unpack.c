@@ -21,6 +21,7 @@
 #include "base/mem.h"
 
 #define ROOM_LEAST       (size_t)(64 * 1024)
+#define ZSTD_HEAD_MAX    18        /* bytes of a frame that say how long it is, at most */
 #define GZIP_WINDOW_BITS (15 + 16) /* the largest window; gzip's head and tail are wanted */
 
 struct rbt_unpacker {
@@ -31,9 +32,10 @@ struct rbt_unpacker {
     z_stream gzip;
 #endif
 #ifdef RBT_HAVE_ZSTD
-    ZSTD_DStream *zstd;                      /* NULL: it is gzip */
-    bool in_frame;                           /* one has begun */
-    unsigned long long frame_n, frame_given; /* bytes of text that it says it has, and has given */
+    ZSTD_DStream *zstd;             /* NULL: it is gzip */
+    char frame_head[ZSTD_HEAD_MAX]; /* what has been taken of the frame that has begun, its first bytes ... */
+    size_t frame_head_n;
+    unsigned long long frame_given; /* ... and what it has given */
 #endif
 };
 
@@ -130,21 +132,21 @@ static rbt_err step_zstd(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
     ZSTD_outBuffer to = {out, room, 0};
     if (u->whole && n == 0)
         return RBT_OK;
-    if (!u->in_frame) {
-        u->frame_n = ZSTD_getFrameContentSize(bytes, n); /* not known: not told, or cut by the end of the piece */
-        u->frame_given = 0;
-        u->in_frame = true;
-    }
+    if (u->whole)
+        u->frame_head_n = u->frame_given = 0;
     size_t left = ZSTD_decompressStream(u->zstd, &to, &in);
+    size_t head = ZSTD_HEAD_MAX - u->frame_head_n < in.pos ? ZSTD_HEAD_MAX - u->frame_head_n : in.pos;
     *taken = in.pos;
     *given = to.pos;
+    memcpy(u->frame_head + u->frame_head_n, bytes, head);
+    u->frame_head_n += head;
     u->taken += in.pos;
     u->frame_given += to.pos;
     u->whole = left == 0;
-    u->in_frame = !u->whole;
     if (ZSTD_isError(left))
         return damaged(u, ZSTD_getErrorName(left), error);
-    if (u->whole && u->frame_n < ZSTD_CONTENTSIZE_ERROR && u->frame_given != u->frame_n)
+    unsigned long long told = u->whole ? ZSTD_getFrameContentSize(u->frame_head, u->frame_head_n) : 0;
+    if (u->whole && told < ZSTD_CONTENTSIZE_ERROR && u->frame_given != told) /* else it does not tell */
         return damaged(u, "a frame has less text than it says", error);
     return RBT_OK;
 }
