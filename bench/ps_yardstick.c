@@ -20,7 +20,7 @@
 
 #define UNDER_WAY    8
 #define RUNS         5
-#define RUN_BYTES    ((size_t)128 << 20) /* of one run, at most ... */
+#define RUN_BYTES    ((size_t)256 << 20) /* of one run, at most ... */
 #define RUN_COUNT    20000               /* ... as this */
 #define SOURCE_BYTES ((size_t)64 << 20)  /* values are sent from different places, so rarely from the cache */
 

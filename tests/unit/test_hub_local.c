@@ -64,6 +64,13 @@ static void frames_pass_tls(void **state)
     pass_frames(RBT_ENCRYPT_ON, false, true);
 }
 
+/* Rings are wanted, too, but what goes through them would not be encrypted. */
+static void frames_pass_tls_on_a_unix_socket(void **state)
+{
+    (void)state;
+    pass_frames(RBT_ENCRYPT_ON, true, true);
+}
+
 static void rings_are_used_only_when_both_want_them(void **state)
 {
     rbt_key key = hub_key();
@@ -535,6 +542,41 @@ static void answers_do_not_wait_for_the_last_question(void **state)
     }
 }
 
+/* Who does not wait for answers has said what it had to say all the same, goodbye included. */
+static void all_is_heard_of_one_that_left_before_its_answers(void **state)
+{
+    rbt_key key = hub_key();
+
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        rbt_encryption encryption = kind == 3 ? RBT_ENCRYPT_ON : RBT_ENCRYPT_AUTO;
+        bool rings = kind == 1, is_unix = kind < 2;
+        hub_side a, b, c;
+
+        hub_side_start(&a, hub_config(&key, encryption, rings));
+        hub_side_start(&b, hub_config(&key, encryption, rings));
+        hub_side_start(&c, hub_config(&key, encryption, rings));
+        hub_sides_join(&c, &b, is_unix);
+        b.opened = 0;
+        hub_sides_join(&a, &b, is_unix);
+        b.answers = 8;
+        hold_at(&b, 1);
+        rbt_hub_send(c.to, rbt_frame_create(RBT_FRAME_CONTROL, &(uint64_t){0}, 8, NULL, 0));
+        wait_for(&b, b.next == 1);
+        for (uint64_t i = 1; i < 200; i++)
+            rbt_hub_send(a.to, rbt_frame_create(RBT_FRAME_CONTROL, &i, sizeof i, NULL, 0));
+        wait_for(&a, a.ticks > 1);
+        hub_side_stop(&a, 0);
+        hold_at(&b, 0);
+        wait_for(&b, b.lost == 1);
+        assert_int_equal(b.why.code, RBT_OK);
+        assert_int_equal(b.next, 200);
+        assert_false(b.is_wrong);
+        hub_side_stop(&c, 5000);
+        hub_side_stop(&b, 0);
+    }
+}
+
 static void frames_above_the_limit_are_refused_until_it_is_raised(void **state)
 {
     rbt_key key = hub_key();
@@ -565,6 +607,7 @@ int main(void)
         cmocka_unit_test(frames_pass_shared_memory),
         cmocka_unit_test(frames_pass_tcp),
         cmocka_unit_test(frames_pass_tls),
+        cmocka_unit_test(frames_pass_tls_on_a_unix_socket),
         cmocka_unit_test(rings_are_used_only_when_both_want_them),
         cmocka_unit_test(a_dialer_waits_until_somebody_listens),
         cmocka_unit_test(nobody_listens_and_patience_ends),
@@ -579,6 +622,7 @@ int main(void)
         cmocka_unit_test(a_full_queue_is_waited_for),
         cmocka_unit_test(who_is_held_waits_and_is_heard_later),
         cmocka_unit_test(answers_do_not_wait_for_the_last_question),
+        cmocka_unit_test(all_is_heard_of_one_that_left_before_its_answers),
         cmocka_unit_test(frames_above_the_limit_are_refused_until_it_is_raised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

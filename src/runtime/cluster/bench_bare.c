@@ -88,8 +88,8 @@ static rbt_err move_through_ring(const rbt_bare *bare, uint8_t *got, const uint8
     rbt_err err = RBT_OK;
 
     for (size_t at = 0, looks = 0; at < n && err == RBT_OK;) {
-        size_t done =
-            put != NULL ? rbt_ring_put(bare->out, put + at, n - at) : rbt_ring_get(bare->in, got + at, n - at, false);
+        size_t done = put != NULL ? rbt_ring_put(bare->out, put + at, n - at)
+                                  : rbt_ring_get(bare->in, got + at, n - at, n >= RBT_BARE_LARGEST);
 
         RBT_ASSERT(done != RBT_RING_BROKEN);
         at += done;

@@ -236,6 +236,7 @@ static void begin_handshake(rbt_link *link)
     rbt_error error;
 
     link->phase = HANDSHAKE;
+    link->uses_rings = false; /* what is to be encrypted does not go through shared memory */
     if (rbt_tls_open(link->config->tls, link->fd, link->accepting, &link->tls, &error) != RBT_OK)
         rbt_link_close(link, error.code, "%s: %s", link->name, error.text);
 }

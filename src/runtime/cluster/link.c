@@ -88,13 +88,18 @@ static void close_ended(rbt_link *link)
 }
 
 static void receive(rbt_link *link);
+static void take_arrivals(rbt_link *link);
 
-/* Gives bytes to TLS; false when it can take none now (or ever: then the link is closed). */
+/* Gives bytes to TLS; false when it can take none now (or ever: then the link is closed, but for what has been read before). */
 static bool give_tls(rbt_link *link, const uint8_t *bytes, size_t n, size_t *done)
 {
     rbt_error error;
     rbt_tls_state state = rbt_tls_write(link->tls, bytes, n, done, &error);
 
+    if (state == RBT_TLS_END || state == RBT_TLS_FAILED) {
+        link->write_failed = EPIPE;
+        take_arrivals(link);
+    }
     if (state == RBT_TLS_END)
         close_ended(link);
     else if (state == RBT_TLS_FAILED)
@@ -117,12 +122,13 @@ static bool flush_record(rbt_link *link)
     return true;
 }
 
-/* Writing has failed. What the other side said before it went is still there to be read, perhaps a goodbye. */
+/* Writing has failed. What the other side said before it went is still there to be heard or read, perhaps a goodbye. */
 static void close_unwritable(rbt_link *link)
 {
     uint64_t before = link->bytes_in - 1;
 
     link->write_failed = errno;
+    take_arrivals(link); /* the reader may find the end before it comes to these */
     for (int i = 0; i < LAST_ROUNDS && link->state == RBT_LINK_OPEN && link->bytes_in != before; i++) {
         before = link->bytes_in;
         receive(link);
@@ -406,7 +412,8 @@ static void pull_ring(rbt_link *link)
 {
     uint8_t *to;
     size_t n;
-    bool past_cache = link->intake.under_way.header.body >= PAST_CACHE;
+    const rbt_frame_header *header = &link->intake.under_way.header;
+    bool past_cache = header->body >= PAST_CACHE && !(header->flags & RBT_FRAME_SQUEEZED);
 
     while ((to = rbt_intake_ring_room(&link->intake, &n)) != NULL && link->state == RBT_LINK_OPEN) {
         size_t most = n < RING_STEP ? n : RING_STEP;

@@ -21,8 +21,7 @@
 #include "base/mem.h"
 #include "runtime/cluster/address.h"
 
-#define IDENTITY   16          /* characters: the key's id in hexadecimal */
-#define READ_BYTES (64u << 10) /* asked of the socket at once: else each record takes two calls of the system */
+#define IDENTITY 16 /* characters: the key's id in hexadecimal */
 
 /* AES-GCM is safe for about 2^24 full records under one key (RFC 8446, 5.5), which a fast link sends in minutes. */
 #define RECORDS_PER_KEY (UINT64_C(1) << 22)
@@ -161,8 +160,6 @@ static bool set_up(SSL_CTX *context)
     (void)SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION |
                                            SSL_OP_NO_RENEGOTIATION);
     (void)SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_read_ahead(context, 1);
-    SSL_CTX_set_default_read_buffer_len(context, READ_BYTES);
     (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_psk_use_session_callback(context, offer_key);
     SSL_CTX_set_psk_find_session_callback(context, find_key);
