@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -117,8 +118,20 @@ static int finish(const cli_command *command, int code)
     return code;
 }
 
+/* A file or socket that was given the number of a closed standard stream would be written to by whoever prints. */
+static void open_standard_streams(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = open("/dev/null", O_RDWR);
+    if (fd > STDERR_FILENO)
+        (void)close(fd);
+}
+
 int main(int argc, char **argv)
 {
+    open_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is a write error: files are put in order before the end */
     signal(SIGXFSZ, SIG_IGN); /* and so is a limit on the size of files */
     if (argc < 2) {

@@ -441,17 +441,23 @@ static rbt_optimizer settled_optimizer(const rbt_options *o)
                : RBT_OPTIMIZER_AUTO;
 }
 
+void rbt_options_settle_decay(rbt_options *o)
+{
+    if (o->decay != RBT_DECAY_AUTO)
+        return;
+    o->decay =
+        o->optimizer == RBT_OPTIMIZER_SGD || o->optimizer == RBT_OPTIMIZER_MOMENTUM ? RBT_DECAY_SQRT : RBT_DECAY_NONE;
+    o->decay_factor = o->decay == RBT_DECAY_SQRT ? 1 : 0;
+}
+
 /* What is settled in shared memory. */
 static void settle_shared(rbt_options *o)
 {
     if (o->sync == RBT_SYNC_SEQUENTIAL)
         o->workers = 1;
-    if (o->decay == RBT_DECAY_AUTO) {
-        o->decay = o->optimizer == RBT_OPTIMIZER_SGD || o->optimizer == RBT_OPTIMIZER_MOMENTUM ? RBT_DECAY_SQRT
-                                                                                               : RBT_DECAY_NONE;
-        o->decay_factor = o->decay == RBT_DECAY_SQRT ? 1 : 0;
-    }
     bool method = rbt_trainee_method(o->model) != NULL; /* nobody knows how far from the optimum it is */
+    if (o->optimizer != RBT_OPTIMIZER_AUTO || method)   /* else when the data is known */
+        rbt_options_settle_decay(o);
 
     if (isnan(o->tolerance))
         o->tolerance = o->clocks == 0 && o->epochs == 0 && !o->has_target && !method ? TOLERANCE_DEFAULT : 0;

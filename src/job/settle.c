@@ -15,6 +15,7 @@
 #define FEW_PARAMETERS 2000
 #define CHEAP_VALUES   1e8 /* are visited in about a second: so many may be before a training without --epochs ends */
 #define MOST_EPOCHS    10000
+#define WEAK           0.01 /* l2 times rows, of a row's square */
 
 /* Do so few features occur in the data that there are at most FEW_PARAMETERS to learn? Looks only as long as it may. */
 static rbt_err has_few_parameters(const rbt_problem *problem, bool *few, rbt_error *error)
@@ -27,9 +28,23 @@ static rbt_err has_few_parameters(const rbt_problem *problem, bool *few, rbt_err
     return err;
 }
 
+/* Is l2 so small beside the rows that dual coordinate ascent would take ages? It sets one row after the other to its optimum, and
+ * goes as far for it as l2 lets it. */
+static bool is_weak(const rbt_problem *problem)
+{
+    rbt_squares squares = {0};
+    if (problem->data->streamed) /* looking would bring it into memory */
+        return false;
+    rbt_squares_add(&squares, problem->data, 0, problem->data->nnz);
+    double row_square = squares.n > 0 ? squares.sum / (double)squares.n * (double)problem->data->nnz : 0;
+    double rows = (double)problem->data->rows;
+    return problem->l2 * rows < WEAK * row_square / rows;
+}
+
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
- * second derivatives are cheap; dual coordinate ascent for many. */
-static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, rbt_error *error)
+ * second derivatives are cheap; dual coordinate ascent for many. Where an l2 that somebody chose is weak, it is too slow with l1,
+ * and with so few parameters that the rows contradict each other: then gradient steps. */
+static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, bool l2_given, rbt_error *error)
 {
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
     bool few;
@@ -38,7 +53,10 @@ static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, 
     if (err != RBT_OK)
         return err;
     if (options->optimizer == RBT_OPTIMIZER_AUTO)
-        options->optimizer = few && rbt_newton_fits(&problem) ? RBT_OPTIMIZER_NEWTON : RBT_OPTIMIZER_SDCA;
+        options->optimizer = few && rbt_newton_fits(&problem)                            ? RBT_OPTIMIZER_NEWTON
+                             : l2_given && (few || options->l1 > 0) && is_weak(&problem) ? RBT_OPTIMIZER_SGD
+                                                                                         : RBT_OPTIMIZER_SDCA;
+    rbt_options_settle_decay(options);
     if (options->optimizer == RBT_OPTIMIZER_NEWTON && !rbt_newton_fits(&problem))
         return rbt_fail(error, RBT_E_USAGE,
                         "--optimizer newton needs a smooth loss, which that of %s is not; use --optimizer sdca, or "
@@ -241,12 +259,13 @@ static rbt_err find_rate_together(const rbt_loaded *loaded, rbt_options *options
 rbt_err rbt_prepare_options(rbt_loaded *loaded, rbt_options *options, const rbt_extent *extent, rbt_crew *crew,
                             rbt_error *error)
 {
-    if (isnan(options->l2)) /* softmax: a penalty on the weights of every class, of which few matter to a row */
+    bool l2_given = !isnan(options->l2);
+    if (!l2_given) /* softmax: a penalty on the weights of every class, of which few matter to a row */
         options->l2 = (loaded->model == &rbt_model_softmax ? 0.5 : 1) / (double)extent->rows;
     if (isnan(options->delta) && loaded->model == &rbt_model_huber)
         options->delta = loaded->shape.delta;
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
-    rbt_err err = rbt_options_shared(options) ? settle_optimizer(loaded, options, error) : RBT_OK;
+    rbt_err err = rbt_options_shared(options) ? settle_optimizer(loaded, options, l2_given, error) : RBT_OK;
     settle_epochs(extent, options);
     if (err == RBT_OK && extent->leaves) {
         err = find_facts(&problem, extent, crew, &loaded->facts, error);

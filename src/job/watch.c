@@ -11,7 +11,7 @@
 
 void rbt_watch_init(rbt_watch *watch, const rbt_options *options, size_t n)
 {
-    *watch = (rbt_watch){.options = options, .n = n, .best_valid = INFINITY};
+    *watch = (rbt_watch){.options = options, .n = n, .least_gap = INFINITY, .best_valid = INFINITY};
     if (options->patience > 0)
         watch->best = rbt_alloc(n, sizeof *watch->best);
 }
@@ -33,7 +33,8 @@ static const char *judge(rbt_watch *watch, double objective, double gap)
     bool proved = o->optimizer == RBT_OPTIMIZER_SDCA && o->no_bias;
 
     watch->looks++;
-    watch->unmoved = change == 0 ? watch->unmoved + 1 : 0;
+    watch->unmoved = change == 0 && !(gap < watch->least_gap) ? watch->unmoved + 1 : 0;
+    watch->least_gap = gap < watch->least_gap ? gap : watch->least_gap; /* smaller ones are progress nobody sees yet */
     watch->calm = (double)watch->looks * change <= near ? watch->calm + 1 : 0;
     if (!(o->tolerance > 0))
         return NULL;

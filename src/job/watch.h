@@ -16,6 +16,7 @@ typedef struct rbt_watch {
     uint64_t looks;   /* so far, ... */
     unsigned calm;    /* ... and the last of them after which little was left to gain ... */
     unsigned unmoved; /* ... or that changed nothing */
+    double least_gap;
     double best_valid;
     uint64_t worse; /* evaluations since the best one */
     float *best;    /* patience: the parameters then */

@@ -132,3 +132,9 @@ expect 2 swarm --seeds 5 --replay 3
 says '--replay runs one seed'
 expect 2 bench
 says 'kernels'
+
+# Standard streams that are closed: a file that took their number would get what is printed.
+"$RUBATO" train lr --data data.svm --epochs 2 --json closed.json --out closed.rbt <&- >&- 2>&- || fail 'train with closed streams'
+check closed.json 'last["event"] == "done"'
+"$RUBATO" launch --local 2 -- train lr --data data.svm --epochs 2 --out closed2.rbt <&- >&- 2>&- || fail 'launch with closed streams'
+[ -s closed2.rbt ] || fail 'no model from launch with closed streams'

@@ -165,6 +165,22 @@ static void an_objective_that_stands_still_stops_and_says_so(void **state)
     rbt_watch_deinit(&watch);
 }
 
+static void a_gap_that_still_falls_is_progress(void **state)
+{
+    rbt_options o = plain();
+    rbt_watch watch;
+    float w = 0;
+    (void)state;
+    o.tolerance = 1e-3;
+    rbt_watch_init(&watch, &o, 1);
+    for (int i = 0; i < 20; i++) /* as with l1, when all parameters are still 0 */
+        assert_false(rbt_watch_look(&watch, 0.5, 1e6 / (i + 1), NAN, &w));
+    for (int i = 0; i < 2; i++)
+        assert_false(rbt_watch_look(&watch, 0.5, 1e6, NAN, &w));
+    assert_true(rbt_watch_look(&watch, 0.5, 1e6, NAN, &w));
+    rbt_watch_deinit(&watch);
+}
+
 static void an_objective_of_0_is_the_end(void **state)
 {
     static const double OBJECTIVE[] = {0, 1e-14, 1e-11};
@@ -193,6 +209,7 @@ int main(void)
         cmocka_unit_test(without_a_bound_small_steps_on_a_long_way_do_not_stop),
         cmocka_unit_test(without_a_bound_one_small_change_does_not_stop_but_three_do),
         cmocka_unit_test(an_objective_that_stands_still_stops_and_says_so),
+        cmocka_unit_test(a_gap_that_still_falls_is_progress),
         cmocka_unit_test(an_objective_of_0_is_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
