@@ -201,14 +201,14 @@ static rbt_err check_runtime(const rbt_options *o, rbt_error *error)
                             : o->cost != NULL    ? "cost"
                             : o->faults != NULL  ? "faults"
                                                  : NULL;
-    const char *clustered = o->key != NULL                           ? "key"
-                            : o->listen != NULL                      ? "listen"
-                            : o->advertise != NULL                   ? "advertise"
-                            : o->insecure                            ? "insecure"
-                            : o->shm != RBT_AUTO                     ? "shm"
-                            : o->on_worker_loss != RBT_LOSS_CONTINUE ? "on-worker-loss"
-                            : o->colocate != RBT_AUTO                ? "colocate"
-                                                                     : NULL;
+    const char *clustered = o->key != NULL                       ? "key"
+                            : o->listen != NULL                  ? "listen"
+                            : o->advertise != NULL               ? "advertise"
+                            : o->insecure                        ? "insecure"
+                            : o->shm != RBT_AUTO                 ? "shm"
+                            : o->on_worker_loss != RBT_LOSS_AUTO ? "on-worker-loss"
+                            : o->colocate != RBT_AUTO            ? "colocate"
+                                                                 : NULL;
 
     if (o->runtime != RBT_RUNTIME_SIM && simulated != NULL)
         return rbt_fail(error, RBT_E_USAGE,

@@ -22,6 +22,18 @@ for sync in bsp "ssp --staleness 2" asp; do
     job_says "the job ends, as --on-worker-loss stop says"
 done
 
+# Nobody can take over what a method's worker has made of its rows: the job ends, or goes on with the rest if it was told to.
+"$RUBATO" gen ratings --out r.txt --users 60 --items 40 --rows 1000 --seed 3 || fail "no ratings"
+for loss in "7 auto" "0 continue"; do
+    job_start "$RUBATO" launch --local 3 --servers 1 -- train mf --data r.txt --rank 8 --epochs 3000 --sync bsp --eval-every 100 \
+        --json job.json --on-worker-loss "${loss#* }"
+    job_clock 2
+    job_kill 9 2
+    job_end "${loss% *}"
+    job_says "nobody can take over its part of the data"
+    ! grep -q "take over its rows" job.out job.err || job_fail "nobody takes over rows of a method"
+done
+
 # All workers, one after the other.
 endless --sync bsp
 for rank in 1 2 3; do

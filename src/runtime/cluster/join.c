@@ -349,6 +349,7 @@ rbt_err rbt_session_lead(const rbt_session_config *config, const rbt_seat *seats
     rbt_losses_init(&s->losses, config->on_loss, size);
     s->losses.needs_all = config->needs_all;
     s->losses.cannot_return = config->cannot_return;
+    s->losses.rows_stay = config->rows_stay;
     for (uint32_t r = 0; r < size; r++)
         rbt_losses_seat(&s->losses, r, seats[r].first_worker, seats[r].workers, seats[r].servers);
     err = listen_local(s, error);
