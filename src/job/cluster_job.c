@@ -143,6 +143,11 @@ rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *err
     seats = rbt_alloc(g->processes, sizeof *seats);
     rbt_roster_assign(seats, g->processes, g->lead_works, options->per_process, options->workers, options->servers,
                       !colocate);
+    for (uint32_t r = 1; g->host != NULL && r < g->processes; r++) { /* who does not join is named by it */
+        const char *host = g->host(g->context, r);
+
+        snprintf(seats[r].host, sizeof seats[r].host, "%s", host != NULL ? host : "");
+    }
     err = rbt_session_lead(&config, seats, g->processes, session, error);
     rbt_free(seats);
     rbt_key_wipe(&config.key);

@@ -398,6 +398,22 @@ static void tell_where(const rbt_session *s, char text[RBT_ADDRESS_ROOM + RBT_HO
                  s->tcp_address[0] != '\0' ? s->tcp_address : s->local_address);
 }
 
+/* " rank 2 on host b, rank 3 on host c and 4 more"; how long that is. */
+static size_t list_missing(const rbt_session *s, rbt_seat_state state, char *text, size_t room)
+{
+    uint32_t listed = 0, missing = count_missing(s, state);
+    size_t n = 0;
+
+    for (uint32_t r = 1; r < s->size && n + 200 < room && listed < RBT_NAMED_MOST; r++)
+        if (s->seats[r].state < state && ++listed) {
+            n += (size_t)snprintf(text + n, room - n, "%s", listed > 1 ? "," : "");
+            n += rbt_patience_name(s, r, text + n, room - n);
+        }
+    if (missing > listed)
+        n += (size_t)snprintf(text + n, room - n, " and %u more", missing - listed);
+    return n;
+}
+
 /* "waiting for ranks 2, 3 (of 4); here: rank 1 on host a" */
 static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
 {
@@ -407,14 +423,7 @@ static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
 
     n += (size_t)snprintf(text, sizeof text, "%u of %u processes %s; missing:", s->size - 1 - missing, s->size - 1,
                           what);
-    for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < RBT_NAMED_MOST; r++)
-        if (s->seats[r].state < state && ++listed) {
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s", listed > 1 ? "," : "");
-            n += rbt_patience_name(s, r, text + n, sizeof text - n);
-        }
-    if (missing > listed)
-        n += (size_t)snprintf(text + n, sizeof text - n, " and %u more", missing - listed);
-    listed = 0;
+    n += list_missing(s, state, text + n, sizeof text - n);
     for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < RBT_NAMED_MOST; r++)
         if (s->seats[r].state >= state && ++listed)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s rank %u on host %s (%s)",
@@ -447,6 +456,19 @@ static void tell_insecure(const rbt_session *s)
                       where);
 }
 
+/* Who has not joined in time, for the last sentence of the job. */
+static rbt_err give_up(const rbt_session *s, rbt_seat_state state, uint64_t timeout_ms, rbt_error *error)
+{
+    char where[RBT_ADDRESS_ROOM + RBT_HOST_ROOM], who[480];
+
+    tell_where(s, where);
+    list_missing(s, state, who, sizeof who);
+    return rbt_fail(error, RBT_E_MISSING,
+                    "%u of %u processes have not joined within %llu s:%s; are they started with this address and key, "
+                    "and can their hosts reach %s? --join-timeout gives them longer, `rubato doctor` checks",
+                    count_missing(s, state), s->size - 1, (unsigned long long)timeout_ms / 1000, who, where);
+}
+
 /* Waits until every seat is in that state. */
 rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, uint64_t timeout_ms,
                       rbt_err (*check)(void *, rbt_error *), void *context, rbt_error *error)
@@ -469,15 +491,8 @@ rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, ui
             tell_at = rbt_session_deadline(RBT_TELL_MS);
         }
         if (timeout_ms > 0 && rbt_now_ns() >= give_up_at) {
-            char where[RBT_ADDRESS_ROOM + RBT_HOST_ROOM];
-
             tell_missing(s, state, what);
-            tell_where(s, where);
-            err =
-                rbt_fail(error, RBT_E_MISSING,
-                         "%u of %u processes have not joined within %llu s; are they started with this address and "
-                         "key, and can their hosts reach %s? --join-timeout gives them longer, `rubato doctor` checks",
-                         count_missing(s, state), s->size - 1, (unsigned long long)timeout_ms / 1000, where);
+            err = give_up(s, state, timeout_ms, error);
             break;
         }
     }
