@@ -37,13 +37,17 @@ static void on_free(void *context)
     prctl(PR_SET_PDEATHSIG, 0);
 }
 
-/* Called when there is nobody else to tell it to. */
+/* Called when there is nobody else to tell it to. Of a launcher that is gone nobody reads the standard errors any more; the standard
+ * output of its processes is its own. */
 static void on_log(void *context, rbt_log_level level, const char *source, const char *sentence)
 {
     (void)context;
     (void)level;
     (void)source;
-    fprintf(stderr, "rubato node: %s\n", sentence);
+    if (fprintf(stderr, "rubato node: %s\n", sentence) < 0) {
+        printf("rubato node: %s\n", sentence);
+        fflush(stdout);
+    }
 }
 
 typedef struct node_arguments {
