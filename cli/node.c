@@ -56,6 +56,7 @@ typedef struct node_arguments {
 
 static rbt_err settle(const node_arguments *given, rbt_session_config *config, uint32_t *rank, rbt_error *error)
 {
+    const char *key = cli_key_file(given->key);
     uint64_t number = 0;
     rbt_err err = cli_require("join", given->join, "ADDRESS", error);
 
@@ -77,8 +78,8 @@ static rbt_err settle(const node_arguments *given, rbt_session_config *config, u
         err = rbt_text_to_count("--rank", given->rank, 1, RBT_RANKS_LIMIT - 1, &number, error);
         *rank = (uint32_t)number;
     }
-    if (err == RBT_OK && given->key != NULL) {
-        err = rbt_key_read(given->key, &config->key, error);
+    if (err == RBT_OK && key != NULL) {
+        err = rbt_key_read(key, &config->key, error);
         config->has_key = err == RBT_OK;
     }
     return err;

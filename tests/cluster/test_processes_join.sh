@@ -21,13 +21,19 @@ said()
 }
 port=$((20000 + $$ % 10000))
 
-alone --clocks 20 --listen "127.0.0.1:$port" --key job.key
+export RUBATO_KEY_FILE=job.key # is read, where --key says nothing
+alone --clocks 20 --listen "127.0.0.1:$port"
+unset RUBATO_KEY_FILE
 expect 1 node --join "127.0.0.1:$port" --key other.key
 says "refused us"
 says "give all processes the same key file"
 eventually 60 said "give all processes the same key file" || job_fail "the lead does not say that a key is wrong"
 expect 2 node --join "127.0.0.1:$port"
-says "needs a key"
+says "give the key file that the lead has with --key FILE"
+export RUBATO_KEY_FILE=other.key
+expect 1 node --join "127.0.0.1:$port"
+says "give all processes the same key file"
+unset RUBATO_KEY_FILE
 expect 1 node --join "127.0.0.1:$port" --insecure
 says "refused us"
 expect 2 node --join "127.0.0.1:$port" --key job.key --rank 9

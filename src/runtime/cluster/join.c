@@ -300,17 +300,28 @@ static rbt_err where_to_listen(const rbt_session *s, const char *text, const rbt
                                                                            : err;
 }
 
+/* A new key is of use to the lead alone: who joins needs the one that the job has. */
+static rbt_err refuse_keyless(const rbt_session *s, const char *text, const rbt_address *address, rbt_error *error)
+{
+    if (!s->leads)
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "taking part over TCP needs the job's key: give the key file that the lead has with --key FILE or "
+            "in RUBATO_KEY_FILE; or --insecure, if the lead was started with it and no key");
+    return rbt_fail(error, RBT_E_USAGE,
+                    "listening on %s, which %s can reach, needs a key: make one with `rubato key new job.key` "
+                    "and give --key job.key, or give --insecure on a network that is trusted",
+                    text != NULL ? text : "a network address",
+                    rbt_address_is_loopback(address) ? "everybody on this host" : "other hosts");
+}
+
 static rbt_err listen_tcp(rbt_session *s, const char *text, const rbt_address *facing, rbt_error *error)
 {
     rbt_address address, bound, told, mine;
     rbt_err err = where_to_listen(s, text, facing, &address, error);
 
     if (err == RBT_OK && !rbt_address_is_unix(&address) && !s->config.has_key && !s->config.insecure)
-        err = rbt_fail(error, RBT_E_USAGE,
-                       "listening on %s, which %s can reach, needs a key: make one with `rubato key new job.key` "
-                       "and give --key job.key, or give --insecure on a network that is trusted",
-                       text != NULL ? text : "a network address",
-                       rbt_address_is_loopback(&address) ? "everybody on this host" : "other hosts");
+        err = refuse_keyless(s, text, &address, error);
     if (err == RBT_OK)
         err = rbt_hub_listen(s->hub, &address, &bound, error);
     if (err != RBT_OK)
