@@ -64,7 +64,7 @@ job_end 130
 # shellcheck disable=SC2086 # options
 job_start "$RUBATO" train $learning --runtime cluster --listen "unix:@rubato-test-$$" --workers 2
 expect 2 node --join "unix:@rubato-test-$$" --rank 7 # it listens
-says "there is no such rank in this job"
+says "there is no rank 7 to join in this job, only 1 to 3"
 kill -INT "$job"
 job_end 130
 

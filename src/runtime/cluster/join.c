@@ -12,6 +12,7 @@
 
 #define DIAL_BACK_MS 2000
 #define LOOK_UP_MS   500 /* between two looks for a name */
+#define SORRY_ROOM   96
 
 /* ------------------------------------------------------------------------------------------------------ joining */
 
@@ -22,12 +23,14 @@ static bool is_free(const rbt_session *s, uint32_t rank)
            (s->seats[rank].state == RBT_SEAT_LOST && s->losses.ranks[rank].state == RBT_RANK_AWAY);
 }
 
-/* The lead: somebody wants to join. The lock is held; answers with a reason when it cannot. */
-static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank)
+/* The lead: somebody wants to join. The lock is held; answers with a reason when it cannot, which may stand in `room`. */
+static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank, char room[SORRY_ROOM])
 {
     if (wanted != RBT_RANK_NONE) {
-        if (wanted == 0 || wanted >= s->size)
-            return "there is no such rank in this job";
+        if (wanted == 0 || wanted >= s->size) {
+            snprintf(room, SORRY_ROOM, "there is no rank %u to join in this job, only 1 to %u", wanted, s->size - 1);
+            return room;
+        }
         if (s->seats[wanted].state != RBT_SEAT_EMPTY && s->seats[wanted].state != RBT_SEAT_LOST)
             return "a process with this rank has joined already";
         if (!is_free(s, wanted))
@@ -126,6 +129,7 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
 {
     uint32_t wanted = rbt_unpack_u32(words), rank = 0;
     rbt_seat seat = {0};
+    char room[SORRY_ROOM];
     const char *sorry;
 
     rbt_seat_unpack_self(words, &seat);
@@ -134,7 +138,8 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
         return;
     }
     pthread_mutex_lock(&s->lock);
-    sorry = s->started && s->config.on_loss != RBT_LOSS_WAIT ? "the job has started" : find_seat(s, wanted, &rank);
+    sorry =
+        s->started && s->config.on_loss != RBT_LOSS_WAIT ? "the job has started" : find_seat(s, wanted, &rank, room);
     if (sorry == NULL)
         sorry = check_advertised(&seat, &s->seats[0]);
     if (sorry == NULL)
