@@ -286,10 +286,11 @@ static const char *shell_remedy(const doctor *d, const patient *p)
 static bool check_shell(doctor *d, const patient *p)
 {
     bool same = strcmp(p->version, rbt_version()) == 0;
+    bool quotes = p->last[0] != '\0' && (!p->ended || p->end.code == 0); /* the sentence about a failure does */
 
     if (p->version[0] == '\0') {
         tell(d, p->host, false, "remote shell: %s%s%s%s; %s", p->ended ? p->end.sentence : "no answer",
-             p->last[0] != '\0' ? " (" : "", p->last, p->last[0] != '\0' ? ")" : "", shell_remedy(d, p));
+             quotes ? " (\"" : "", quotes ? p->last : "", quotes ? "\")" : "", shell_remedy(d, p));
         return false;
     }
     if (same)

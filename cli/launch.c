@@ -346,6 +346,11 @@ static rbt_err on_start(void *context, const char *local, const char *tcp, rbt_e
     return err;
 }
 
+static const char *on_host(void *context, uint32_t rank)
+{
+    return host_of(context, rank);
+}
+
 static rbt_err on_check(void *context, rbt_error *error)
 {
     launch *l = context;
@@ -453,8 +458,12 @@ static rbt_err find_key(const rbt_options *options, rbt_key *key, rbt_error *err
 
 static int lead(launch *l, const rbt_options *options, rbt_error *error)
 {
-    rbt_gathering gathering = {
-        .processes = l->processes, .start = on_start, .check = on_check, .context = l, .has_key = true};
+    rbt_gathering gathering = {.processes = l->processes,
+                               .start = on_start,
+                               .host = on_host,
+                               .check = on_check,
+                               .context = l,
+                               .has_key = true};
     pthread_t thread;
     int code;
 

@@ -37,13 +37,17 @@ static void on_free(void *context)
     prctl(PR_SET_PDEATHSIG, 0);
 }
 
-/* Called when there is nobody else to tell it to. */
+/* Called when there is nobody else to tell it to. Of a launcher that is gone nobody reads the standard errors any more; the standard
+ * output of its processes is its own. */
 static void on_log(void *context, rbt_log_level level, const char *source, const char *sentence)
 {
     (void)context;
     (void)level;
     (void)source;
-    fprintf(stderr, "rubato node: %s\n", sentence);
+    if (fprintf(stderr, "rubato node: %s\n", sentence) < 0) {
+        printf("rubato node: %s\n", sentence);
+        fflush(stdout);
+    }
 }
 
 typedef struct node_arguments {
@@ -52,6 +56,7 @@ typedef struct node_arguments {
 
 static rbt_err settle(const node_arguments *given, rbt_session_config *config, uint32_t *rank, rbt_error *error)
 {
+    const char *key = cli_key_file(given->key);
     uint64_t number = 0;
     rbt_err err = cli_require("join", given->join, "ADDRESS", error);
 
@@ -73,8 +78,8 @@ static rbt_err settle(const node_arguments *given, rbt_session_config *config, u
         err = rbt_text_to_count("--rank", given->rank, 1, RBT_RANKS_LIMIT - 1, &number, error);
         *rank = (uint32_t)number;
     }
-    if (err == RBT_OK && given->key != NULL) {
-        err = rbt_key_read(given->key, &config->key, error);
+    if (err == RBT_OK && key != NULL) {
+        err = rbt_key_read(key, &config->key, error);
         config->has_key = err == RBT_OK;
     }
     return err;

@@ -208,11 +208,21 @@ static rbt_err settle(rbt_options *options, rbt_standing *standing, rbt_gatherin
     return err;
 }
 
+const char *cli_key_file(const char *option)
+{
+    static const rbt_standing here = {.one_host = true}; /* where none is an error, who listens or joins says so */
+    const char *path = NULL;
+
+    (void)rbt_standing_key_file(rbt_standing_environment, NULL, &here, option, false, &path, NULL);
+    return path;
+}
+
 /* Nobody has started us as one of several: others are to join by hand. */
 static int lead_by_hand(const cli_command *command, rbt_options *options)
 {
     rbt_gathering gathering = {0};
     rbt_error error = {RBT_OK, ""};
+    const char *key = cli_key_file(options->key);
     rbt_options settled;
     rbt_err err;
     int code;
@@ -224,8 +234,8 @@ static int lead_by_hand(const cli_command *command, rbt_options *options)
     err = rbt_options_check(&settled, &error);
     gathering.processes = 1 + rbt_cluster_processes(&settled, settled.colocate == RBT_ON);
     rbt_options_deinit(&settled);
-    if (err == RBT_OK && options->key != NULL) {
-        err = rbt_key_read(options->key, &gathering.key, &error);
+    if (err == RBT_OK && key != NULL) {
+        err = rbt_key_read(key, &gathering.key, &error);
         gathering.has_key = err == RBT_OK;
     }
     code = err == RBT_OK ? cli_train_run(command, options, &gathering) : cli_fail(command, &error);

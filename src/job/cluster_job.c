@@ -108,13 +108,15 @@ rbt_rings rbt_job_rings(const rbt_options *options)
 rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *error)
 {
     const rbt_options *options = &job->options;
+    const rbt_method *method = rbt_trainee_method(options->model);
     const rbt_gathering *g = job->gathering;
     bool colocate;
     rbt_session_config config = {.insecure = options->insecure,
                                  .shm = rbt_job_rings(options),
                                  .on_loss = options->on_worker_loss,
                                  .needs_all = options->sync == RBT_SYNC_ALLREDUCE,
-                                 .cannot_return = rbt_options_peers(options),
+                                 .cannot_return = rbt_options_peers(options) || (method != NULL && method->keeps_state),
+                                 .rows_stay = method != NULL && !rbt_options_peers(options),
                                  .listen = options->listen,
                                  .advertise = options->advertise,
                                  .join_timeout_ms = (uint64_t)options->join_timeout * 1000,
@@ -141,6 +143,11 @@ rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *err
     seats = rbt_alloc(g->processes, sizeof *seats);
     rbt_roster_assign(seats, g->processes, g->lead_works, options->per_process, options->workers, options->servers,
                       !colocate);
+    for (uint32_t r = 1; g->host != NULL && r < g->processes; r++) { /* who does not join is named by it */
+        const char *host = g->host(g->context, r);
+
+        snprintf(seats[r].host, sizeof seats[r].host, "%s", host != NULL ? host : "");
+    }
     err = rbt_session_lead(&config, seats, g->processes, session, error);
     rbt_free(seats);
     rbt_key_wipe(&config.key);

@@ -23,6 +23,7 @@ typedef struct rbt_gathering {
     /* Starts them, once the lead listens: on this host at `local`, on others at `tcp` ("" when it does not listen there).
      * NULL: somebody else starts them. */
     rbt_err (*start)(void *context, const char *local, const char *tcp, rbt_error *error);
+    const char *(*host)(void *context, uint32_t rank); /* where it starts that rank; NULL: here, or not known */
     rbt_err (*check)(void *context, rbt_error *error); /* is it still worth waiting for them? NULL: always */
     void *context;
 } rbt_gathering;

@@ -140,7 +140,7 @@ typedef struct rbt_options {
     uint32_t join_timeout;      /* --join-timeout S, default 60 */
     bool insecure;              /* --insecure: no encryption between hosts */
     rbt_toggle shm;             /* --shm auto|on|off: memory shared by processes of one host */
-    rbt_on_loss on_worker_loss; /* --on-worker-loss continue|stop|wait */
+    rbt_on_loss on_worker_loss; /* --on-worker-loss auto|continue|stop|wait */
     rbt_toggle colocate;        /* --colocate on|off: servers in the workers' processes; auto: the starter decides */
 
     /* the simulator and the cluster */

@@ -201,14 +201,14 @@ static rbt_err check_runtime(const rbt_options *o, rbt_error *error)
                             : o->cost != NULL    ? "cost"
                             : o->faults != NULL  ? "faults"
                                                  : NULL;
-    const char *clustered = o->key != NULL                           ? "key"
-                            : o->listen != NULL                      ? "listen"
-                            : o->advertise != NULL                   ? "advertise"
-                            : o->insecure                            ? "insecure"
-                            : o->shm != RBT_AUTO                     ? "shm"
-                            : o->on_worker_loss != RBT_LOSS_CONTINUE ? "on-worker-loss"
-                            : o->colocate != RBT_AUTO                ? "colocate"
-                                                                     : NULL;
+    const char *clustered = o->key != NULL                       ? "key"
+                            : o->listen != NULL                  ? "listen"
+                            : o->advertise != NULL               ? "advertise"
+                            : o->insecure                        ? "insecure"
+                            : o->shm != RBT_AUTO                 ? "shm"
+                            : o->on_worker_loss != RBT_LOSS_AUTO ? "on-worker-loss"
+                            : o->colocate != RBT_AUTO            ? "colocate"
+                                                                 : NULL;
 
     if (o->runtime != RBT_RUNTIME_SIM && simulated != NULL)
         return rbt_fail(error, RBT_E_USAGE,
@@ -226,10 +226,15 @@ static rbt_err check_runtime(const rbt_options *o, rbt_error *error)
     if (o->runtime == RBT_RUNTIME_CLUSTER && o->folds > 0)
         return rbt_fail(error, RBT_E_USAGE,
                         "--folds makes no sense with --runtime cluster; cross-validate on one machine");
-    if (o->runtime == RBT_RUNTIME_CLUSTER && o->store == RBT_STORE_DISK)
+    if (o->runtime == RBT_RUNTIME_CLUSTER && o->store != RBT_STORE_MEMORY)
         return rbt_fail(error, RBT_E_USAGE,
-                        "--store disk makes no sense with --runtime cluster, where every process has its share of the "
-                        "rows in memory; leave it out");
+                        "--store %s makes no sense with --runtime cluster, where every process has its share of the "
+                        "rows in memory; leave it out",
+                        o->store == RBT_STORE_DISK ? "disk" : "both");
+    if (o->runtime == RBT_RUNTIME_CLUSTER && o->cache == RBT_CACHE_AUTO && rbt_trainee_method(o->model) == NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--cache auto makes no sense with --runtime cluster, where every process reads its own part of "
+                        "the data; make a cache with rubato convert and give it as --data");
     return RBT_OK;
 }
 

@@ -184,9 +184,11 @@ static const rbt_option TABLE[] = {
     {"shm", "Cluster", RBT_OPTION_WORD, AT(shm), "auto", "auto|on|off",
      .help = "Processes of one host hand each other data through shared memory.", .when = "--runtime cluster",
      .words = "auto|off|on"},
-    {"on-worker-loss", "Cluster", RBT_OPTION_WORD, AT(on_worker_loss), "continue", "continue|stop|wait",
-     .help = "When a worker's process is lost: go on without it, end the job, or wait until it is started again.",
-     .when = "--runtime cluster", .words = "continue|stop|wait"},
+    {"on-worker-loss", "Cluster", RBT_OPTION_WORD, AT(on_worker_loss), "auto", "auto|continue|stop|wait",
+     .help =
+         "When a worker's process is lost: go on without it, end the job, or wait until it is started again; auto = "
+         "go on where the others take over its rows, else end.",
+     .when = "--runtime cluster", .words = "continue|stop|wait|auto"},
     {"colocate", "Cluster", RBT_OPTION_WORD, AT(colocate), "auto", "auto|on|off",
      .help = "Servers live in the workers' processes; auto = on under srun and mpirun, off with rubato launch.",
      .when = "--runtime cluster", .words = "auto|off|on"},

@@ -48,7 +48,8 @@ exec "$rig/rsh" "\$@"
 RSH
 chmod +x sick-rsh
 doctor 1 --hosts a,b --rsh "$rig/sick-rsh"
-finds "^FAILED +b +remote shell: .*255.*Permission denied"
+finds "^FAILED +b +remote shell: .*255.*\"Permission denied"
+[ "$(grep -o "Permission denied" doctor.log | wc -l)" -eq 1 ] || fail "last words are told twice"
 finds "^ok +a +reaches this host"
 
 # Another version; data that is not there, or not the same; a port that is taken; the standard ssh without a key.

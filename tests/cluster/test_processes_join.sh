@@ -21,18 +21,24 @@ said()
 }
 port=$((20000 + $$ % 10000))
 
-alone --clocks 20 --listen "127.0.0.1:$port" --key job.key
+export RUBATO_KEY_FILE=job.key # is read, where --key says nothing
+alone --clocks 20 --listen "127.0.0.1:$port"
+unset RUBATO_KEY_FILE
 expect 1 node --join "127.0.0.1:$port" --key other.key
 says "refused us"
 says "give all processes the same key file"
 eventually 60 said "give all processes the same key file" || job_fail "the lead does not say that a key is wrong"
 expect 2 node --join "127.0.0.1:$port"
-says "needs a key"
+says "give the key file that the lead has with --key FILE"
+export RUBATO_KEY_FILE=other.key
+expect 1 node --join "127.0.0.1:$port"
+says "give all processes the same key file"
+unset RUBATO_KEY_FILE
 expect 1 node --join "127.0.0.1:$port" --insecure
 says "refused us"
 expect 2 node --join "127.0.0.1:$port" --key job.key --rank 9
-says "there is no such rank in this job"
-eventually 60 said "may not join: there is no such rank" || job_fail "the lead does not say that a rank is wrong"
+says "there is no rank 9 to join in this job, only 1 to 3"
+eventually 60 said "may not join: there is no rank 9" || job_fail "the lead does not say that a rank is wrong"
 python3 - "$port" <<'PYTHON' || fail "garbage is not cut off"
 import os, socket, sys
 for garbage in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" + b"x" * 72, os.urandom(4096), b"RUBATO\r\n" + b"\xff" * 200):

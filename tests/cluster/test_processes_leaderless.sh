@@ -116,6 +116,7 @@ job_clock 2
 kill -9 "$job"
 wait "$job" || :
 eventually 120 job_is_gone "$job" || job_fail "processes are left"
+[ "$(grep -c "goes on to its last iteration without it" job.out)" -eq 3 ] || job_fail "not every process says once that the lead is gone"
 for rank in 1 2 3; do
     expect 0 eval --model "model.rbt.rank$rank" --data d.svm
 done

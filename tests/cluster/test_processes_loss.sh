@@ -22,6 +22,18 @@ for sync in bsp "ssp --staleness 2" asp; do
     job_says "the job ends, as --on-worker-loss stop says"
 done
 
+# Nobody can take over what a method's worker has made of its rows: the job ends, or goes on with the rest if it was told to.
+"$RUBATO" gen ratings --out r.txt --users 60 --items 40 --rows 1000 --seed 3 || fail "no ratings"
+for loss in "7 auto" "0 continue"; do
+    job_start "$RUBATO" launch --local 3 --servers 1 -- train mf --data r.txt --rank 8 --epochs 3000 --sync bsp --eval-every 100 \
+        --json job.json --on-worker-loss "${loss#* }"
+    job_clock 2
+    job_kill 9 2
+    job_end "${loss% *}"
+    job_says "nobody can take over its part of the data"
+    ! grep -q "take over its rows" job.out job.err || job_fail "nobody takes over rows of a method"
+done
+
 # All workers, one after the other.
 endless --sync bsp
 for rank in 1 2 3; do
@@ -52,7 +64,7 @@ job_end 130
 # shellcheck disable=SC2086 # options
 job_start "$RUBATO" train $learning --runtime cluster --listen "unix:@rubato-test-$$" --workers 2
 expect 2 node --join "unix:@rubato-test-$$" --rank 7 # it listens
-says "there is no such rank in this job"
+says "there is no rank 7 to join in this job, only 1 to 3"
 kill -INT "$job"
 job_end 130
 

@@ -102,3 +102,17 @@ prints "for worker 0"
 kill -INT "$job"
 job_end 130
 wait
+
+# One that a launcher has started and that does not join is named with its host.
+cat >slow-rsh <<'RSH'
+#!/bin/sh
+[ "$1" != 127.0.0.2 ] || exec sleep 600
+shift
+exec sh -c "$*"
+RSH
+chmod +x slow-rsh
+# shellcheck disable=SC2086 # options
+job_start "$RUBATO" launch --hosts 127.0.0.1,127.0.0.2 --servers 1 --rsh ./slow-rsh --join-timeout 7 -- train $learning --clocks 20
+job_end 4
+job_says "2 of 3 processes have joined; missing: rank 2 on host 127.0.0.2;"
+job_says "1 of 3 processes have not joined within 7 s: rank 2 on host 127.0.0.2;"

@@ -14,6 +14,14 @@ job_clean "$err"
 expect 0 launch --local 3 --servers 1 -- train $learning --sync ssp --rule dyn --clocks 40 --verify
 job_clean "$err"
 
+# what one process alone can do is refused once, before anybody is started
+for option in "--cache auto" "--store both" "--store disk"; do
+    # shellcheck disable=SC2086 # options
+    expect 2 launch --local 3 -- train $learning --clocks 5 $option
+    says "$option makes no sense with --runtime cluster"
+    [ "$(wc -l <"$err")" -eq 1 ] || fail "$option is refused more than once: $(cat "$err")"
+done
+
 # without shared memory: it goes on, and every process says so once; who wants nothing else is told why not
 (
     ulimit -f 200

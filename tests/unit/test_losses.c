@@ -55,6 +55,7 @@ static void a_worker_is_done_without_stopped_for_or_waited_for(void **state)
         const char *reason;
         bool is_done;
     } TABLE[] = {
+        {RBT_LOSS_AUTO, RBT_VERDICT_GO_ON, NULL, true},
         {RBT_LOSS_CONTINUE, RBT_VERDICT_GO_ON, NULL, true},
         {RBT_LOSS_STOP, RBT_VERDICT_END, "--on-worker-loss stop", true},
         {RBT_LOSS_WAIT, RBT_VERDICT_WAIT, NULL, false},
@@ -104,6 +105,28 @@ static void without_servers_a_sum_needs_all_and_a_peer_cannot_return(void **stat
     losses.cannot_return = true;
     rbt_losses_start(&losses);
     assert_int_equal(lose(&losses, 2, "lost with it"), RBT_VERDICT_END);
+    rbt_losses_deinit(&losses);
+}
+
+/* What nobody can take over is left out only if somebody asked for that. */
+static void rows_that_stay_end_the_job_unless_it_is_to_go_on(void **state)
+{
+    rbt_losses losses;
+
+    (void)state;
+    for (int cannot_return = 0; cannot_return < 2; cannot_return++) {
+        set_up(&losses, RBT_LOSS_AUTO, 2, 1);
+        losses.rows_stay = true;
+        losses.cannot_return = cannot_return;
+        rbt_losses_start(&losses);
+        assert_int_equal(lose(&losses, 1, cannot_return ? "continue goes on" : "wait has it come back"),
+                         RBT_VERDICT_END);
+        rbt_losses_deinit(&losses);
+    }
+    set_up(&losses, RBT_LOSS_CONTINUE, 2, 1);
+    losses.rows_stay = true;
+    rbt_losses_start(&losses);
+    assert_int_equal(lose(&losses, 1, NULL), RBT_VERDICT_GO_ON);
     rbt_losses_deinit(&losses);
 }
 
@@ -260,6 +283,7 @@ int main(void)
         cmocka_unit_test(a_worker_is_done_without_stopped_for_or_waited_for),
         cmocka_unit_test(a_server_and_the_last_worker_end_the_job),
         cmocka_unit_test(without_servers_a_sum_needs_all_and_a_peer_cannot_return),
+        cmocka_unit_test(rows_that_stay_end_the_job_unless_it_is_to_go_on),
         cmocka_unit_test(who_was_waited_for_returns_works_and_may_be_lost_again),
         cmocka_unit_test(a_loss_after_the_last_clock_holds_nobody_up),
         cmocka_unit_test(rows_are_handed_on_also_those_that_were_inherited),

@@ -111,7 +111,7 @@ static void ends_are_told_as_sentences(void **state)
     assert_true(s.end[0].killed);
     assert_int_equal(s.end[0].code, 137);
     assert_string_equal(s.end[1].sentence,
-                        "worker process 4 on host b ended with exit code 7; its last words: out of memory");
+                        "worker process 4 on host b ended with exit code 7; its last words: \"out of memory\"");
     assert_int_equal(s.end[1].code, 7);
     assert_non_null(strstr(s.end[2].sentence, "the host was not reached"));
     assert_string_equal(s.end[3].sentence, "worker process 6 on host c ended with exit code 0");

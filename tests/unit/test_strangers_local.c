@@ -91,7 +91,7 @@ static void who_was_refused_may_not_ask_again(void **state)
     assert_int_equal(caller.next, 1); /* answers */
     hub_side_stop(&caller, 0);
     rbt_session_destroy(lead);
-    assert_contains(heard.log, "may not join: there is no such rank in this job");
+    assert_contains(heard.log, "may not join: there is no rank 9 to join in this job, only 1 to");
     assert_contains(heard.log, "its request to join makes no sense");
 }
 

@@ -47,7 +47,9 @@ static const char *find_reason(const rbt_cluster *c, uint32_t rank)
         return NULL;
     if (c->run->topology->hop->allreduce)
         return "all-reduce needs every worker";
-    return c->work.on_loss == RBT_LOSS_CONTINUE ? NULL : "only --on-worker-loss continue goes on without it";
+    return c->work.on_loss == RBT_LOSS_CONTINUE || c->work.on_loss == RBT_LOSS_AUTO
+               ? NULL
+               : "only --on-worker-loss continue goes on without it";
 }
 
 bool rbt_alone_begin(void *context, rbt_error *why)

@@ -65,8 +65,15 @@ void rbt_heirs_end(rbt_cluster *c)
 
 void rbt_heirs_share(rbt_cluster *c, uint32_t rank)
 {
-    rbt_bequests bequests = rbt_session_bequeath(c->session, rank);
+    rbt_bequests bequests;
 
+    if (c->work.inherit == NULL) { /* in a method's job: what a worker has made of its rows is known to it alone */
+        rbt_log_event(&c->run->log, RBT_LOG_WARNING, "cluster",
+                      "nobody can take over its part of the data, which is left out from now on: the result is that of "
+                      "the rest; --on-worker-loss stop ends the job instead");
+        return;
+    }
+    bequests = rbt_session_bequeath(c->session, rank);
     pthread_mutex_lock(&c->lock);
     for (size_t i = 0; i < bequests.count; i++) {
         const rbt_bequest *b = &bequests.at[i];

@@ -12,6 +12,7 @@
 
 #define DIAL_BACK_MS 2000
 #define LOOK_UP_MS   500 /* between two looks for a name */
+#define SORRY_ROOM   96
 
 /* ------------------------------------------------------------------------------------------------------ joining */
 
@@ -22,12 +23,14 @@ static bool is_free(const rbt_session *s, uint32_t rank)
            (s->seats[rank].state == RBT_SEAT_LOST && s->losses.ranks[rank].state == RBT_RANK_AWAY);
 }
 
-/* The lead: somebody wants to join. The lock is held; answers with a reason when it cannot. */
-static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank)
+/* The lead: somebody wants to join. The lock is held; answers with a reason when it cannot, which may stand in `room`. */
+static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank, char room[SORRY_ROOM])
 {
     if (wanted != RBT_RANK_NONE) {
-        if (wanted == 0 || wanted >= s->size)
-            return "there is no such rank in this job";
+        if (wanted == 0 || wanted >= s->size) {
+            snprintf(room, SORRY_ROOM, "there is no rank %u to join in this job, only 1 to %u", wanted, s->size - 1);
+            return room;
+        }
         if (s->seats[wanted].state != RBT_SEAT_EMPTY && s->seats[wanted].state != RBT_SEAT_LOST)
             return "a process with this rank has joined already";
         if (!is_free(s, wanted))
@@ -126,6 +129,7 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
 {
     uint32_t wanted = rbt_unpack_u32(words), rank = 0;
     rbt_seat seat = {0};
+    char room[SORRY_ROOM];
     const char *sorry;
 
     rbt_seat_unpack_self(words, &seat);
@@ -134,7 +138,8 @@ void rbt_join_hello(rbt_session *s, rbt_remote *peer, rbt_unpack *words)
         return;
     }
     pthread_mutex_lock(&s->lock);
-    sorry = s->started && s->config.on_loss != RBT_LOSS_WAIT ? "the job has started" : find_seat(s, wanted, &rank);
+    sorry =
+        s->started && s->config.on_loss != RBT_LOSS_WAIT ? "the job has started" : find_seat(s, wanted, &rank, room);
     if (sorry == NULL)
         sorry = check_advertised(&seat, &s->seats[0]);
     if (sorry == NULL)
@@ -300,17 +305,28 @@ static rbt_err where_to_listen(const rbt_session *s, const char *text, const rbt
                                                                            : err;
 }
 
+/* A new key is of use to the lead alone: who joins needs the one that the job has. */
+static rbt_err refuse_keyless(const rbt_session *s, const char *text, const rbt_address *address, rbt_error *error)
+{
+    if (!s->leads)
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "taking part over TCP needs the job's key: give the key file that the lead has with --key FILE or "
+            "in RUBATO_KEY_FILE; or --insecure, if the lead was started with it and no key");
+    return rbt_fail(error, RBT_E_USAGE,
+                    "listening on %s, which %s can reach, needs a key: make one with `rubato key new job.key` "
+                    "and give --key job.key, or give --insecure on a network that is trusted",
+                    text != NULL ? text : "a network address",
+                    rbt_address_is_loopback(address) ? "everybody on this host" : "other hosts");
+}
+
 static rbt_err listen_tcp(rbt_session *s, const char *text, const rbt_address *facing, rbt_error *error)
 {
     rbt_address address, bound, told, mine;
     rbt_err err = where_to_listen(s, text, facing, &address, error);
 
     if (err == RBT_OK && !rbt_address_is_unix(&address) && !s->config.has_key && !s->config.insecure)
-        err = rbt_fail(error, RBT_E_USAGE,
-                       "listening on %s, which %s can reach, needs a key: make one with `rubato key new job.key` "
-                       "and give --key job.key, or give --insecure on a network that is trusted",
-                       text != NULL ? text : "a network address",
-                       rbt_address_is_loopback(&address) ? "everybody on this host" : "other hosts");
+        err = refuse_keyless(s, text, &address, error);
     if (err == RBT_OK)
         err = rbt_hub_listen(s->hub, &address, &bound, error);
     if (err != RBT_OK)
@@ -349,6 +365,7 @@ rbt_err rbt_session_lead(const rbt_session_config *config, const rbt_seat *seats
     rbt_losses_init(&s->losses, config->on_loss, size);
     s->losses.needs_all = config->needs_all;
     s->losses.cannot_return = config->cannot_return;
+    s->losses.rows_stay = config->rows_stay;
     for (uint32_t r = 0; r < size; r++)
         rbt_losses_seat(&s->losses, r, seats[r].first_worker, seats[r].workers, seats[r].servers);
     err = listen_local(s, error);
@@ -397,6 +414,22 @@ static void tell_where(const rbt_session *s, char text[RBT_ADDRESS_ROOM + RBT_HO
                  s->tcp_address[0] != '\0' ? s->tcp_address : s->local_address);
 }
 
+/* " rank 2 on host b, rank 3 on host c and 4 more"; how long that is. */
+static size_t list_missing(const rbt_session *s, rbt_seat_state state, char *text, size_t room)
+{
+    uint32_t listed = 0, missing = count_missing(s, state);
+    size_t n = 0;
+
+    for (uint32_t r = 1; r < s->size && n + 200 < room && listed < RBT_NAMED_MOST; r++)
+        if (s->seats[r].state < state && ++listed) {
+            n += (size_t)snprintf(text + n, room - n, "%s", listed > 1 ? "," : "");
+            n += rbt_patience_name(s, r, text + n, room - n);
+        }
+    if (missing > listed)
+        n += (size_t)snprintf(text + n, room - n, " and %u more", missing - listed);
+    return n;
+}
+
 /* "waiting for ranks 2, 3 (of 4); here: rank 1 on host a" */
 static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
 {
@@ -406,14 +439,7 @@ static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
 
     n += (size_t)snprintf(text, sizeof text, "%u of %u processes %s; missing:", s->size - 1 - missing, s->size - 1,
                           what);
-    for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < RBT_NAMED_MOST; r++)
-        if (s->seats[r].state < state && ++listed) {
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s", listed > 1 ? "," : "");
-            n += rbt_patience_name(s, r, text + n, sizeof text - n);
-        }
-    if (missing > listed)
-        n += (size_t)snprintf(text + n, sizeof text - n, " and %u more", missing - listed);
-    listed = 0;
+    n += list_missing(s, state, text + n, sizeof text - n);
     for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < RBT_NAMED_MOST; r++)
         if (s->seats[r].state >= state && ++listed)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s rank %u on host %s (%s)",
@@ -446,6 +472,19 @@ static void tell_insecure(const rbt_session *s)
                       where);
 }
 
+/* Who has not joined in time, for the last sentence of the job. */
+static rbt_err give_up(const rbt_session *s, rbt_seat_state state, uint64_t timeout_ms, rbt_error *error)
+{
+    char where[RBT_ADDRESS_ROOM + RBT_HOST_ROOM], who[480];
+
+    tell_where(s, where);
+    list_missing(s, state, who, sizeof who);
+    return rbt_fail(error, RBT_E_MISSING,
+                    "%u of %u processes have not joined within %llu s:%s; are they started with this address and key, "
+                    "and can their hosts reach %s? --join-timeout gives them longer, `rubato doctor` checks",
+                    count_missing(s, state), s->size - 1, (unsigned long long)timeout_ms / 1000, who, where);
+}
+
 /* Waits until every seat is in that state. */
 rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, uint64_t timeout_ms,
                       rbt_err (*check)(void *, rbt_error *), void *context, rbt_error *error)
@@ -468,15 +507,8 @@ rbt_err rbt_join_wait(rbt_session *s, rbt_seat_state state, const char *what, ui
             tell_at = rbt_session_deadline(RBT_TELL_MS);
         }
         if (timeout_ms > 0 && rbt_now_ns() >= give_up_at) {
-            char where[RBT_ADDRESS_ROOM + RBT_HOST_ROOM];
-
             tell_missing(s, state, what);
-            tell_where(s, where);
-            err =
-                rbt_fail(error, RBT_E_MISSING,
-                         "%u of %u processes have not joined within %llu s; are they started with this address and "
-                         "key, and can their hosts reach %s? --join-timeout gives them longer, `rubato doctor` checks",
-                         count_missing(s, state), s->size - 1, (unsigned long long)timeout_ms / 1000, where);
+            err = give_up(s, state, timeout_ms, error);
             break;
         }
     }

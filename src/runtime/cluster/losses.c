@@ -128,11 +128,17 @@ rbt_verdict rbt_losses_lost(rbt_losses *losses, uint32_t rank, const char **reas
         *reason =
             "its parameters are lost with it, so nobody can come back in its place; --on-worker-loss continue goes "
             "on without it";
-    else if (losses->on_loss == RBT_LOSS_CONTINUE && !has_workers(losses))
+    else if (losses->on_loss == RBT_LOSS_AUTO && losses->rows_stay)
+        *reason = losses->cannot_return
+                      ? "nobody can take over its part of the data, so the job ends; --on-worker-loss continue goes on "
+                        "with the rest"
+                      : "nobody can take over its part of the data, so the job ends; --on-worker-loss wait has it come "
+                        "back, continue goes on with the rest";
+    else if (losses->on_loss != RBT_LOSS_WAIT && !has_workers(losses))
         *reason = "no worker is left";
     if (*reason != NULL)
         return RBT_VERDICT_END;
-    if (losses->on_loss == RBT_LOSS_CONTINUE)
+    if (losses->on_loss != RBT_LOSS_WAIT)
         return RBT_VERDICT_GO_ON;
     r->state = RBT_RANK_AWAY;
     return RBT_VERDICT_WAIT;

@@ -15,7 +15,8 @@
 
 #define RBT_APART_MS 1500 /* so long it waits for the lead itself to lose one of two that cannot reach each other */
 
-typedef enum rbt_on_loss { RBT_LOSS_CONTINUE, RBT_LOSS_STOP, RBT_LOSS_WAIT } rbt_on_loss;
+/* AUTO: as CONTINUE where others can take over the rows, else the job ends. */
+typedef enum rbt_on_loss { RBT_LOSS_CONTINUE, RBT_LOSS_STOP, RBT_LOSS_WAIT, RBT_LOSS_AUTO } rbt_on_loss;
 
 typedef enum rbt_rank_state {
     RBT_RANK_COMING,    /* not at work yet */
@@ -56,6 +57,7 @@ typedef struct rbt_losses {
     rbt_on_loss on_loss;
     bool needs_all;     /* nobody can go on without one: a sum over all */
     bool cannot_return; /* who was lost has nothing to come back to */
+    bool rows_stay;     /* nobody can take over the rows of another, and the result needs them */
     uint32_t size;
     rbt_rank *ranks;
     RBT_ARRAY(rbt_complaint) complaints;

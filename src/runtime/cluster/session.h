@@ -90,6 +90,7 @@ typedef struct rbt_session_config {
     rbt_on_loss on_loss;   /* the lead: what becomes of the job when a process with workers is lost */
     bool needs_all;        /* the lead: nobody can go on without one (all-reduce) */
     bool cannot_return;    /* the lead: who was lost has nothing to come back to */
+    bool rows_stay;        /* the lead: nobody can take over the rows of another, and the result needs them */
     const char *local;     /* the Unix socket of the lead, as "unix:@name"; NULL: one that nobody can guess */
     const char *listen;    /* or NULL */
     const char *advertise; /* or NULL */

@@ -289,7 +289,7 @@ static void end_describe(const child *c, int status, rbt_child_end *end)
     else
         snprintf(what, sizeof what, "ended with exit code %d", end->code);
     if (end->code != 0 && c->last[0])
-        snprintf(end->sentence, sizeof end->sentence, "%s %s; its last words: %s", who, what, c->last);
+        snprintf(end->sentence, sizeof end->sentence, "%s %s; its last words: \"%s\"", who, what, c->last);
     else
         snprintf(end->sentence, sizeof end->sentence, "%s %s", who, what);
 }
