@@ -96,6 +96,12 @@ rbt_err cli_require(const char *name, const char *value, const char *syntax, rbt
 /* Refuses to write over what is being read. Either may be NULL, and a path that names no file is none. */
 rbt_err cli_keep_apart(const char *in, const char *out, rbt_error *error);
 
+/* Refuses to write two outputs to one file, of which the later would be all that is left. A path may be NULL. */
+typedef struct cli_output {
+    const char *option, *path;
+} cli_output;
+rbt_err cli_keep_outputs_apart(const cli_output *outputs, size_t n, rbt_error *error);
+
 /* ------------------------------------------------------------------------------------------------ reading */
 
 /* How data is to be read, as given on the command line (jobs have the same options in their table). */
