@@ -133,8 +133,9 @@ rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
 void cli_reading_note(const cli_command *command, const rbt_read_report *report);
 
 /* And when columns of data, which has `cols`, are not those that a model with so many features was trained with, as far as that
- * can be seen. */
-void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t cols, size_t features);
+ * can be seen. `base`: from where on features were counted, AUTO: it is not known, or they have no numbers. */
+void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t cols, size_t features,
+                      rbt_base base);
 
 /* ------------------------------------------------------------------------------------ fitted models of methods */
 
