@@ -207,6 +207,13 @@ static rbt_err find_labels(rbt_csv_layout *l, rbt_chunks *chunks, const rbt_sour
     return err;
 }
 
+/* What may be a slip. For a model that knows its columns (origin) the header is what it says. */
+static void report_on(const rbt_csv_layout *l, rbt_read_report *report)
+{
+    report->headers = l->doubtful && l->origin.column.count == 0;
+    rbt_csv_layout_mixed(l, report->mixed);
+}
+
 static rbt_err parse(const rbt_source *source, const rbt_reading *reading, rbt_csv_layout *l, rbt_data *data,
                      rbt_error *error)
 {
@@ -224,7 +231,7 @@ static rbt_err parse(const rbt_source *source, const rbt_reading *reading, rbt_c
     if (err == RBT_OK)
         err = rbt_chunks_parse(chunks, reading, data, &seen, error);
     if (err == RBT_OK && reading->report != NULL)
-        rbt_csv_layout_mixed(l, reading->report->mixed);
+        report_on(l, reading->report);
     rbt_chunks_destroy(chunks);
     return err;
 }
@@ -348,7 +355,7 @@ rbt_err rbt_csv_pieces_parse(const rbt_csv_pieces *p, const rbt_source *piece, s
     if (err != RBT_OK)
         return err;
     if (reading->report != NULL && reading->features == 0)
-        rbt_csv_layout_mixed(&p->layout, reading->report->mixed);
+        report_on(&p->layout, reading->report);
     data->cols = rbt_csv_layout_cols(&p->layout);
     data->origin = rbt_csv_origin_text(&p->layout, reading);
     data->label_names = p->layout.label_names;
