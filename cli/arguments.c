@@ -214,3 +214,52 @@ rbt_err cli_keep_apart(const char *in, const char *out, rbt_error *error)
                  : rbt_fail(error, RBT_E_USAGE,
                             "%s is read, and would be written over; choose another file for the output", out);
 }
+
+/* The folder that the file is in, or would be; and its name there. */
+static bool stat_folder(const char *path, struct stat *folder, const char **name)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = rbt_strdup(slash == NULL ? "." : path);
+
+    *name = slash == NULL ? path : slash + 1;
+    if (slash != NULL)
+        parent[slash == path ? 1 : slash - path] = '\0';
+    bool found = stat(parent, folder) == 0;
+    rbt_free(parent);
+    return found;
+}
+
+/* Would both be written to one file? What is there already and no file, as /dev/null, takes everything. */
+static bool is_one_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    const char *name = NULL, *other = NULL;
+    bool has_a = stat(a, &x) == 0, has_b = stat(b, &y) == 0;
+
+    if (has_a != has_b || (has_a && !S_ISREG(x.st_mode)))
+        return false;
+    if (!has_a && (!stat_folder(a, &x, &name) || !stat_folder(b, &y, &other)))
+        return false;
+    return x.st_dev == y.st_dev && x.st_ino == y.st_ino && (has_a || strcmp(name, other) == 0);
+}
+
+rbt_err cli_keep_outputs_apart(const cli_output *outputs, size_t n, rbt_error *error)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++) {
+            const cli_output *a = &outputs[k], *b = &outputs[i];
+
+            if (a->path == NULL || b->path == NULL)
+                continue;
+            if (strcmp(a->path, "-") == 0 && strcmp(b->path, "-") == 0)
+                return rbt_fail(error, RBT_E_USAGE,
+                                "--%s and --%s would both be written to the standard output; give one of them a file",
+                                a->option, b->option);
+            if (strcmp(a->path, "-") != 0 && strcmp(b->path, "-") != 0 && is_one_file(a->path, b->path))
+                return rbt_fail(error, RBT_E_USAGE,
+                                "--%s and --%s would both be written to %s; give each a file of its own", a->option,
+                                b->option, b->path);
+        }
+    }
+    return RBT_OK;
+}

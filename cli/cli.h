@@ -96,6 +96,12 @@ rbt_err cli_require(const char *name, const char *value, const char *syntax, rbt
 /* Refuses to write over what is being read. Either may be NULL, and a path that names no file is none. */
 rbt_err cli_keep_apart(const char *in, const char *out, rbt_error *error);
 
+/* Refuses to write two outputs to one file, of which the later would be all that is left. A path may be NULL. */
+typedef struct cli_output {
+    const char *option, *path;
+} cli_output;
+rbt_err cli_keep_outputs_apart(const cli_output *outputs, size_t n, rbt_error *error);
+
 /* ------------------------------------------------------------------------------------------------ reading */
 
 /* How data is to be read, as given on the command line (jobs have the same options in their table). */
@@ -127,8 +133,9 @@ rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
 void cli_reading_note(const cli_command *command, const rbt_read_report *report);
 
 /* And when columns of data, which has `cols`, are not those that a model with so many features was trained with, as far as that
- * can be seen. */
-void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t cols, size_t features);
+ * can be seen. `base`: from where on features were counted, AUTO: it is not known, or they have no numbers. */
+void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t cols, size_t features,
+                      rbt_base base);
 
 /* ------------------------------------------------------------------------------------ fitted models of methods */
 

@@ -1,7 +1,18 @@
 /* rubato convert: data in whatever format, from wherever it may come, written as a cache or as text. */
 #include "cli/cli.h"
 
+#include "data/origin.h"
 #include "data/write_rows.h"
+
+/* A model that was trained on the original counts from 0, whatever it is given. */
+static void base_note(const cli_command *command, const rbt_data *data, rbt_format format)
+{
+    if (format == RBT_FORMAT_LIBSVM && rbt_reading_base(&(rbt_reading){.origin = data->origin}) == RBT_BASE_0)
+        (void)fprintf(stderr,
+                      "rubato %s: features are counted from 0 in the data and from 1 in what is written; give --base 1 "
+                      "when a model that was trained on the data reads it\n",
+                      command->name);
+}
 
 int cli_convert(const cli_command *command, int argc, char **argv)
 {
@@ -46,6 +57,8 @@ int cli_convert(const cli_command *command, int argc, char **argv)
         cli_reading_note(command, &report);
     if (err == RBT_OK)
         err = rbt_data_write(&data, format, &(rbt_writing){.path = out, .stop = cli_stop_flag()}, &error);
+    if (err == RBT_OK)
+        base_note(command, &data, format);
     rbt_data_deinit(&data);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/origin.h"
 #include "data/where.h"
 #include "job/text.h"
 #include "model/classes.h"
@@ -23,6 +24,7 @@ typedef struct eval_request {
     bool confusion;
     size_t features; /* of the model, if it is a trained one */
     size_t cols;     /* of the data */
+    rbt_base base;   /* from where on its features were counted */
 } eval_request;
 
 /* A model and how it fared. */
@@ -275,6 +277,7 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
 
     request->features = err == RBT_OK ? s[0].trained.shape.cols : 0;
     request->reading.origin = s[0].trained.origin;
+    request->base = rbt_reading_base(&request->reading);
     request->reading.classes = s[0].trained.shape.classes > 0;
     if (err == RBT_OK)
         err = parse_metrics(&s[0].trained, request, error);
@@ -357,6 +360,6 @@ int cli_eval(const cli_command *command, int argc, char **argv)
         return cli_fail(command, &error);
     cli_reading_note(command, &report);
     if (request.features > 0)
-        cli_columns_note(command, &report, request.cols, request.features);
+        cli_columns_note(command, &report, request.cols, request.features, request.base);
     return 0;
 }

@@ -137,7 +137,7 @@ typedef struct label_count {
     size_t rows;
 } label_count;
 
-/* Counts the different labels, ascending; false when there are more than LABELS_COUNTED. */
+/* Counts the different labels, ascending; false when there are more than LABELS_COUNTED. Rows without one have 0. */
 static bool count_labels(const rbt_data *data, label_count *found, size_t *count)
 {
     size_t at = 0;
@@ -176,9 +176,23 @@ static const char *label_text(float label, char text[RBT_LABEL_ROOM])
     return text;
 }
 
-static void print_label_range(const rbt_data *data)
+/* Takes so many rows without a label from those of label 0. */
+static void leave_out(label_count *found, size_t *count, uint64_t unlabelled)
 {
-    float least = data->label[0], most = data->label[0];
+    for (size_t i = 0; i < *count && unlabelled > 0; i++) {
+        if (found[i].label != 0)
+            continue;
+        found[i].rows -= unlabelled;
+        if (found[i].rows == 0)
+            memmove(found + i, found + i + 1, (--*count - i) * sizeof *found);
+        return;
+    }
+}
+
+static void print_label_range(const rbt_data *data, uint64_t unlabelled)
+{
+    float least = INFINITY, most = -INFINITY;
+    size_t zeros = 0;
     char first[RBT_LABEL_ROOM], last[RBT_LABEL_ROOM];
     double sum = 0;
 
@@ -186,13 +200,17 @@ static void print_label_range(const rbt_data *data)
         printf("labels      %zu different words\n", data->label_count);
         return;
     }
+    for (size_t r = 0; r < data->rows; r++)
+        zeros += data->label[r] == 0;
     for (size_t r = 0; r < data->rows; r++) {
+        if (data->label[r] == 0 && zeros == unlabelled) /* all of them stand for none */
+            continue;
         least = data->label[r] < least ? data->label[r] : least;
         most = data->label[r] > most ? data->label[r] : most;
         sum += (double)data->label[r];
     }
     printf("labels      numbers, %s to %s, %.6g on average\n", label_text(least, first), label_text(most, last),
-           sum / (double)data->rows);
+           sum / (double)(data->rows - unlabelled));
 }
 
 /* Are these numbers to predict rather than classes? Many, and not all of them whole. */
@@ -206,14 +224,19 @@ static bool are_numbers(const rbt_data *data, const label_count *found, size_t c
     return false;
 }
 
-static void print_labels(const rbt_data *data)
+static void print_labels(const rbt_data *data, uint64_t unlabelled)
 {
     label_count *found = rbt_alloc(LABELS_COUNTED, sizeof *found);
     size_t count = 0;
     char text[RBT_LABEL_ROOM];
 
-    if (!count_labels(data, found, &count) || are_numbers(data, found, count)) {
-        print_label_range(data);
+    bool few = count_labels(data, found, &count);
+    if (few)
+        leave_out(found, &count, unlabelled);
+    if (few && count == 0)
+        printf("labels      none\n");
+    if (!few || are_numbers(data, found, count)) {
+        print_label_range(data, unlabelled);
         count = 0;
     }
     for (size_t i = 0; i < count && i < LABELS_SHOWN; i++) {
@@ -224,7 +247,7 @@ static void print_labels(const rbt_data *data)
         else
             printf("%s", label_text(found[i].label, text));
         printf(": %zu row%s (%.2f %%)\n", found[i].rows, found[i].rows == 1 ? "" : "s",
-               100.0 * (double)found[i].rows / (double)data->rows);
+               100.0 * (double)found[i].rows / (double)(data->rows - unlabelled));
     }
     if (count > LABELS_SHOWN)
         printf("%-11s and %zu other labels\n", "", count - LABELS_SHOWN);
@@ -268,7 +291,8 @@ static void print_docs(const rbt_data *data, const rbt_stats *s)
         printf("most used   word %zu, in %.4g %% of the documents\n", s->delta_feature + 1, 100 * s->delta);
 }
 
-static rbt_err print_data(const char *name, const rbt_data *data, rbt_error *error)
+/* `unlabelled`: so many rows have no label. */
+static rbt_err print_data(const char *name, const rbt_data *data, uint64_t unlabelled, rbt_error *error)
 {
     double cells = (double)data->rows * (double)data->cols;
     bool rows = data->content == RBT_CONTENT_ROWS;
@@ -298,7 +322,7 @@ static rbt_err print_data(const char *name, const rbt_data *data, rbt_error *err
     else
         printf("rho      >= %.4g (of the rows share a feature with one row; from %zu rows)\n", s.rho, s.rho_rows);
     if (data->rows > 0)
-        print_labels(data);
+        print_labels(data, unlabelled);
     return RBT_OK;
 }
 
@@ -345,7 +369,7 @@ static rbt_err tell(const char *path, const rbt_trainee *plugin, const rbt_readi
     }
     err = pattern ? rbt_data_read_as(path, reading, &data, error) : rbt_data_take(&input, reading, &data, error);
     if (err == RBT_OK)
-        err = print_data(strcmp(path, "-") == 0 ? "standard input" : title, &data, error);
+        err = print_data(strcmp(path, "-") == 0 ? "standard input" : title, &data, reading->report->unlabelled, error);
     rbt_data_deinit(&data);
     return err;
 }

@@ -67,19 +67,18 @@ rbt_err cli_job_check(const rbt_options *options, rbt_error *error)
         err = rbt_options_check(&settled, error);
         rbt_options_deinit(&settled);
     }
-    if (err == RBT_OK)
-        err = check_output("out", options->out, error);
-    if (err == RBT_OK)
-        err = check_output("json", options->json, error);
-    if (err == RBT_OK)
-        err = check_output("report", options->report, error);
-    const char *const outputs[] = {options->out, options->json, options->report};
-    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+    const cli_output outputs[] = {{"out", options->out}, {"json", options->json}, {"report", options->report}};
+    const size_t count = sizeof outputs / sizeof outputs[0];
+    for (size_t i = 0; i < count && err == RBT_OK; i++)
+        err = check_output(outputs[i].option, outputs[i].path, error);
+    for (size_t i = 0; i < count; i++) {
         if (err == RBT_OK)
-            err = cli_keep_apart(options->data, outputs[i], error);
+            err = cli_keep_apart(options->data, outputs[i].path, error);
         if (err == RBT_OK)
-            err = cli_keep_apart(options->valid, outputs[i], error);
+            err = cli_keep_apart(options->valid, outputs[i].path, error);
     }
+    if (err == RBT_OK)
+        err = cli_keep_outputs_apart(outputs, count, error);
     return err;
 }
 

@@ -8,6 +8,7 @@
 #include "data/data.h"
 #include "data/file.h"
 #include "data/number.h"
+#include "data/origin.h"
 #include "data/parallel.h"
 #include "data/stream.h"
 #include "model/classes.h"
@@ -109,6 +110,12 @@ static rbt_err write_rows(const rbt_trained *trained, const rbt_data *data, answ
     return err;
 }
 
+/* What cli_columns_note is told. */
+typedef struct compared {
+    size_t features, cols; /* of the model, if it is a trained one; of the data */
+    rbt_base base;         /* from where on the data's features were counted */
+} compared;
+
 /* What is asked of which model. */
 typedef struct asked {
     const rbt_trained *trained;
@@ -138,7 +145,7 @@ static rbt_err answer_block(void *context, const rbt_data *block, rbt_output *ou
 }
 
 static rbt_err predict(const char *model, const rbt_trainee *plugin, const char *path, const rbt_reading *reading,
-                       const char *out, answer as, size_t *features, size_t *cols, rbt_error *error)
+                       const char *out, answer as, compared *columns, rbt_error *error)
 {
     rbt_trained trained = {0};
     rbt_output output;
@@ -146,9 +153,10 @@ static rbt_err predict(const char *model, const rbt_trainee *plugin, const char 
 
     if (err != RBT_OK)
         return err;
-    *features = trained.shape.cols;
+    columns->features = trained.shape.cols;
     rbt_reading like = *reading;
     like.origin = trained.origin;
+    columns->base = rbt_reading_base(&like);
     like.features = trained.shape.cols;
     if (as == ANSWER_PROBABILITY && trained.model->probability == NULL)
         err = rbt_fail(error, RBT_E_USAGE, "%s is a model (%s) that knows no probabilities; use --as score", model,
@@ -159,7 +167,7 @@ static rbt_err predict(const char *model, const rbt_trainee *plugin, const char 
         goto deinit_trained;
     asked question = {.trained = &trained, .as = as};
     err = cli_answer_stream(path, &like, answer_block, &question, &output, error);
-    *cols = question.cols;
+    columns->cols = question.cols;
     if (err == RBT_OK)
         err = rbt_output_finish(&output, false, error);
     else
@@ -190,8 +198,8 @@ int cli_predict(const cli_command *command, int argc, char **argv)
     };
     cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
     answer as = ANSWER_LABEL;
-    size_t features = 0, cols = 0; /* of a trained model; of the data */
-    bool fitted;                   /* of a method, and no trained one in other clothes */
+    compared columns = {0};
+    bool fitted; /* of a method, and no trained one in other clothes */
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {
@@ -222,11 +230,11 @@ int cli_predict(const cli_command *command, int argc, char **argv)
         err = cli_fitted_recommend(model, plugin.method, data, &reading, user, top, out, &error);
     else if (err == RBT_OK)
         err = fitted ? cli_fitted_predict(model, plugin.method, data, &reading, out, &error)
-                     : predict(model, &plugin, data, &reading, out, as, &features, &cols, &error);
+                     : predict(model, &plugin, data, &reading, out, as, &columns, &error);
     if (err != RBT_OK)
         return cli_fail(command, &error);
-    if (features > 0)
-        cli_columns_note(command, &report, cols, features);
+    if (columns.features > 0)
+        cli_columns_note(command, &report, columns.cols, columns.features, columns.base);
     report.unlabelled = 0; /* nothing special here */
     cli_reading_note(command, &report);
     return 0;

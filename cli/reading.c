@@ -42,7 +42,8 @@ void cli_reading_note(const cli_command *command, const rbt_read_report *report)
         (void)fprintf(stderr, "rubato %s: %s\n", command->name, note);
 }
 
-void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t cols, size_t features)
+void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t cols, size_t features,
+                      rbt_base base)
 {
     if (report->layout != 0 && report->layout != features)
         (void)fprintf(stderr,
@@ -53,8 +54,13 @@ void cli_columns_note(const cli_command *command, const rbt_read_report *report,
     else if (cols > features)
         (void)fprintf(stderr,
                       "rubato %s: the data has %zu features, the model was trained with %zu and does not look at the "
-                      "others; check that they belong together\n",
-                      command->name, cols, features);
+                      "others; check that they belong together%s%s%s\n",
+                      command->name, cols, features,
+                      base == RBT_BASE_AUTO ? "" : ", and, of LIBSVM text, that its features count from ",
+                      base == RBT_BASE_AUTO ? ""
+                      : base == RBT_BASE_0  ? "0"
+                                            : "1",
+                      base == RBT_BASE_AUTO ? "" : " (--base says otherwise)");
 }
 
 rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,

@@ -120,7 +120,8 @@ typedef struct rbt_read_report {
     uint64_t unlabelled; /* rows without a label, which got 0 */
     rbt_error first;     /* what is wrong with the first bad row, with file:line */
     uint64_t repeated;   /* ratings: of a user and an item that have a later one, which counts */
-    uint64_t headers;    /* ratings: first lines of files that were taken for the names of the columns */
+    uint64_t headers;    /* ratings: first lines of files that were taken for the names of the columns; csv: 1 if the
+                            first line was, and a name is also a cell of its column in the first rows */
     uint64_t unknown;    /* ratings left out: of a user or an item that the reading's rows or cols do not have */
     char mixed[384];     /* csv: the first word in a column of words that are mostly numbers, with file:line; else "" */
     uint64_t layout; /* csv, images, vw: the columns that the file's own, its pixels or --bits make; 0: the rows tell */

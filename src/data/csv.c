@@ -120,6 +120,25 @@ static size_t newlines(const char *at, const char *end)
     return n;
 }
 
+static rbt_err refuse_count(const rbt_reader *r, const rbt_csv_layout *l, bool fewer)
+{
+    return rbt_fail(r->error, RBT_E_DATA,
+                    "%s:%zu: the row has %s than %zu cells, which the first row has; check the delimiters and the "
+                    "quotes",
+                    r->name, r->line, fewer ? "fewer" : "more", l->count);
+}
+
+/* A cell was refused. In a row that has not as many as the others it may stand for another column: that is said first. */
+static rbt_err refuse_row(const rbt_reader *r, const rbt_csv_layout *l, rbt_err err)
+{
+    rbt_cells cells = {.at = r->at, .end = r->end, .delimiter = l->delimiter};
+    rbt_cell ignored;
+    size_t n = 0;
+    while (rbt_cells_next(&cells, &ignored))
+        n++;
+    return err != RBT_E_DATA || cells.wrong != NULL || n == l->count ? err : refuse_count(r, l, n < l->count);
+}
+
 static rbt_err parse_row(rbt_reader *r)
 {
     const rbt_csv_layout *l = r->context;
@@ -143,17 +162,13 @@ static rbt_err parse_row(rbt_reader *r)
             err = parse_cell(r, l, column, &cell);
         }
         if (err != RBT_OK)
-            return err;
+            return refuse_row(r, l, err);
         if (cells.wrong != NULL)
             return rbt_fail(r->error, RBT_E_DATA,
                             "%s:%zu: %s in the row that begins here; a quote inside of quotes is written twice",
                             r->name, r->line, cells.wrong);
         if (column < l->count || !cells.last)
-            return rbt_fail(
-                r->error, RBT_E_DATA,
-                "%s:%zu: the row has %s than %zu cells, which the first row has; check the delimiters and the "
-                "quotes",
-                r->name, r->line, column < l->count ? "fewer" : "more", l->count);
+            return refuse_count(r, l, column < l->count);
         if (memchr(r->at, '\0', (size_t)(cells.at - r->at)) != NULL)
             return rbt_fail(r->error, RBT_E_DATA, "%s:%zu: the row has a zero byte: this is no text", r->name, r->line);
         err = finish_row(r, l, first);
@@ -192,6 +207,13 @@ static rbt_err find_labels(rbt_csv_layout *l, rbt_chunks *chunks, const rbt_sour
     return err;
 }
 
+/* What may be a slip. For a model that knows its columns (origin) the header is what it says. */
+static void report_on(const rbt_csv_layout *l, rbt_read_report *report)
+{
+    report->headers = l->doubtful && l->origin.column.count == 0;
+    rbt_csv_layout_mixed(l, report->mixed);
+}
+
 static rbt_err parse(const rbt_source *source, const rbt_reading *reading, rbt_csv_layout *l, rbt_data *data,
                      rbt_error *error)
 {
@@ -209,7 +231,7 @@ static rbt_err parse(const rbt_source *source, const rbt_reading *reading, rbt_c
     if (err == RBT_OK)
         err = rbt_chunks_parse(chunks, reading, data, &seen, error);
     if (err == RBT_OK && reading->report != NULL)
-        rbt_csv_layout_mixed(l, reading->report->mixed);
+        report_on(l, reading->report);
     rbt_chunks_destroy(chunks);
     return err;
 }
@@ -333,7 +355,7 @@ rbt_err rbt_csv_pieces_parse(const rbt_csv_pieces *p, const rbt_source *piece, s
     if (err != RBT_OK)
         return err;
     if (reading->report != NULL && reading->features == 0)
-        rbt_csv_layout_mixed(&p->layout, reading->report->mixed);
+        report_on(&p->layout, reading->report);
     data->cols = rbt_csv_layout_cols(&p->layout);
     data->origin = rbt_csv_origin_text(&p->layout, reading);
     data->label_names = p->layout.label_names;

@@ -12,6 +12,8 @@
 #include "data/csv_origin.h"
 #include "data/data.h"
 
+#define DOUBTED_ROWS 16 /* are looked at for the header's names */
+
 /* ----------------------------------------------------------------------------------------------- the first rows */
 
 /* The i-th text behind a byte order mark, and up to its file's end. */
@@ -96,6 +98,26 @@ static bool is_header(rbt_cells first, rbt_cell *twice)
     bool twins = has_twins(first, &twin);
     *twice = twins && numbers == 0 && over > 0 ? twin : (rbt_cell){0};
     return words > 0 && (numbers == 0 || over > 0) && !twins;
+}
+
+/* Is a word of the first row a cell of the same column in one of the rows below it? It may be no header then. */
+static bool is_repeated(rbt_cells first)
+{
+    rbt_cells below = first;
+    bool found = false;
+    (void)count_cells(&below);
+    for (size_t i = 0; i < DOUBTED_ROWS && !found && below.wrong == NULL && find_row(&below); i++) {
+        rbt_cells a = first, b = below;
+        rbt_cell name, cell;
+        size_t cells = 0, alike = 0;
+        while (rbt_cells_next(&a, &name) && rbt_cells_next(&b, &cell)) {
+            cells++;
+            alike += name.n > 0 && name.n == cell.n && memcmp(name.at, cell.at, name.n) == 0;
+        }
+        found = alike > 0 && alike < cells; /* all: the header once more, files put one after the other */
+        (void)count_cells(&below);
+    }
+    return found;
 }
 
 bool rbt_csv_layout_has_rows(const rbt_source *source)
@@ -204,6 +226,7 @@ static rbt_err no_memory(const char *name, rbt_error *error)
 typedef struct first_row {
     char delimiter;
     bool header;
+    bool doubtful;
     uint64_t count;  /* of its cells; 0: there is no such row */
     uint64_t bytes;  /* of the header, without its line end */
     const char *row; /* the header */
@@ -239,6 +262,7 @@ static rbt_err find_first(const rbt_source *source, size_t i, first_row *first, 
         end--;
     *first = (first_row){.delimiter = row.delimiter,
                          .header = header,
+                         .doubtful = header && is_repeated(row),
                          .count = count,
                          .bytes = (uint64_t)(end - row.at),
                          .row = row.at,
@@ -271,13 +295,18 @@ typedef struct first_told {
     uint64_t name_bytes;
     char delimiter;
     uint8_t header;
+    uint8_t doubtful;
 } first_told;
 
 /* Whoever has the first text with rows tells the others. *all is to be freed when nothing of `first` is needed any more. */
 static rbt_err agree_on_first(rbt_crew *crew, rbt_err err, first_row *first, rbt_bytes *all, rbt_error *error)
 {
-    first_told told = {first->count, first->header ? first->bytes : 0, first->count > 0 ? strlen(first->name) + 1 : 0,
-                       first->delimiter, first->header};
+    first_told told = {first->count,
+                       first->header ? first->bytes : 0,
+                       first->count > 0 ? strlen(first->name) + 1 : 0,
+                       first->delimiter,
+                       first->header,
+                       first->doubtful};
     rbt_bytes mine = {.n = sizeof told + told.bytes + told.name_bytes};
     mine.at = rbt_try_alloc_raw(mine.n, 1);
     if (mine.at == NULL && err == RBT_OK)
@@ -304,6 +333,7 @@ static rbt_err agree_on_first(rbt_crew *crew, rbt_err err, first_row *first, rbt
             continue;
         *first = (first_row){.delimiter = told.delimiter,
                              .header = told.header != 0,
+                             .doubtful = told.doubtful != 0,
                              .count = told.count,
                              .bytes = told.bytes,
                              .row = (const char *)all[r].at + sizeof told,
@@ -352,6 +382,7 @@ static rbt_err read_header(rbt_csv_layout *l, const rbt_source *source, rbt_erro
                        "%s: has no rows; expected one or more lines of the form: label,number,word,...", source->name);
     } else {
         l->delimiter = first.delimiter;
+        l->doubtful = first.doubtful;
         l->column = rbt_try_alloc(first.count, sizeof *l->column);
         l->count = l->column != NULL ? first.count : 0;
         err = l->column == NULL ? no_memory(first.name, error)

@@ -31,7 +31,8 @@ typedef struct rbt_csv_layout {
     rbt_csv_column *column;
     char *header; /* the header's row without its line end; a row that equals it is none. NULL: no header */
     size_t header_bytes;
-    size_t label; /* which column; RBT_CSV_NONE: none */
+    bool doubtful; /* a name of the header is a cell of its column, too, in the first rows of its text */
+    size_t label;  /* which column; RBT_CSV_NONE: none */
     size_t weight;
     bool unlabelled;
     bool answers;       /* labels do not matter: the rows get answers (rbt_reading's features) */

@@ -94,7 +94,8 @@ static rbt_err prepare_from(const preparing *p, const sightings *seen, bool all,
     const rbt_data *data = &p->loaded->data;
     size_t rows = all ? p->extent->rows : seen->count;
     float *label = rbt_try_alloc(rows + 1, sizeof *label);
-    rbt_data empty = {.rows = rows,
+    rbt_data empty = {.content = data->content,
+                      .rows = rows,
                       .cols = data->cols,
                       .start = rbt_try_alloc(rows + 1, sizeof *empty.start),
                       .label = label,

@@ -10,11 +10,17 @@
 #include "data/data.h"
 #include "data/number.h"
 
-/* The number of features, when the caller left it 0. */
+/* The number of features, when the caller left it 0; refuses what has no rows or no labels. */
 static rbt_err set_cols(const rbt_data *data, rbt_shape *shape, rbt_error *error)
 {
     if (data->rows == 0)
         return rbt_fail(error, RBT_E_DATA, "the data has no rows to train on");
+    if (data->content == RBT_CONTENT_RATINGS || data->content == RBT_CONTENT_DOCS)
+        return rbt_fail(error, RBT_E_DATA,
+                        "the data was taken for %s, which have no labels, and the model learns from labels; give "
+                        "--format (csv, libsvm, vw) if it is something else, or train %s",
+                        data->content == RBT_CONTENT_RATINGS ? "ratings" : "documents",
+                        data->content == RBT_CONTENT_RATINGS ? "mf" : "lda");
     if (shape->cols == 0)
         shape->cols = data->cols;
     if (shape->cols >= RBT_DATA_INDEX_LIMIT)

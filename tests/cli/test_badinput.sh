@@ -15,6 +15,15 @@ says 'damaged.svm:3'
 printf '1 1:1\n-1 2:nan\n' >nan.svm
 expect 1 train lr --data nan.svm --workers 1
 says 'nan.svm:2'
+printf '1::2::3\n2::3::4\n1::3::5\n' >ratings.dat
+for command in 'train lr' 'train linear' 'train l1lr --l1 0.1' 'launch --local 2 -- train lr --sync bsp'; do
+    # shellcheck disable=SC2086 # several words
+    expect 1 $command --data ratings.dat
+    says 'the data was taken for ratings, which have no labels'
+done
+printf '3\n3\n3\n1 1 2\n2 2 1\n3 3 4\n' >docword.txt
+expect 1 train lr --data docword.txt
+says 'the data was taken for documents, which have no labels'
 : >empty.svm
 expect 1 train lr --data empty.svm
 says 'empty.svm'

@@ -72,6 +72,19 @@ cp data.svm same.svm
 expect 2 train lr --data same.svm --out same.svm
 expect 2 train lr --data data.svm --valid same.svm --json same.svm
 cmp -s same.svm data.svm || fail 'data was written over'
+
+# nor is one output written over another, whether the file is there or not
+expect 2 train lr --data data.svm --out one --json ./one
+says '--out and --json would both be written to ./one; give each a file of its own'
+[ ! -e one ] || fail 'an output was begun'
+: >one
+expect 2 train lr --data data.svm --out one --report "$PWD/one"
+says '--out and --report would both be written to'
+expect 2 compare lr --data data.svm --protocols bsp,asp --report one --json one
+says '--json and --report would both be written to one'
+expect 2 train lr --data data.svm --out - --json -
+says '--out and --json would both be written to the standard output'
+expect 0 train lr --data data.svm --epochs 1 --out /dev/null --json /dev/null --report other --quiet
 expect 0 convert --data data.cache --to libsvm --out back.svm
 cmp -s back.svm data.svm || fail 'text, cache, text: not the same bytes'
 if command -v gzip >/dev/null; then

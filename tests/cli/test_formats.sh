@@ -148,6 +148,19 @@ expect 0 train lr --data t-images-idx3-ubyte --label other --workers 1 --clocks 
 rm t-labels-idx1-ubyte
 expect 0 predict --model images.rbt --data t-images-idx3-ubyte
 
+# words without a header: that the first row was taken for one is said when its words come again below
+printf 'spam,hello\nham,bye\nspam,foo\n' >bare.csv
+expect 0 info bare.csv
+prints 'rows        2'
+says 'line 1 was taken for the names of the columns'
+"$RUBATO" convert --data - --format csv --out bare.cache <bare.csv 2>"$err"
+says 'line 1 was taken for the names of the columns'
+expect 0 launch --local 2 -- train lr --data bare.csv --sync bsp --epochs 1
+prints 'note: line 1 was taken for the names of the columns'
+printf 'class,word\nspam,class\nham,bye\nclass,word\nspam,foo\n' >headed.csv
+expect 0 info headed.csv
+[ ! -s "$err" ] || fail 'a header is doubted that stands there twice'
+
 # the name of a file says what is written to it; what cannot be written has a way out that works
 expect 0 gen lr --rows 50 --cols 5 --nnz 3 --out named.csv
 expect 0 info named.csv

@@ -69,6 +69,25 @@ prints 'labels      numbers, '
 seq -f 'w%g,1' 1500 >words.csv
 expect 0 info words.csv
 prints 'labels      1500 different words'
+
+# rows without a label are not counted with those of label 0, nor, of words, with those of the first
+printf 'y,x\n1,2\n,3\n' >some.csv
+expect 0 info some.csv
+prints 'labels      1: 1 row (100.00 %)'
+! grep -q '0: 1 row' "$out" || fail 'a row without a label is counted'
+says '1 row has no label'
+printf 'y,x\n1,2\n,3\n0,4\n' >some.csv
+expect 0 info some.csv
+prints 'labels      0: 1 row (50.00 %)'
+printf 'y,x\na,2\n,3\nb,3\n' >some.csv
+expect 0 info some.csv
+prints 'labels      a: 1 row (50.00 %)'
+expect 0 info some.csv --label none
+prints 'labels      none'
+awk 'BEGIN { print "y,x"; for (i = 1; i <= 2000; i++) print i / 8 "," i; print ",1" }' >some.csv
+expect 0 info some.csv
+prints 'labels      numbers, 0.125 to 250, 125.062 on average'
+
 expect 1 info /dev/null
 [ ! -s "$out" ] || fail 'info of nothing prints something'
 expect 1 info softmax.rbt --vocab missing

@@ -49,6 +49,18 @@ says 'from0.svm:2: the row has an index 0'
 expect 0 train lr --data test0.svm --base 0 --out m0b.rbt --quiet
 expect 0 info m0b.rbt
 prints 'LIBSVM text, features counted from 0'
+expect 0 convert --data from0.svm --to libsvm --out back.svm
+says 'counted from 0 in the data and from 1 in what is written; give --base 1 when a model'
+cmp back.svm from1.svm || fail 'convert counts otherwise'
+for command in eval predict; do
+    expect 0 $command --model m0.rbt --data back.svm
+    says 'of LIBSVM text, that its features count from 0 (--base says otherwise)'
+done
+expect 0 eval --model m0.rbt --data back.svm --base 1
+prints 'accuracy  100'
+[ ! -s "$err" ] || fail 'a note without need'
+expect 0 convert --data from1.svm --to libsvm --out back.svm
+[ ! -s "$err" ] || fail 'a note without need'
 expect 2 predict --model m0.rbt --data test0.svm --base 2
 says "--base '2' is unknown; choose auto, 0 or 1"
 expect 2 train lr --data from0.svm --base 2

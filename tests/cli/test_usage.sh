@@ -38,6 +38,8 @@ expect 2 train lr --data data.svm --quiet=yes
 says "--quiet takes no value"
 expect 2 train lr --data data.svm --seed 1 --seed 2
 says "--seed is given twice"
+expect 2 train lr --data data.svm --model svm
+says "which model is to be trained? 'lr' and --model both say; give one"
 expect 2 train lr extra --data data.svm
 says "unexpected 'extra'"
 expect 2 eval --model m --data data.svm --metric x extra

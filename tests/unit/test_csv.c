@@ -238,6 +238,8 @@ static void bad_text_is_refused_with_its_line_and_what_was_expected(void **state
     refused("y,a\n", "no rows");
     refused("y,a\n1,2\n1,2,3\n", "mem:3: the row has more than 2 cells");
     refused("y,a\n1,2\n1\n", "mem:3: the row has fewer than 2 cells");
+    refused("y,a\n1,2\n0,3\nabc\n", "mem:4: the row has fewer than 2 cells"); /* not: what label is that? */
+    refused("y,a\n1,2\n0,3\n1,2,abc\n", "mem:4: the row has more than 2 cells");
     refused("y,a\n1,\"x\ny\"\n1,2,3\n", "mem:4: the row has more");
     refused("y,a\n1,\"x\n", "mem:2: a quote that is not closed");
     refused("y,a\n1,\"x\"z\n", "mem:2: text after a closing quote");
