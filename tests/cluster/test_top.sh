@@ -40,7 +40,7 @@ expect 0 top "$address" --key job.key --once
 prints "lr on data.svm, bsp"
 prints "waiting for processes"
 prints "0 of 3 processes are there"
-prints "missing: rank 1, rank 2, rank 3"
+prints "missing: rank 1 on a, rank 2 on a, rank 3 on a"
 expect 0 top "$here" --key job.key --once --json -
 check "$out" 'last["phase"] == "joining" and [p["state"] for p in last["processes"]] == ["ready"] + 3 * ["missing"]'
 
