@@ -2,8 +2,8 @@
 #include "cli/cli.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -11,12 +11,27 @@
 #include "base/error.h"
 #include "job/text.h"
 
+/* Between this process and its launcher, when there is one. */
+typedef struct leash {
+    pthread_mutex_t lock;
+    bool is_free;  /* the job needs no lead any more: the end of the launcher is not ours */
+    bool is_cut;   /* the launcher is gone */
+    char *unheard; /* the last sentence on the standard errors: a launcher that has ended may not have read it */
+} leash;
+
+/* The launcher's end of the standard errors is gone with it; the standard output of its processes is its own. */
+static void say_aloud(const char *sentence)
+{
+    printf("rubato node: %s\n", sentence);
+    fflush(stdout);
+}
+
 /* A launcher's pipe. The key was its first line; another one says that the job is to end, whatever it could go on without; its end means
  * that the launcher is gone. */
 static void *watch_input(void *argument)
 {
     static const char END[] = CLI_NODE_END "\n";
-    const atomic_bool *is_free = argument;
+    leash *l = argument;
     size_t matching = 0;
     char byte;
 
@@ -25,29 +40,41 @@ static void *watch_input(void *argument)
         if (END[matching] == '\0')
             _exit(rbt_err_exit_code(RBT_E_INTERRUPTED));
     }
-    if (atomic_load(is_free))
-        return NULL;
-    _exit(rbt_err_exit_code(RBT_E_LOST));
+    pthread_mutex_lock(&l->lock);
+    if (!l->is_free)
+        _exit(rbt_err_exit_code(RBT_E_LOST));
+    l->is_cut = true;
+    if (l->unheard != NULL)
+        say_aloud(l->unheard);
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
 }
 
-/* From now on the job needs no lead: the end of the launcher is not ours. */
 static void on_free(void *context)
 {
-    atomic_store((atomic_bool *)context, true);
+    leash *l = context;
+
+    pthread_mutex_lock(&l->lock);
+    l->is_free = true;
+    pthread_mutex_unlock(&l->lock);
     prctl(PR_SET_PDEATHSIG, 0);
 }
 
-/* Called when there is nobody else to tell it to. Of a launcher that is gone nobody reads the standard errors any more; the standard
- * output of its processes is its own. */
+/* Called when there is nobody else to tell it to. */
 static void on_log(void *context, rbt_log_level level, const char *source, const char *sentence)
 {
-    (void)context;
+    leash *l = context;
+
     (void)level;
     (void)source;
-    if (fprintf(stderr, "rubato node: %s\n", sentence) < 0) {
-        printf("rubato node: %s\n", sentence);
-        fflush(stdout);
+    pthread_mutex_lock(&l->lock);
+    if (l->is_cut || fprintf(stderr, "rubato node: %s\n", sentence) < 0) {
+        say_aloud(sentence);
+    } else {
+        free(l->unheard);
+        l->unheard = strdup(sentence);
     }
+    pthread_mutex_unlock(&l->lock);
 }
 
 typedef struct node_arguments {
@@ -100,8 +127,9 @@ int cli_node(const cli_command *command, int argc, char **argv)
         {"quiet", NULL, "Leaves it to the lead to tell what went wrong in the job.", &given.quiet},
     };
     cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
-    atomic_bool is_free = false;
-    rbt_session_config config = {.on_free = on_free, .context = &is_free, .log = {.write = on_log}};
+    static leash launcher = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* its watcher may outlive this function */
+    rbt_session_config config = {
+        .on_free = on_free, .context = &launcher, .log = {.write = on_log, .context = &launcher}};
     rbt_error error = {RBT_OK, ""};
     uint32_t rank;
     bool joined = false;
@@ -115,7 +143,7 @@ int cli_node(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = settle(&given, &config, &rank, &error);
     if (err == RBT_OK && given.key != NULL && strcmp(given.key, "-") == 0 &&
-        pthread_create(&watcher, NULL, watch_input, &is_free) == 0)
+        pthread_create(&watcher, NULL, watch_input, &launcher) == 0)
         pthread_detach(watcher);
     if (err == RBT_OK)
         err = rbt_cluster_job_join(&config, given.join, rank, &joined, &error);

@@ -58,8 +58,8 @@ kill -INT "$job"
 job_end 130
 
 # The lead is killed. A peer that is killed after that is bridged by its neighbours on their own.
-clocks=20000
-[ "$RUBATO_SANITIZED" -eq 0 ] || clocks=5000
+clocks=10000
+[ "$RUBATO_SANITIZED" -eq 0 ] || clocks=4000
 for sync in "hop --graph ring" "hop --graph complete --max-gap 4 --backup 1"; do
     # shellcheck disable=SC2086 # options
     start 4 --sync $sync --clocks "$clocks" --out model.rbt

@@ -268,7 +268,7 @@ static bool note(void *context, const rbt_shared_pass *pass)
         t->objective[t->looks] = pass->objective;
         t->gap[t->looks++] = pass->gap;
     }
-    return pass->clock != t->stop_after;
+    return pass->clock != t->stop_after && !(pass->w != NULL && pass->gap <= t->close * pass->objective);
 }
 
 double train(const rbt_problem *problem, test_training *t, float *out)
@@ -286,6 +286,7 @@ double train(const rbt_problem *problem, test_training *t, float *out)
                                   .rate_context = t,
                                   .seed = 7,
                                   .clocks = t->passes,
+                                  .close = t->close,
                                   .eval_every = t->eval_last        ? 0
                                                 : t->eval_every > 0 ? t->eval_every
                                                                     : 1};

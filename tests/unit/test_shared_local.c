@@ -37,6 +37,8 @@ static void every_access_with_every_optimizer_reaches_the_optimum(void **state)
         for (size_t a = 0; a < 3; a++)
             for (size_t n = 0; n < 3; n++)
                 for (rbt_optimizer o = RBT_OPTIMIZER_SGD; o <= RBT_OPTIMIZER_SDCA; o++) {
+                    if (SHARING[a] == RBT_ACCESS_ROUND_ROBIN && WORKERS[n] > 2 && o > RBT_OPTIMIZER_SGD)
+                        continue; /* turns of more threads than processors take long, and one optimizer shows what they do */
                     test_training t = {.access = SHARING[a],
                                        .optimizer = o,
                                        .workers = WORKERS[n],
@@ -50,6 +52,7 @@ static void every_access_with_every_optimizer_reaches_the_optimum(void **state)
     }
 }
 
+/* As a job with a tolerance does: it ends at a gap that is true, whatever the threads lost on the way. */
 static void the_gap_closes_with_several_threads_as_with_one(void **state)
 {
     test_kind kind = {
@@ -57,10 +60,13 @@ static void the_gap_closes_with_several_threads_as_with_one(void **state)
     test_problem p;
     (void)state;
     test_problem_init(&p, &kind);
+    test_training alone = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 1, .passes = 60};
+    double optimum = train(&p.problem, &alone, NULL);
     for (size_t n = 0; n < 3; n++) {
-        test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = WORKERS[n], .passes = 40};
+        test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = WORKERS[n], .passes = 60, .close = 1e-3};
         double outcome = train(&p.problem, &t, NULL);
-        assert_true(t.gap[t.looks - 1] <= 1e-3 * outcome);
+        assert_true(t.looks < 60 && t.gap[t.looks - 1] <= 1e-3 * outcome);
+        assert_true(outcome - optimum <= 1e-3 * outcome);
     }
     test_problem_deinit(&p);
 }
