@@ -32,13 +32,9 @@ static rbt_err has_few_parameters(const rbt_problem *problem, bool *few, rbt_err
  * goes as far for it as l2 lets it. */
 static bool is_weak(const rbt_problem *problem)
 {
-    rbt_squares squares = {0};
     if (problem->data->streamed) /* looking would bring it into memory */
         return false;
-    rbt_squares_add(&squares, problem->data, 0, problem->data->nnz);
-    double row_square = squares.n > 0 ? squares.sum / (double)squares.n * (double)problem->data->nnz : 0;
-    double rows = (double)problem->data->rows;
-    return problem->l2 * rows < WEAK * row_square / rows;
+    return problem->l2 * (double)problem->data->rows < WEAK * rbt_squares_of_row(problem->data);
 }
 
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and

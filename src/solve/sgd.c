@@ -27,6 +27,13 @@ double rbt_squares_mean(const rbt_squares *squares)
     return n == 0 || squares->sum > n ? 1 : squares->sum / n;
 }
 
+double rbt_squares_of_row(const rbt_data *data)
+{
+    rbt_squares squares = {0};
+    rbt_squares_add(&squares, data, 0, data->nnz);
+    return squares.n == 0 ? 0 : squares.sum / (double)squares.n * (double)data->nnz / (double)data->rows;
+}
+
 static double typical_square(const rbt_problem *problem)
 {
     rbt_squares squares = {0};

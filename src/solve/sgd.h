@@ -57,6 +57,9 @@ typedef struct rbt_squares {
 void rbt_squares_add(rbt_squares *squares, const rbt_data *data, size_t first, size_t nnz);
 double rbt_squares_mean(const rbt_squares *squares);
 
+/* The mean of the rows' squared lengths, from the same sample. */
+double rbt_squares_of_row(const rbt_data *data);
+
 /* Forgets what the optimizer has seen. */
 void rbt_sgd_reset(rbt_sgd *sgd);
 

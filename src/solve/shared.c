@@ -122,12 +122,8 @@ static bool may_copy(const training *t, uint32_t workers)
 /* How much of its own error a typical row's step takes away, per unit of the rate. */
 static double find_bend(const rbt_problem *p)
 {
-    rbt_squares squares = {0};
     double bend = p->model->link != NULL ? p->model->link->steepest : 1;
-    rbt_squares_add(&squares, p->data, 0, p->data->nnz);
-    return squares.n == 0 ? 0
-                          : (isfinite(bend) ? bend : 1) * squares.sum / (double)squares.n * (double)p->data->nnz /
-                                (double)p->data->rows;
+    return (isfinite(bend) ? bend : 1) * rbt_squares_of_row(p->data);
 }
 
 /* Where steps are large, what two threads do without knowing of each other is too much when it is added: they share the

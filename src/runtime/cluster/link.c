@@ -16,7 +16,7 @@
 #define LAST_ROUNDS  64                  /* of these, for what the other side had said when writing to it failed */
 #define RING_STEP    ((size_t)512 << 10) /* of one body, what goes through the ring before the other side is told ... */
 #define RING_TELL    ((size_t)128 << 10) /* ... and of several: it reads while this side goes on writing */
-#define PAST_CACHE   ((size_t)8 << 20)   /* bodies that are larger are written to where they stay past the cache */
+#define BODY_PAST    ((size_t)8 << 20)   /* bodies that are larger are written to where they stay past the cache */
 #define TLS_BYTES    ((size_t)16 << 10)  /* a record: what is small is gathered into one */
 
 rbt_link *rbt_link_create(const rbt_link_config *config, int fd, const rbt_address *remote, bool accepting)
@@ -413,7 +413,7 @@ static void pull_ring(rbt_link *link)
     uint8_t *to;
     size_t n;
     const rbt_frame_header *header = &link->intake.under_way.header;
-    bool past_cache = header->body >= PAST_CACHE && !(header->flags & RBT_FRAME_SQUEEZED);
+    bool past_cache = header->body >= BODY_PAST && !(header->flags & RBT_FRAME_SQUEEZED);
 
     while ((to = rbt_intake_ring_room(&link->intake, &n)) != NULL && link->state == RBT_LINK_OPEN) {
         size_t most = n < RING_STEP ? n : RING_STEP;

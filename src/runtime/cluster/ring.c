@@ -33,7 +33,7 @@
 #define PAGE        ((uintptr_t)4096)
 #define PART        ((size_t)64 << 10) /* so much is moved before the other side sees it */
 #define RESERVED    ((size_t)64 << 10) /* so much memory at once, at least */
-#define PAST_CACHE  ((size_t)4 << 10)  /* so much at once is written past the cache */
+#define PUT_PAST    ((size_t)4 << 10)  /* so much at once is written past the cache */
 #define SEALS       (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 struct rbt_ring_head {
@@ -263,7 +263,7 @@ size_t rbt_ring_put(rbt_ring *ring, const void *bytes, size_t n)
         uint8_t *to;
         size_t part = next_part(ring, left, &to);
 
-        (part >= PAST_CACHE ? copy_past : copy)(to, from, part);
+        (part >= PUT_PAST ? copy_past : copy)(to, from, part);
         from += part;
         left -= part;
         ring->mine += part;
