@@ -16,6 +16,8 @@
 #define CHEAP_VALUES   1e8 /* are visited in about a second: so many may be before a training without --epochs ends */
 #define MOST_EPOCHS    10000
 #define WEAK           0.01 /* l2 times rows, of a row's square */
+#define HURRIED        2    /* passes, in which averaged steps come further than Newton's method, ... */
+#define HURRIED_HINGE  10   /* ... or than dual steps along a loss with corners */
 
 /* Do so few features occur in the data that there are at most FEW_PARAMETERS to learn? Looks only as long as it may. */
 static rbt_err has_few_parameters(const rbt_problem *problem, bool *few, rbt_error *error)
@@ -37,6 +39,15 @@ static bool is_weak(const rbt_problem *problem)
     return problem->l2 * (double)problem->data->rows < WEAK * rbt_squares_of_row(problem->data);
 }
 
+/* Of few parameters: shall it end after so few passes that other optimizers have hardly begun? Newton's method may need one
+ * iteration, and a mean of steps has none of the zeros that l1 is for. */
+static bool is_hurried(const rbt_problem *problem, const rbt_options *options)
+{
+    double passes = options->clocks > 0 ? (double)options->clocks : options->epochs;
+    return options->tolerance == 0 && problem->l1 == 0 && !rbt_newton_needs_one(problem) &&
+           passes <= (rbt_newton_fits(problem) ? HURRIED : HURRIED_HINGE);
+}
+
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
  * second derivatives are cheap; dual coordinate ascent for many. Where an l2 that somebody chose is weak, it is too slow with l1,
  * and with so few parameters that the rows contradict each other: then gradient steps. */
@@ -49,7 +60,8 @@ static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, 
     if (err != RBT_OK)
         return err;
     if (options->optimizer == RBT_OPTIMIZER_AUTO)
-        options->optimizer = few && rbt_newton_fits(&problem)                            ? RBT_OPTIMIZER_NEWTON
+        options->optimizer = few && is_hurried(&problem, options)                        ? RBT_OPTIMIZER_ASGD
+                             : few && rbt_newton_fits(&problem)                          ? RBT_OPTIMIZER_NEWTON
                              : l2_given && (few || options->l1 > 0) && is_weak(&problem) ? RBT_OPTIMIZER_SGD
                                                                                          : RBT_OPTIMIZER_SDCA;
     rbt_options_settle_decay(options);

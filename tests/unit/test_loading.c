@@ -204,6 +204,15 @@ static void the_optimizer_fits_the_data(void **state)
     assert_int_equal(chosen_for("svm", 1000, 5000, PAIRS("l2", "1e-8")), RBT_OPTIMIZER_SDCA);
     assert_int_equal(chosen("svm", 100, PAIRS("l2", "1e-8")), RBT_OPTIMIZER_SGD);
     assert_int_equal(chosen("lr", 100, PAIRS("l2", "0")), RBT_OPTIMIZER_SGD);
+    assert_int_equal(chosen("lr", 100, PAIRS("epochs", "2")), RBT_OPTIMIZER_ASGD);
+    assert_int_equal(chosen("lr", 100, PAIRS("clocks", "2")), RBT_OPTIMIZER_ASGD);
+    assert_int_equal(chosen("lr", 100, PAIRS("epochs", "3")), RBT_OPTIMIZER_NEWTON);
+    assert_int_equal(chosen("lr", 100, PAIRS("epochs", "2", "tolerance", "0.01")), RBT_OPTIMIZER_NEWTON);
+    assert_int_equal(chosen("lr", 100, PAIRS("epochs", "2", "l1", "0.01")), RBT_OPTIMIZER_SDCA);
+    assert_int_equal(chosen("linear", 100, PAIRS("epochs", "1")), RBT_OPTIMIZER_NEWTON);
+    assert_int_equal(chosen("svm", 100, PAIRS("epochs", "10")), RBT_OPTIMIZER_ASGD);
+    assert_int_equal(chosen("svm", 100, PAIRS("epochs", "11")), RBT_OPTIMIZER_SDCA);
+    assert_int_equal(chosen_for("lr", 1000, 5000, PAIRS("epochs", "1")), RBT_OPTIMIZER_SDCA);
     assert_int_equal(chosen("lr", 100, PAIRS("lr", "0.1")), RBT_OPTIMIZER_SGD);
     assert_int_equal(chosen("lr", 100, PAIRS("sync", "psgd")), RBT_OPTIMIZER_SGD);
     assert_int_equal(chosen("lr", 100, PAIRS("sync", "ssp", "workers", "2")), RBT_OPTIMIZER_SGD);
