@@ -189,6 +189,12 @@ static inline bool rbt_options_shared(const rbt_options *options)
     return options->sync >= RBT_SYNC_HOGWILD;
 }
 
+/* Are threads in shared memory kept apart, step by step? */
+static inline bool rbt_options_takes_turns(const rbt_options *options)
+{
+    return options->sync == RBT_SYNC_AIG || options->sync == RBT_SYNC_ROUND_ROBIN;
+}
+
 /* Do workers send gradients, of which servers make steps that adapt themselves? */
 static inline bool rbt_options_adaptive(const rbt_options *options)
 {
@@ -220,7 +226,7 @@ rbt_err rbt_options_put_setting(rbt_options *options, const char *name, const ch
 
 /* A part of rbt_options_check (options_unused.c): refuses what would be ignored. `method`: NULL for a model. And does the
  * method's list of what it does not heed have the word? */
-rbt_err rbt_options_check_unused(const rbt_options *options, const rbt_method *method, rbt_error *error);
+rbt_err rbt_options_check_unused(const rbt_options *options, rbt_sync sync, const rbt_method *method, rbt_error *error);
 bool rbt_method_unheeds(const rbt_method *method, const char *word);
 
 /* --filter (options_filter.c): setting, printing, and parts of rbt_options_check. */

@@ -189,6 +189,11 @@ static rbt_err check_shared(const rbt_options *o, rbt_error *error)
     if (o->sync == RBT_SYNC_PSGD && o->optimizer != RBT_OPTIMIZER_AUTO && o->optimizer != RBT_OPTIMIZER_SGD)
         return rbt_fail(error, RBT_E_USAGE,
                         "--sync psgd averages what plain steps of workers alone lead to; use --optimizer sgd");
+    if (rbt_options_takes_turns(o) && o->optimizer == RBT_OPTIMIZER_NEWTON)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--sync %s makes no sense with --optimizer newton, whose threads share passes and no "
+                        "steps; use --sync hogwild, or --optimizer sdca",
+                        rbt_sync_name(o->sync));
     return RBT_OK;
 }
 
@@ -246,7 +251,7 @@ static rbt_err check_learning(const rbt_options *o, rbt_error *error)
     if (stepless && o->l2 == 0)
         return rbt_fail(error, RBT_E_USAGE, "--optimizer %s needs --l2 above 0; give one, or use --optimizer sgd",
                         name);
-    if (stepless && (o->lr > 0 || o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT))
+    if (stepless && (o->lr > 0 || o->decay != RBT_DECAY_AUTO))
         return rbt_fail(error, RBT_E_USAGE,
                         "--%s makes no sense with --optimizer %s, which has no step size; leave it out",
                         o->lr > 0 ? "lr" : "decay", name);
@@ -434,21 +439,20 @@ static rbt_sync settled_sync(const rbt_options *o)
                : RBT_SYNC_SSP;
 }
 
-/* Steps of gradients with servers, without l2, and for whoever gives a step size. What else fits depends on the data
+/* Steps of gradients with servers, without l2, and for whoever gives a step size or its decay. What else fits depends on the data
  * (loading.c). */
 static rbt_optimizer settled_optimizer(const rbt_options *o)
 {
     if (o->optimizer != RBT_OPTIMIZER_AUTO || rbt_trainee_method(o->model) != NULL)
         return o->optimizer;
-    return !rbt_options_shared(o) || o->sync == RBT_SYNC_PSGD || o->l2 == 0 || o->lr > 0 ||
-                   o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT
+    return !rbt_options_shared(o) || o->sync == RBT_SYNC_PSGD || o->l2 == 0 || o->lr > 0 || o->decay != RBT_DECAY_AUTO
                ? RBT_OPTIMIZER_SGD
                : RBT_OPTIMIZER_AUTO;
 }
 
 void rbt_options_settle_decay(rbt_options *o)
 {
-    if (o->decay != RBT_DECAY_AUTO)
+    if (o->decay != RBT_DECAY_AUTO || o->optimizer >= RBT_OPTIMIZER_SDCA) /* which have no steps to shrink */
         return;
     o->decay =
         o->optimizer == RBT_OPTIMIZER_SGD || o->optimizer == RBT_OPTIMIZER_MOMENTUM ? RBT_DECAY_SQRT : RBT_DECAY_NONE;
@@ -546,7 +550,7 @@ rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
     if (err == RBT_OK)
         err = check_combinations(options, sync, rule, error);
     if (err == RBT_OK)
-        err = rbt_options_check_unused(options, method, error);
+        err = rbt_options_check_unused(options, sync, method, error);
     if (err == RBT_OK)
         err = rbt_options_check_hosts(options, sync <= RBT_SYNC_ASP, error);
     if (err == RBT_OK)

@@ -301,6 +301,21 @@ static void partition_sync_off_is_listed_while_the_rule_is_auto(void **state)
     rbt_options_deinit(&o);
 }
 
+static void eager_is_listed_while_the_protocol_is_auto(void **state)
+{
+    char listed[4096];
+    rbt_options o;
+
+    (void)state;
+    for (int on = 0; on < 2; on++) {
+        rbt_options_init(&o);
+        set(&o, "eager", on ? "on" : "off");
+        list(&o, listed, sizeof listed);
+        assert_non_null(strstr(listed, on ? "eager = on" : "eager = off"));
+        rbt_options_deinit(&o);
+    }
+}
+
 static void what_is_listed_describes_the_same_job(void **state)
 {
     static const char *const PROTOCOLS[] = {"bsp",         "asp/sum", "ssp:7/con",    "ssp:inf/dyn",
@@ -540,6 +555,7 @@ int main(void)
         cmocka_unit_test(filters_are_for_what_can_bear_them),
         cmocka_unit_test(auto_values_follow_the_protocol),
         cmocka_unit_test(partition_sync_off_is_listed_while_the_rule_is_auto),
+        cmocka_unit_test(eager_is_listed_while_the_protocol_is_auto),
         cmocka_unit_test(what_is_listed_describes_the_same_job),
         cmocka_unit_test(protocols_set_sync_staleness_and_rule),
         cmocka_unit_test(a_protocol_drops_the_codecs_it_has_no_use_for),
