@@ -76,7 +76,8 @@ typedef struct rbt_options {
     bool workers_auto;        /* it was: the data may be too small for all of them */
     uint32_t servers;         /* --servers P; 0 = 1, and none in shared memory */
     rbt_sync sync; /* --sync; auto: hogwild for a model on local unless something of servers is asked for, else ssp */
-    uint64_t staleness; /* --staleness S; only with ssp (default 3 there); 0 under bsp, RBT_UNBOUNDED under asp */
+    const char *sync_for; /* the option for whose sake auto became ssp, if that was not to be expected; or NULL */
+    uint64_t staleness;   /* --staleness S; only with ssp (default 3 there); 0 under bsp, RBT_UNBOUNDED under asp */
     bool staleness_given;
     rbt_rule_kind rule;        /* --rule auto|sum|con|dyn|adagrad|adarev|momentum; auto: con under bsp, dyn otherwise */
     double global_rate;        /* --global-rate G: con's factor; 0 = 1/workers; only with con */

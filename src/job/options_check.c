@@ -429,14 +429,16 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
 }
 
 /* A model on one machine is trained in shared memory, if it can be and nothing is asked for that needs servers. */
+static bool may_share(const rbt_options *o)
+{
+    return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && !rbt_trainee_needs_servers(o->model);
+}
+
 static rbt_sync settled_sync(const rbt_options *o)
 {
     if (o->sync != RBT_SYNC_AUTO)
         return o->sync;
-    return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && !rbt_trainee_needs_servers(o->model) &&
-                   asks_for_servers(o) == NULL
-               ? RBT_SYNC_HOGWILD
-               : RBT_SYNC_SSP;
+    return may_share(o) && asks_for_servers(o) == NULL ? RBT_SYNC_HOGWILD : RBT_SYNC_SSP;
 }
 
 /* Steps of gradients with servers, without l2, and for whoever gives a step size or its decay. What else fits depends on the data
@@ -481,6 +483,8 @@ static void settle(rbt_options *o)
 {
     const rbt_method *method = rbt_trainee_method(o->model);
 
+    if (o->sync == RBT_SYNC_AUTO && may_share(o) && o->servers == 0 && o->rule == RBT_RULE_AUTO && !o->staleness_given)
+        o->sync_for = asks_for_servers(o);
     o->sync = settled_sync(o);
     o->optimizer = settled_optimizer(o);
     if (o->workers == 0) {

@@ -151,6 +151,20 @@ says "'trian' cannot be launched"
 expect 2 launch --local 2 train lr --data data.svm
 says 'the job stands behind --'
 
+# an option that brings servers with it is told, unless it speaks of them
+for option in --verify --encode '--batch 10' '--eager on' '--codec lz4'; do
+    # shellcheck disable=SC2086
+    expect 0 train lr --data data.svm --epochs 1 $option
+    prints "note: ${option%% *} is for jobs with servers: --sync is ssp, and not hogwild as it would be without"
+done
+expect 0 train mf --data ratings.dat --epochs 1 --verify
+prints 'note: --verify is for jobs with servers'
+for option in '--sync ssp' '--servers 1' '--rule con' '--staleness 2' '--runtime sim'; do
+    # shellcheck disable=SC2086
+    expect 0 train lr --data data.svm --epochs 1 --verify $option
+    ! grep -q 'is for jobs with servers' "$out" || fail "--verify $option: servers were asked for"
+done
+
 # what the job does is told: its own settings, what is sent, the graph that was chosen
 expect 0 train lasso --data numbers.svm --l1 0.1 --epochs 2
 prints 'l1=0.1'
