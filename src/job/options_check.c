@@ -1,4 +1,4 @@
-/* What options mean together: combinations that make no sense are refused with the reason, "auto" is settled; job files.
+/* What options mean together: combinations that make no sense are refused with the reason, "auto" is settled.
  * The contract stands in options.h, the table in options.c, what peers are about in options_peers.c. Proved by
  * tests/unit/test_options.c.
  */
@@ -24,7 +24,6 @@
 #define EPOCHS_SHARED     100 /* at most: the tolerance ends it before */
 #define TOLERANCE_DEFAULT 1e-3
 #define EPOCHS_LIMIT      1e9
-#define FILE_LINES_LIMIT  10000
 
 /* ------------------------------------------------------------------------------------------------ check */
 
@@ -561,65 +560,5 @@ rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
         err = check_ranked(options, error);
     if (err == RBT_OK)
         settle(options);
-    return err;
-}
-
-/* --------------------------------------------------------------------------------------------- job files */
-
-/* The text without blanks around it; cuts in place. */
-static char *trim(char *text)
-{
-    text += strspn(text, " \t\r\n");
-    for (size_t n = strlen(text); n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL; n--)
-        text[n - 1] = '\0';
-    return text;
-}
-
-/* One line of a job file. A # starts a comment at the beginning of a line or after a blank, so that paths may hold one.
- */
-static rbt_err read_line(rbt_options *options, char *line, rbt_error *error)
-{
-    for (char *mark = strchr(line, '#'); mark != NULL; mark = strchr(mark + 1, '#')) {
-        if (mark == line || mark[-1] == ' ' || mark[-1] == '\t') {
-            *mark = '\0';
-            break;
-        }
-    }
-    line = trim(line);
-    if (*line == '\0')
-        return RBT_OK;
-    char *equals = strchr(line, '=');
-    if (equals == NULL)
-        return rbt_fail(error, RBT_E_USAGE, "'%.60s' is not of the form 'option = value'", line);
-    *equals = '\0';
-    char *name = trim(line), *value = trim(equals + 1);
-    if (strncmp(name, "--", 2) == 0)
-        name += 2;
-    return rbt_options_set(options, name, value, error);
-}
-
-rbt_err rbt_options_read_file(rbt_options *options, const char *path, rbt_error *error)
-{
-    rbt_error inner = {RBT_OK, ""};
-    rbt_err err = RBT_OK;
-    char *line = NULL;
-    size_t room = 0, number = 0;
-    FILE *file = fopen(path, "re");
-
-    if (file == NULL)
-        return rbt_fail(error, RBT_E_IO, "cannot open job file %s: %s", path, strerror(errno));
-    while (err == RBT_OK && getline(&line, &room, file) >= 0) {
-        if (++number > FILE_LINES_LIMIT)
-            err = rbt_fail(&inner, RBT_E_LIMIT, "a job file has at most %d lines; is this the right file?",
-                           FILE_LINES_LIMIT);
-        else
-            err = read_line(options, line, &inner);
-    }
-    if (err != RBT_OK)
-        rbt_fail(error, err, "%s:%zu: %.900s", path, number, inner.text);
-    else if (ferror(file))
-        err = rbt_fail(error, RBT_E_IO, "cannot read job file %s: %s", path, strerror(errno));
-    free(line);
-    fclose(file);
     return err;
 }
