@@ -370,6 +370,25 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
     return err;
 }
 
+/* An optimizer for threads in one memory, and a job with servers or peers: what stands in its way? */
+static rbt_err refuse_to_share(const rbt_options *o, rbt_error *error)
+{
+    const char *name = o->optimizer == RBT_OPTIMIZER_SDCA     ? "sdca"
+                       : o->optimizer == RBT_OPTIMIZER_NEWTON ? "newton"
+                                                              : "asgd";
+    const char *asked = asks_for_servers(o);
+
+    if (o->runtime != RBT_RUNTIME_LOCAL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--optimizer %s needs all of the data's steps in one memory, which --runtime %s has not; use "
+                        "--optimizer sgd",
+                        name, runtime_name(o->runtime));
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--optimizer %s needs all of the data's steps in one memory; use --sync hogwild%s%s, or "
+                    "--optimizer sgd",
+                    name, asked != NULL ? " and leave out --" : "", asked != NULL ? asked : "");
+}
+
 static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
 {
     rbt_err err = rbt_options_check_peers(o, sync, server_option(o), error);
@@ -377,12 +396,7 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
     if (err != RBT_OK)
         return err;
     if (sync < RBT_SYNC_HOGWILD && o->optimizer >= RBT_OPTIMIZER_ASGD)
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--optimizer %s needs all of the data's steps in one memory; use --sync hogwild, or "
-                        "--optimizer sgd",
-                        o->optimizer == RBT_OPTIMIZER_SDCA     ? "sdca"
-                        : o->optimizer == RBT_OPTIMIZER_NEWTON ? "newton"
-                                                               : "asgd");
+        return refuse_to_share(o, error);
     if (o->staleness_given && sync != RBT_SYNC_SSP && (sync < RBT_SYNC_HOP || sync > RBT_SYNC_ALLREDUCE))
         return rbt_fail(error, RBT_E_USAGE, "--staleness makes no sense with --sync %s, where %s; use --sync ssp",
                         rbt_sync_name(sync), sync == RBT_SYNC_BSP ? "it is always 0" : "nobody ever waits");

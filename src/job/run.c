@@ -202,15 +202,18 @@ static void count_labels(const rbt_loaded *loaded, size_t worker, rbt_worker_rep
 static void note_limit(rbt_model_run *r)
 {
     const rbt_options *options = &r->job->options;
-    char text[256];
+    char text[320], ends[64] = "";
 
     if (!(options->tolerance > 0) || r->evaluation.watch.why != NULL || r->job->result.interrupted)
         return;
+    if (options->epochs_auto) /* whoever gives epochs alone gets all of them */
+        snprintf(ends, sizeof ends, " with --tolerance %g", options->tolerance);
     snprintf(
         text, sizeof text,
         "training ended after %llu clocks without coming within %g of the optimum, as far as can be told; give more "
-        "--epochs%s",
-        (unsigned long long)r->job->result.clocks, options->tolerance,
+        "--epochs%s%s%s",
+        (unsigned long long)r->job->result.clocks, options->tolerance, ends,
+        options->l2 == 0 ? ", or an --l2 above 0" : "",
         options->normalize == RBT_NORMALIZE_NONE ? ", or --normalize standard if features differ much in size" : "");
     rbt_job_emit(r->job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = r->job, .note = text});
 }
