@@ -11,6 +11,7 @@
 #include "job/text.h"
 #include "model/classes.h"
 #include "model/metrics.h"
+#include "model/model.h"
 #include "report/text.h"
 
 #define MATRIX_SHOWN 12 /* the confusion matrix of more classes is shown on demand only */
@@ -119,6 +120,41 @@ static bool shown(const eval_request *request, const rbt_trained *trained, unsig
            rbt_metric_fit((rbt_metric)metric, trained->model, &trained->shape, NULL) == RBT_OK;
 }
 
+/* Is the metric the same for both models? The losses of two kinds are not, nor are those that begin to be linear elsewhere. */
+static bool comparable(const subject *s, unsigned metric)
+{
+    bool one_kind = s[0].trained.model == s[1].trained.model;
+    bool huber = metric == RBT_METRIC_HUBER || (metric == RBT_METRIC_LOSS && s[0].trained.model == &rbt_model_huber);
+
+    return (one_kind || metric != RBT_METRIC_LOSS) && (!huber || s[0].trained.shape.delta == s[1].trained.shape.delta);
+}
+
+static double ratio_of(const subject *s, unsigned metric)
+{
+    return comparable(s, metric) ? s[0].metrics.value[metric] / s[1].metrics.value[metric] : NAN;
+}
+
+/* Why there is no ratio. */
+static void note_ratios(const eval_request *request, const subject *s)
+{
+    const rbt_trained *a = &s[0].trained, *b = &s[1].trained;
+
+    for (unsigned i = 0; i < RBT_METRIC_COUNT; i++) {
+        if (!shown(request, a, i) || !shown(request, b, i) || comparable(s, i))
+            continue;
+        if (a->model != b->model && i == RBT_METRIC_LOSS)
+            fprintf(
+                stderr,
+                "rubato eval: no ratio of loss: that of %s is another one than that of %s; --metric %s compares them\n",
+                a->model->name, b->model->name, a->shape.classes > 0 ? "accuracy" : "rmse");
+        else
+            fprintf(stderr,
+                    "rubato eval: no ratio of %s: its delta is %g for one model and %g for the other; --metric rmse "
+                    "compares them\n",
+                    rbt_metric_name((rbt_metric)i), a->shape.delta, b->shape.delta);
+    }
+}
+
 static void cell_of(char cell[RBT_CELL_ROOM], rbt_metric metric, double value)
 {
     if (isnan(value))
@@ -158,8 +194,8 @@ static void print_beside(const eval_request *request, const subject *s)
             cell_of(cell, (rbt_metric)i, s[k].metrics.value[i]);
             rbt_grid_add(&grid, cell);
         }
-        snprintf(cell, sizeof cell, "%.4f", s[0].metrics.value[i] / s[1].metrics.value[i]);
-        rbt_grid_add(&grid, isfinite(s[0].metrics.value[i] / s[1].metrics.value[i]) ? cell : "-");
+        snprintf(cell, sizeof cell, "%.4f", ratio_of(s, i));
+        rbt_grid_add(&grid, isfinite(ratio_of(s, i)) ? cell : "-");
     }
     rbt_grid_print(&grid, "", stdout);
     rbt_grid_deinit(&grid);
@@ -258,7 +294,7 @@ static rbt_err write_json(const eval_request *request, const subject *s, rbt_err
         rbt_json_object(json, "ratio");
         for (unsigned i = 0; i < RBT_METRIC_COUNT; i++)
             if (shown(request, &s[0].trained, i) && shown(request, &s[1].trained, i))
-                rbt_json_real(json, rbt_metric_name((rbt_metric)i), s[0].metrics.value[i] / s[1].metrics.value[i]);
+                rbt_json_real(json, rbt_metric_name((rbt_metric)i), ratio_of(s, i));
         rbt_json_end(json);
     }
     rbt_json_end(json);
@@ -307,6 +343,8 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
         print(request, s);
     if (err == RBT_OK && request->json != NULL)
         err = write_json(request, s, error);
+    if (err == RBT_OK && request->baseline != NULL)
+        note_ratios(request, s);
     rbt_data_deinit(&data);
     for (size_t i = 0; i < 2; i++) {
         rbt_metrics_deinit(&s[i].metrics);

@@ -298,9 +298,9 @@ rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const cha
 /* Names that are given with the command, for a model that has none of its own. */
 void cli_vocab_note(const char *command, const rbt_vocab *vocab, size_t features)
 {
-    if (vocab->count > 0 && features > 0 && vocab->count != features)
-        fprintf(stderr, "rubato %s: --vocab has %zu names, the model %zu features; are they of the same data?\n",
-                command, vocab->count, features);
+    if (vocab->text != NULL && features > 0 && vocab->count != features) /* it was given */
+        fprintf(stderr, "rubato %s: --vocab has %zu name%s, the model %zu feature%s; are they of the same data?\n",
+                command, vocab->count, vocab->count == 1 ? "" : "s", features, features == 1 ? "" : "s");
 }
 
 /* How many features a model of a method has names for; 0: not known. */
@@ -315,26 +315,43 @@ static size_t features_of(const rbt_fitted *fitted)
                              : 0;
 }
 
+static void add_names(const rbt_vocab *vocab, rbt_fitted *fitted)
+{
+    const char **names;
+
+    if (vocab->count == 0 || rbt_fitted_names(fitted, "vocabulary") != NULL)
+        return;
+    names = rbt_alloc(vocab->count, sizeof *names);
+    for (size_t i = 0; i < vocab->count; i++)
+        names[i] = rbt_vocab_name(vocab, i) != NULL ? rbt_vocab_name(vocab, i) : "";
+    rbt_fitted_add_names(fitted, "vocabulary", vocab->count, names);
+    rbt_free(names);
+}
+
+/* The names that the training data had for its features. */
+static void name_by_origin(rbt_fitted *fitted)
+{
+    rbt_vocab columns = {0};
+    char *origin = cli_fitted_reading(fitted, &(rbt_reading){0});
+
+    rbt_vocab_of_origin(origin, &columns);
+    add_names(&columns, fitted);
+    rbt_vocab_deinit(&columns);
+    rbt_free(origin);
+}
+
 /* Takes the names that are given with a command. `own`: a method that is not built in, which may use them as it likes. */
 static rbt_err name_features(const char *command, const rbt_method *own, const rbt_vocab *vocab, rbt_fitted *fitted,
                              rbt_error *error)
 {
-    const char **names;
-
-    if (vocab->count > 0 && own == NULL && features_of(fitted) == 0)
+    if (vocab->text != NULL && own == NULL && features_of(fitted) == 0)
         return rbt_fail(
             error, RBT_E_USAGE,
             "--vocab names features, and a model of %s has none: it knows what its data calls things; leave "
             "--vocab out",
             fitted->method->name);
     cli_vocab_note(command, vocab, features_of(fitted));
-    if (vocab->count == 0 || rbt_fitted_names(fitted, "vocabulary") != NULL)
-        return RBT_OK;
-    names = rbt_alloc(vocab->count, sizeof *names);
-    for (size_t i = 0; i < vocab->count; i++)
-        names[i] = rbt_vocab_name(vocab, i) != NULL ? rbt_vocab_name(vocab, i) : "";
-    rbt_fitted_add_names(fitted, "vocabulary", vocab->count, names);
-    rbt_free(names);
+    add_names(vocab, fitted);
     return RBT_OK;
 }
 
@@ -349,6 +366,8 @@ rbt_err cli_fitted_info(const char *path, const rbt_method *own, const rbt_vocab
         err = name_features("info", own, vocab, &fitted, error);
     if (err != RBT_OK)
         goto deinit;
+    if (vocab->text == NULL)
+        name_by_origin(&fitted);
     printf("file        %s\nkind        fitted model\nmodel       %s (%s)\n", path, fitted.method->name,
            fitted.method->about);
     for (size_t i = 0; i < fitted.arrays; i++)

@@ -49,13 +49,36 @@ static void print_weights(const rbt_trained *t, size_t k, size_t base, size_t mo
     }
 }
 
+/* The number of the first feature, and what it means. */
+static size_t first_feature(const char *text, const char **meaning)
+{
+    rbt_origin origin = {0};
+    size_t base = 1;
+
+    (void)rbt_origin_parse(text, &origin);
+    *meaning = "features are counted from 1";
+    if (origin.base != RBT_BASE_AUTO) {
+        base = origin.base == RBT_BASE_0 ? 0 : 1;
+        *meaning = base == 0 ? "feature as in the file, from 0" : "feature as in the file, from 1";
+    } else if (origin.column.count > 0) {
+        *meaning = origin.bits > 0 ? "features are columns of numbers, counted from 1, then hashes of words"
+                                   : "features are columns, counted from 1, but label and weight";
+    } else if (origin.bits > 0) {
+        base = 0;
+        *meaning = "features are hashes, from 0";
+    }
+    rbt_origin_deinit(&origin);
+    return base;
+}
+
 static void print_all_weights(const rbt_trained *t, const rbt_vocab *vocab)
 {
     size_t outputs = t->model->outputs(&t->shape);
-    size_t base = rbt_reading_base(&(rbt_reading){.origin = t->origin}) == RBT_BASE_0 ? 0 : 1;
+    const char *meaning;
+    size_t base = first_feature(t->origin, &meaning);
     char label[RBT_LABEL_ROOM];
 
-    printf("largest weights (feature as in the file, from %zu)\n", base);
+    printf("largest weights (%s)\n", meaning);
     if (outputs == 1) {
         print_weights(t, 0, base, WEIGHTS_SHOWN, vocab);
         return;
@@ -296,6 +319,7 @@ static rbt_err print_data(const char *name, const rbt_data *data, uint64_t unlab
 {
     double cells = (double)data->rows * (double)data->cols;
     bool rows = data->content == RBT_CONTENT_ROWS;
+    const char *meaning;
     rbt_stats s;
     rbt_err err = rbt_stats_compute(data, rows ? RBT_STATS_RHO_BUDGET : 0, &s, error);
 
@@ -316,7 +340,8 @@ static rbt_err print_data(const char *name, const rbt_data *data, uint64_t unlab
     if (data->weight != NULL)
         printf("weights     %g to %g, %.10g in all\n", s.weight_least, s.weight_most, s.weight);
     if (data->nnz > 0)
-        printf("Delta       %.4g (of the rows have feature %zu, the most frequent)\n", s.delta, s.delta_feature + 1);
+        printf("Delta       %.4g (of the rows have feature %zu, the most frequent)\n", s.delta,
+               s.delta_feature + first_feature(data->origin, &meaning));
     if (s.rho_rows == data->rows)
         printf("rho         %.4g (of the rows share a feature with one row, at most)\n", s.rho);
     else
@@ -353,9 +378,14 @@ static rbt_err tell(const char *path, const rbt_trainee *plugin, const rbt_readi
     if (is_model(&input)) {
         err = rbt_trained_decode(input.bytes, input.n, input.name, plugin->model, &trained, error);
         if (err == RBT_OK) {
+            rbt_vocab columns = {0};
+
+            if (!given_vocab)
+                rbt_vocab_of_origin(trained.origin, &columns);
             printf("file        %s\n", input.name);
-            print_model(&trained, vocab);
+            print_model(&trained, given_vocab ? vocab : &columns);
             cli_vocab_note("info", vocab, trained.shape.cols);
+            rbt_vocab_deinit(&columns);
         }
         rbt_trained_deinit(&trained);
         rbt_input_close(&input);

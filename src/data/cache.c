@@ -193,6 +193,13 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
     return RBT_OK;
 }
 
+rbt_err rbt_cache_is_whole(const void *bytes, size_t n, const char *name, rbt_error *error)
+{
+    if (!rbt_cache_recognise(bytes, n))
+        return refuse(name, "its first bytes are others", error);
+    return decode_header(bytes, n, name, &(reading){0}, error);
+}
+
 /* Points the arrays into the file; false when the padding after one of them is not zero. */
 static bool lay_out(const unsigned char *at, reading *r)
 {

@@ -83,6 +83,9 @@ rbt_err rbt_cache_write_of(const rbt_data *data, uint64_t source, const char *pa
 uint64_t rbt_cache_source(const unsigned char header[RBT_CACHE_HEADER_BYTES],
                           const unsigned char end[RBT_CACHE_ALIGNMENT]);
 
+/* Does the file have all its bytes, as far as its header tells? */
+rbt_err rbt_cache_is_whole(const void *bytes, size_t n, const char *name, rbt_error *error);
+
 /* For cache_build.c: a header for data of that many rows, columns, features and labels, with weights unless they are NULL;
  * the checksum that belongs into it, from the hashes of all blocks of all arrays; and putting it there. */
 rbt_err rbt_cache_header(const rbt_data *data, size_t names_bytes, uint64_t source, const char *name,

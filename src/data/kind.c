@@ -129,7 +129,8 @@ rbt_err rbt_kind_refuse_model(const rbt_input *input, rbt_error *error)
 {
     if (input->n < 4 || memcmp(input->bytes, "\x89RB", 3) != 0 || (input->bytes[3] != 'T' && input->bytes[3] != 'F'))
         return RBT_OK;
-    return rbt_fail(error, RBT_E_DATA, "%s: is a model of Rubato, not data; models are given with --model",
+    return rbt_fail(error, RBT_E_DATA,
+                    "%s: is a model of Rubato, not data; models are given with --model, and to rubato info one by one",
                     input->name);
 }
 

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "data/data.h"
 
+#define SCALE_MOST 1e30 /* weights are multiplied by it, and are floats */
+
 static rbt_err no_memory(size_t cols, rbt_error *error)
 {
     return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the means of %zu features; use --normalize unit", cols);
@@ -37,7 +39,7 @@ rbt_err rbt_scaling_finish(rbt_scaling *scaling, const double *sums, size_t cols
         double mean = sums[j] / (double)rows;
         double variance = sums[cols + j] / (double)rows - mean * mean;
         bool varies = variance > 1e-12 * mean * mean; /* more than rounding */
-        scaling->scale[j] = varies ? (float)(1 / sqrt(variance)) : 1;
+        scaling->scale[j] = varies ? (float)fmin(1 / sqrt(variance), SCALE_MOST) : 1;
         if (dense)
             scaling->mean[j] = varies ? (float)mean : 0;
     }
@@ -110,7 +112,9 @@ rbt_err rbt_scaling_apply(const rbt_scaling *scaling, rbt_data *data, rbt_error 
     for (size_t i = 0; err == RBT_OK && i < data->nnz; i++) {
         size_t j = data->index[i];
         if (j < scaling->cols)
-            data->value[i] = (data->value[i] - (scaling->mean != NULL ? scaling->mean[j] : 0)) * scaling->scale[j];
+            data->value[i] =
+                (float)(((double)data->value[i] - (scaling->mean != NULL ? (double)scaling->mean[j] : 0)) *
+                        (double)scaling->scale[j]); /* the largest floats lie further apart than one can tell */
     }
     return err;
 }

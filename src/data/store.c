@@ -202,6 +202,18 @@ static rbt_err open_cache(const char *path, rbt_store_level level, rbt_data *dat
     return err;
 }
 
+/* Why a kept cache is none of this source: it is cut, and what tells its source apart is at its end; or of another one. */
+static rbt_err look_at_kept(const char *path, rbt_error *error)
+{
+    rbt_input input;
+    rbt_err err = rbt_input_open(path, &input, error);
+    if (err != RBT_OK)
+        return err;
+    err = rbt_cache_is_whole(input.bytes, input.n, path, error);
+    rbt_input_close(&input);
+    return err;
+}
+
 /* The kept cache, if it stands for the source as it is now; false: it has to be made. */
 static bool use_kept(const place *p, const rbt_storing *storing, rbt_data *data)
 {
@@ -209,12 +221,16 @@ static bool use_kept(const place *p, const rbt_storing *storing, rbt_data *data)
     bool cache;
     if (access(p->path, F_OK) != 0)
         return false;
-    if (source_in(p->path, &cache) != p->source) {
+    if (source_in(p->path, &cache) == p->source) {
+        if (open_cache(p->path, storing->level, data, &error) == RBT_OK)
+            return true;
+    } else if (look_at_kept(p->path, &error) == RBT_OK) {
         note(storing, "its source has changed, it is made again", p->path, NULL);
         return false;
     }
-    if (open_cache(p->path, storing->level, data, &error) == RBT_OK)
-        return true;
+    char *remedy = strstr(error.text, "; make it again");
+    if (remedy != NULL) /* nobody has to */
+        *remedy = '\0';
     note(storing, "cannot be used, it is made again", p->path, &error);
     return false;
 }

@@ -81,16 +81,18 @@ static rbt_err evaluate_valid(rbt_evaluation *evaluation, const rbt_progress *pr
 static rbt_err diverged(const rbt_evaluation *evaluation, const rbt_progress *progress, rbt_error *error)
 {
     const rbt_options *options = evaluation->training->options;
+    const char *remedy = rbt_training_remedy(options);
 
     if (options->optimizer >= RBT_OPTIMIZER_SDCA)
         return rbt_fail(
             error, RBT_E_DIVERGED,
-            "training diverged: the objective became %g after clock %llu; use --normalize standard, a larger "
-            "--l2, or --workers 1",
-            progress->loss, (unsigned long long)progress->clock_min);
+            "training diverged: the objective became %g after clock %llu; use %s%sa larger --l2, or --workers 1",
+            progress->loss, (unsigned long long)progress->clock_min, remedy != NULL ? remedy : "",
+            remedy != NULL ? ", " : "");
     return rbt_fail(error, RBT_E_DIVERGED,
-                    "training diverged: the objective became %g after clock %llu; use a smaller --lr (it is %g)",
-                    progress->loss, (unsigned long long)progress->clock_min, options->lr);
+                    "training diverged: the objective became %g after clock %llu; use a smaller --lr (it is %g)%s%s",
+                    progress->loss, (unsigned long long)progress->clock_min, options->lr, remedy != NULL ? ", or " : "",
+                    remedy != NULL ? remedy : "");
 }
 
 rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap, rbt_progress *progress,

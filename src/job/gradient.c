@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "data/data.h"
 #include "job/probe.h"
+#include "job/trainee.h"
 #include "math/kernels.h"
 #include "runtime/handle.h"
 
@@ -253,12 +254,24 @@ rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker,
     return work;
 }
 
+const char *rbt_training_remedy(const rbt_options *options)
+{
+    if (options->store == RBT_STORE_DISK || options->normalize == RBT_NORMALIZE_UNIT ||
+        rbt_trainee_method(options->model) != NULL)
+        return NULL;
+    return options->normalize == RBT_NORMALIZE_NONE ? "--normalize standard" : "--normalize unit";
+}
+
 rbt_err rbt_training_diverged(const rbt_training *training, uint32_t worker, uint64_t clock, double loss,
                               rbt_error *error)
 {
-    return rbt_fail(error, RBT_E_DIVERGED,
-                    "training diverged: the loss of worker %u became %g in clock %llu; use a smaller --lr (it is %g)",
-                    worker, loss, (unsigned long long)clock, training->options->lr);
+    const char *remedy = rbt_training_remedy(training->options);
+
+    return rbt_fail(
+        error, RBT_E_DIVERGED,
+        "training diverged: the loss of worker %u became %g in clock %llu; use a smaller --lr (it is %g)%s%s", worker,
+        loss, (unsigned long long)clock, training->options->lr, remedy != NULL ? ", or " : "",
+        remedy != NULL ? remedy : "");
 }
 
 /* For the probe (--verify). */

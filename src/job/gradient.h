@@ -72,7 +72,9 @@ typedef struct rbt_clock_work {
 /* Computes one clock: scratch->w holds the parameters read, scratch->u receives the update. */
 rbt_clock_work rbt_training_clock(const rbt_training *training, uint32_t worker, uint64_t clock, rbt_scratch *scratch);
 
-/* RBT_E_DIVERGED with the place and the remedy. */
+/* An option for data whose values are too large to train on, NULL when there is none left. And RBT_E_DIVERGED with the place
+ * and the remedy. */
+const char *rbt_training_remedy(const rbt_options *options);
 rbt_err rbt_training_diverged(const rbt_training *training, uint32_t worker, uint64_t clock, double loss,
                               rbt_error *error);
 

@@ -444,7 +444,7 @@ rbt_err rbt_method_job_run(rbt_job *job, rbt_error *error)
         err = rbt_method_valid_read(&r, error);
     if (err == RBT_OK) {
         load_seconds = simulated ? 0 : rbt_now_seconds() - started;
-        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
+        rbt_job_announce(job);
         rbt_job_tell_of_reading(job, &r.report);
         err = r.plan.shared       ? rbt_method_shared_run(&r, error)
               : r.session != NULL ? run_on_cluster(&r, error)

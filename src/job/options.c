@@ -376,8 +376,10 @@ static bool option_applies(const rbt_options *options, const rbt_option *o)
 {
     if (o->kind == RBT_OPTION_TEXT)
         return *(char *const *)field_const(options, o) != NULL;
-    if (o->kind == RBT_OPTION_STALENESS || o->offset == OFFSET(eager))
-        return options->sync == RBT_SYNC_SSP || (o->kind == RBT_OPTION_STALENESS && options->staleness_given);
+    if (o->kind == RBT_OPTION_STALENESS)
+        return options->sync == RBT_SYNC_SSP || options->staleness_given;
+    if (o->offset == OFFSET(eager))
+        return options->sync == RBT_SYNC_SSP || (options->sync == RBT_SYNC_AUTO && options->eager != RBT_AUTO);
     if (o->offset == OFFSET(max_gap) || o->offset == OFFSET(backup) || o->offset == OFFSET(skip) ||
         o->offset == OFFSET(skip_trigger) || o->offset == OFFSET(order) || o->offset == OFFSET(notify_ack))
         return options->sync == RBT_SYNC_HOP || options->max_gap > 0 || options->backup > 0 || options->skip > 0 ||

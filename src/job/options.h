@@ -76,7 +76,8 @@ typedef struct rbt_options {
     bool workers_auto;        /* it was: the data may be too small for all of them */
     uint32_t servers;         /* --servers P; 0 = 1, and none in shared memory */
     rbt_sync sync; /* --sync; auto: hogwild for a model on local unless something of servers is asked for, else ssp */
-    uint64_t staleness; /* --staleness S; only with ssp (default 3 there); 0 under bsp, RBT_UNBOUNDED under asp */
+    const char *sync_for; /* the option for whose sake auto became ssp, if that was not to be expected; or NULL */
+    uint64_t staleness;   /* --staleness S; only with ssp (default 3 there); 0 under bsp, RBT_UNBOUNDED under asp */
     bool staleness_given;
     rbt_rule_kind rule;        /* --rule auto|sum|con|dyn|adagrad|adarev|momentum; auto: con under bsp, dyn otherwise */
     double global_rate;        /* --global-rate G: con's factor; 0 = 1/workers; only with con */
@@ -189,6 +190,12 @@ static inline bool rbt_options_shared(const rbt_options *options)
     return options->sync >= RBT_SYNC_HOGWILD;
 }
 
+/* Are threads in shared memory kept apart, step by step? */
+static inline bool rbt_options_takes_turns(const rbt_options *options)
+{
+    return options->sync == RBT_SYNC_AIG || options->sync == RBT_SYNC_ROUND_ROBIN;
+}
+
 /* Do workers send gradients, of which servers make steps that adapt themselves? */
 static inline bool rbt_options_adaptive(const rbt_options *options)
 {
@@ -220,7 +227,7 @@ rbt_err rbt_options_put_setting(rbt_options *options, const char *name, const ch
 
 /* A part of rbt_options_check (options_unused.c): refuses what would be ignored. `method`: NULL for a model. And does the
  * method's list of what it does not heed have the word? */
-rbt_err rbt_options_check_unused(const rbt_options *options, const rbt_method *method, rbt_error *error);
+rbt_err rbt_options_check_unused(const rbt_options *options, rbt_sync sync, const rbt_method *method, rbt_error *error);
 bool rbt_method_unheeds(const rbt_method *method, const char *word);
 
 /* --filter (options_filter.c): setting, printing, and parts of rbt_options_check. */

@@ -1,4 +1,4 @@
-/* What options mean together: combinations that make no sense are refused with the reason, "auto" is settled; job files.
+/* What options mean together: combinations that make no sense are refused with the reason, "auto" is settled.
  * The contract stands in options.h, the table in options.c, what peers are about in options_peers.c. Proved by
  * tests/unit/test_options.c.
  */
@@ -24,7 +24,6 @@
 #define EPOCHS_SHARED     100 /* at most: the tolerance ends it before */
 #define TOLERANCE_DEFAULT 1e-3
 #define EPOCHS_LIMIT      1e9
-#define FILE_LINES_LIMIT  10000
 
 /* ------------------------------------------------------------------------------------------------ check */
 
@@ -189,6 +188,11 @@ static rbt_err check_shared(const rbt_options *o, rbt_error *error)
     if (o->sync == RBT_SYNC_PSGD && o->optimizer != RBT_OPTIMIZER_AUTO && o->optimizer != RBT_OPTIMIZER_SGD)
         return rbt_fail(error, RBT_E_USAGE,
                         "--sync psgd averages what plain steps of workers alone lead to; use --optimizer sgd");
+    if (rbt_options_takes_turns(o) && o->optimizer == RBT_OPTIMIZER_NEWTON)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--sync %s makes no sense with --optimizer newton, whose threads share passes and no "
+                        "steps; use --sync hogwild, or --optimizer sdca",
+                        rbt_sync_name(o->sync));
     return RBT_OK;
 }
 
@@ -246,7 +250,7 @@ static rbt_err check_learning(const rbt_options *o, rbt_error *error)
     if (stepless && o->l2 == 0)
         return rbt_fail(error, RBT_E_USAGE, "--optimizer %s needs --l2 above 0; give one, or use --optimizer sgd",
                         name);
-    if (stepless && (o->lr > 0 || o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT))
+    if (stepless && (o->lr > 0 || o->decay != RBT_DECAY_AUTO))
         return rbt_fail(error, RBT_E_USAGE,
                         "--%s makes no sense with --optimizer %s, which has no step size; leave it out",
                         o->lr > 0 ? "lr" : "decay", name);
@@ -366,6 +370,25 @@ static rbt_err check_method(const rbt_options *o, const rbt_method *method, rbt_
     return err;
 }
 
+/* An optimizer for threads in one memory, and a job with servers or peers: what stands in its way? */
+static rbt_err refuse_to_share(const rbt_options *o, rbt_error *error)
+{
+    const char *name = o->optimizer == RBT_OPTIMIZER_SDCA     ? "sdca"
+                       : o->optimizer == RBT_OPTIMIZER_NEWTON ? "newton"
+                                                              : "asgd";
+    const char *asked = asks_for_servers(o);
+
+    if (o->runtime != RBT_RUNTIME_LOCAL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--optimizer %s needs all of the data's steps in one memory, which --runtime %s has not; use "
+                        "--optimizer sgd",
+                        name, runtime_name(o->runtime));
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--optimizer %s needs all of the data's steps in one memory; use --sync hogwild%s%s, or "
+                    "--optimizer sgd",
+                    name, asked != NULL ? " and leave out --" : "", asked != NULL ? asked : "");
+}
+
 static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
 {
     rbt_err err = rbt_options_check_peers(o, sync, server_option(o), error);
@@ -373,12 +396,7 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
     if (err != RBT_OK)
         return err;
     if (sync < RBT_SYNC_HOGWILD && o->optimizer >= RBT_OPTIMIZER_ASGD)
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--optimizer %s needs all of the data's steps in one memory; use --sync hogwild, or "
-                        "--optimizer sgd",
-                        o->optimizer == RBT_OPTIMIZER_SDCA     ? "sdca"
-                        : o->optimizer == RBT_OPTIMIZER_NEWTON ? "newton"
-                                                               : "asgd");
+        return refuse_to_share(o, error);
     if (o->staleness_given && sync != RBT_SYNC_SSP && (sync < RBT_SYNC_HOP || sync > RBT_SYNC_ALLREDUCE))
         return rbt_fail(error, RBT_E_USAGE, "--staleness makes no sense with --sync %s, where %s; use --sync ssp",
                         rbt_sync_name(sync), sync == RBT_SYNC_BSP ? "it is always 0" : "nobody ever waits");
@@ -424,31 +442,32 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
 }
 
 /* A model on one machine is trained in shared memory, if it can be and nothing is asked for that needs servers. */
+static bool may_share(const rbt_options *o)
+{
+    return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && !rbt_trainee_needs_servers(o->model);
+}
+
 static rbt_sync settled_sync(const rbt_options *o)
 {
     if (o->sync != RBT_SYNC_AUTO)
         return o->sync;
-    return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && !rbt_trainee_needs_servers(o->model) &&
-                   asks_for_servers(o) == NULL
-               ? RBT_SYNC_HOGWILD
-               : RBT_SYNC_SSP;
+    return may_share(o) && asks_for_servers(o) == NULL ? RBT_SYNC_HOGWILD : RBT_SYNC_SSP;
 }
 
-/* Steps of gradients with servers, without l2, and for whoever gives a step size. What else fits depends on the data
+/* Steps of gradients with servers, without l2, and for whoever gives a step size or its decay. What else fits depends on the data
  * (loading.c). */
 static rbt_optimizer settled_optimizer(const rbt_options *o)
 {
     if (o->optimizer != RBT_OPTIMIZER_AUTO || rbt_trainee_method(o->model) != NULL)
         return o->optimizer;
-    return !rbt_options_shared(o) || o->sync == RBT_SYNC_PSGD || o->l2 == 0 || o->lr > 0 ||
-                   o->decay == RBT_DECAY_SQRT || o->decay == RBT_DECAY_MULT
+    return !rbt_options_shared(o) || o->sync == RBT_SYNC_PSGD || o->l2 == 0 || o->lr > 0 || o->decay != RBT_DECAY_AUTO
                ? RBT_OPTIMIZER_SGD
                : RBT_OPTIMIZER_AUTO;
 }
 
 void rbt_options_settle_decay(rbt_options *o)
 {
-    if (o->decay != RBT_DECAY_AUTO)
+    if (o->decay != RBT_DECAY_AUTO || o->optimizer >= RBT_OPTIMIZER_SDCA) /* which have no steps to shrink */
         return;
     o->decay =
         o->optimizer == RBT_OPTIMIZER_SGD || o->optimizer == RBT_OPTIMIZER_MOMENTUM ? RBT_DECAY_SQRT : RBT_DECAY_NONE;
@@ -477,6 +496,8 @@ static void settle(rbt_options *o)
 {
     const rbt_method *method = rbt_trainee_method(o->model);
 
+    if (o->sync == RBT_SYNC_AUTO && may_share(o) && o->servers == 0 && o->rule == RBT_RULE_AUTO && !o->staleness_given)
+        o->sync_for = asks_for_servers(o);
     o->sync = settled_sync(o);
     o->optimizer = settled_optimizer(o);
     if (o->workers == 0) {
@@ -546,72 +567,12 @@ rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
     if (err == RBT_OK)
         err = check_combinations(options, sync, rule, error);
     if (err == RBT_OK)
-        err = rbt_options_check_unused(options, method, error);
+        err = rbt_options_check_unused(options, sync, method, error);
     if (err == RBT_OK)
         err = rbt_options_check_hosts(options, sync <= RBT_SYNC_ASP, error);
     if (err == RBT_OK)
         err = check_ranked(options, error);
     if (err == RBT_OK)
         settle(options);
-    return err;
-}
-
-/* --------------------------------------------------------------------------------------------- job files */
-
-/* The text without blanks around it; cuts in place. */
-static char *trim(char *text)
-{
-    text += strspn(text, " \t\r\n");
-    for (size_t n = strlen(text); n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL; n--)
-        text[n - 1] = '\0';
-    return text;
-}
-
-/* One line of a job file. A # starts a comment at the beginning of a line or after a blank, so that paths may hold one.
- */
-static rbt_err read_line(rbt_options *options, char *line, rbt_error *error)
-{
-    for (char *mark = strchr(line, '#'); mark != NULL; mark = strchr(mark + 1, '#')) {
-        if (mark == line || mark[-1] == ' ' || mark[-1] == '\t') {
-            *mark = '\0';
-            break;
-        }
-    }
-    line = trim(line);
-    if (*line == '\0')
-        return RBT_OK;
-    char *equals = strchr(line, '=');
-    if (equals == NULL)
-        return rbt_fail(error, RBT_E_USAGE, "'%.60s' is not of the form 'option = value'", line);
-    *equals = '\0';
-    char *name = trim(line), *value = trim(equals + 1);
-    if (strncmp(name, "--", 2) == 0)
-        name += 2;
-    return rbt_options_set(options, name, value, error);
-}
-
-rbt_err rbt_options_read_file(rbt_options *options, const char *path, rbt_error *error)
-{
-    rbt_error inner = {RBT_OK, ""};
-    rbt_err err = RBT_OK;
-    char *line = NULL;
-    size_t room = 0, number = 0;
-    FILE *file = fopen(path, "re");
-
-    if (file == NULL)
-        return rbt_fail(error, RBT_E_IO, "cannot open job file %s: %s", path, strerror(errno));
-    while (err == RBT_OK && getline(&line, &room, file) >= 0) {
-        if (++number > FILE_LINES_LIMIT)
-            err = rbt_fail(&inner, RBT_E_LIMIT, "a job file has at most %d lines; is this the right file?",
-                           FILE_LINES_LIMIT);
-        else
-            err = read_line(options, line, &inner);
-    }
-    if (err != RBT_OK)
-        rbt_fail(error, err, "%s:%zu: %.900s", path, number, inner.text);
-    else if (ferror(file))
-        err = rbt_fail(error, RBT_E_IO, "cannot read job file %s: %s", path, strerror(errno));
-    free(line);
-    fclose(file);
     return err;
 }

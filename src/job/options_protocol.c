@@ -49,7 +49,7 @@ static void drop_senseless(rbt_options *o)
     if (rule != RBT_RULE_CON && rule != RBT_RULE_MOMENTUM)
         o->global_rate = 0;
     if (rbt_options_adaptive(o)) {
-        o->decay = RBT_DECAY_NONE;
+        o->decay = RBT_DECAY_AUTO;
         rbt_options_drop_codec(o, false);
     }
     if (rule != RBT_RULE_DYN)

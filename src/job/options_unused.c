@@ -61,7 +61,7 @@ bool rbt_method_unheeds(const rbt_method *method, const char *word)
     return listed(method->unheeded, word);
 }
 
-rbt_err rbt_options_check_unused(const rbt_options *o, const rbt_method *method, rbt_error *error)
+rbt_err rbt_options_check_unused(const rbt_options *o, rbt_sync sync, const rbt_method *method, rbt_error *error)
 {
     const char *given = method != NULL ? unheeded(o, method) : NULL;
 
@@ -78,6 +78,12 @@ rbt_err rbt_options_check_unused(const rbt_options *o, const rbt_method *method,
                         "--delta makes no sense for %s: it is where huber's loss becomes linear; "
                         "leave it out, or train huber",
                         o->model);
+    if (o->epochs != floor(o->epochs) && o->batches_per_clock == 0 &&
+        (sync >= RBT_SYNC_HOGWILD || (sync <= RBT_SYNC_ASP && method == NULL)))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--epochs %g makes no sense where a clock is a pass over the data; give a whole number%s",
+                        o->epochs,
+                        sync <= RBT_SYNC_ASP ? ", or make clocks shorter, as with --batches-per-clock 1" : "");
     if (o->skip_trigger != RBT_SKIP_TRIGGER_DEFAULT && o->skip == 0)
         return rbt_fail(error, RBT_E_USAGE,
                         "--skip-trigger says when a peer skips iterations; give --skip too, as in --skip 10");

@@ -209,7 +209,13 @@ rbt_err rbt_planned_close(rbt_planned *planned, rbt_plan *plan, rbt_error *error
 {
     const rbt_table_spec told = {
         .name = "told", .rows = planned->clocks, .cols = RBT_TOLD_COLS, .type = RBT_I64, .block_rows = RBT_TOLD_BLOCK};
+    double epochs = planned->options->epochs;
 
+    if (epochs != floor(epochs) && planned->pass_clocks == 1)
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--epochs %g makes no sense where a clock is a pass over the data; give a whole number%s", epochs,
+            rbt_method_unheeds(plan->method, "batch") ? "" : ", or make clocks shorter, as with --batch 10%");
     return rbt_plan_table(plan, &told, &planned->told, error);
 }
 

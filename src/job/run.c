@@ -202,15 +202,18 @@ static void count_labels(const rbt_loaded *loaded, size_t worker, rbt_worker_rep
 static void note_limit(rbt_model_run *r)
 {
     const rbt_options *options = &r->job->options;
-    char text[256];
+    char text[320], ends[64] = "";
 
     if (!(options->tolerance > 0) || r->evaluation.watch.why != NULL || r->job->result.interrupted)
         return;
+    if (options->epochs_auto) /* whoever gives epochs alone gets all of them */
+        snprintf(ends, sizeof ends, " with --tolerance %g", options->tolerance);
     snprintf(
         text, sizeof text,
         "training ended after %llu clocks without coming within %g of the optimum, as far as can be told; give more "
-        "--epochs%s",
-        (unsigned long long)r->job->result.clocks, options->tolerance,
+        "--epochs%s%s%s",
+        (unsigned long long)r->job->result.clocks, options->tolerance, ends,
+        options->l2 == 0 ? ", or an --l2 above 0" : "",
         options->normalize == RBT_NORMALIZE_NONE ? ", or --normalize standard if features differ much in size" : "");
     rbt_job_emit(r->job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = r->job, .note = text});
 }
@@ -311,6 +314,18 @@ static rbt_err train(rbt_model_run *r, rbt_error *error)
     return rbt_evaluation_finish(&r->evaluation, error);
 }
 
+void rbt_job_announce(rbt_job *job)
+{
+    char note[160];
+
+    rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
+    if (job->options.sync_for == NULL)
+        return;
+    snprintf(note, sizeof note, "--%s is for jobs with servers: --sync is ssp, and not hogwild as it would be without",
+             job->options.sync_for);
+    rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = note});
+}
+
 /* A note on rows that were left out. */
 void rbt_job_tell_of_reading(rbt_job *job, const rbt_read_report *report)
 {
@@ -342,7 +357,7 @@ static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
     load_seconds =
         job->options.runtime == RBT_RUNTIME_SIM ? 0 : rbt_now_seconds() - started; /* sim: the same bytes each run */
     if (err == RBT_OK) {
-        rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
+        rbt_job_announce(job);
         rbt_job_tell_of_reading(job, &r->loaded.report);
         rbt_job_tell_of_reading(job, &r->loaded.valid_report);
         tell_of_columns(job, &r->loaded);

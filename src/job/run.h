@@ -20,8 +20,9 @@ typedef struct rbt_model_run {
 rbt_err rbt_model_run_set_up(rbt_model_run *run, rbt_error *error);
 void rbt_model_run_tear_down(rbt_model_run *run);
 
-/* What every job tells and reports that has an evaluation: its progress as events, rows that were left out as a note, and
+/* What every job tells and reports that has an evaluation: that it starts, its progress as events, rows that were left out as a note, and
  * the result's fields about the objective, up to where training was ended, if it was. */
+void rbt_job_announce(rbt_job *job);
 void rbt_job_on_progress(void *job, const rbt_progress *progress);
 void rbt_job_tell_of_reading(rbt_job *job, const rbt_read_report *report);
 void rbt_job_fill(rbt_job *job, const rbt_evaluation *evaluation, double load_seconds);

@@ -49,19 +49,19 @@ static bool is_hurried(const rbt_problem *problem, const rbt_options *options)
 }
 
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
- * second derivatives are cheap; dual coordinate ascent for many. Where an l2 that somebody chose is weak, it is too slow with l1,
- * and with so few parameters that the rows contradict each other: then gradient steps. */
+ * second derivatives are cheap, unless somebody wants to see steps kept apart; dual coordinate ascent for many. Where an l2 that
+ * somebody chose is weak, it is too slow with l1, and with so few parameters that the rows contradict each other: then gradient steps. */
 static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, bool l2_given, rbt_error *error)
 {
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
-    bool few;
+    bool few, newton = rbt_newton_fits(&problem) && !rbt_options_takes_turns(options);
     rbt_err err = has_few_parameters(&problem, &few, error);
 
     if (err != RBT_OK)
         return err;
     if (options->optimizer == RBT_OPTIMIZER_AUTO)
         options->optimizer = few && is_hurried(&problem, options)                        ? RBT_OPTIMIZER_ASGD
-                             : few && rbt_newton_fits(&problem)                          ? RBT_OPTIMIZER_NEWTON
+                             : few && newton                                             ? RBT_OPTIMIZER_NEWTON
                              : l2_given && (few || options->l1 > 0) && is_weak(&problem) ? RBT_OPTIMIZER_SGD
                                                                                          : RBT_OPTIMIZER_SDCA;
     rbt_options_settle_decay(options);

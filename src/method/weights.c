@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "method/method.h"
 #include "model/classes.h"
 #include "model/metrics.h"
 
@@ -141,6 +142,18 @@ static int compare_weights(const void *a, const void *b)
     return p != q ? (p > q ? -1 : 1) : (x->feature > y->feature) - (x->feature < y->feature);
 }
 
+/* A feature without a name, as the data counts it. */
+static void print_feature(const rbt_fitted *fitted, size_t feature, FILE *out)
+{
+    const rbt_name_list *origin = rbt_fitted_names(fitted, RBT_FITTED_ORIGIN);
+    const char *only = origin != NULL && origin->n == 1 ? origin->at[0] : "";
+
+    if (strncmp(only, "bits ", 5) == 0)
+        fprintf(out, "hash %zu", feature);
+    else
+        fprintf(out, "feature %zu", feature + (strcmp(only, "base 0") == 0 ? 0 : 1));
+}
+
 void rbt_weights_describe(const rbt_fitted *fitted, FILE *out)
 {
     const rbt_values *w = rbt_fitted_values(fitted, "weights");
@@ -160,7 +173,7 @@ void rbt_weights_describe(const rbt_fitted *fitted, FILE *out)
         if (names != NULL && list[i].feature < names->n && names->at[list[i].feature][0] != '\0')
             fprintf(out, "%s", names->at[list[i].feature]);
         else
-            fprintf(out, "feature %zu", list[i].feature + 1);
+            print_feature(fitted, list[i].feature, out);
         fprintf(out, ": %.6g\n", (double)list[i].value);
     }
     rbt_free(list);

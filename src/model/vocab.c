@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "data/file.h"
+#include "data/origin.h"
 
 static rbt_err split(const rbt_input *input, rbt_vocab *vocab, rbt_error *error)
 {
@@ -21,7 +22,8 @@ static rbt_err split(const rbt_input *input, rbt_vocab *vocab, rbt_error *error)
     if (memchr(vocab->text, '\0', input->n) != NULL)
         return rbt_fail(error, RBT_E_DATA, "%s: is no text: it has zero bytes; give a file with one name per line",
                         input->name);
-    for (char *line = vocab->text; i < lines; i++) {
+    bool marked = input->n >= 3 && memcmp(vocab->text, "\xef\xbb\xbf", 3) == 0; /* a byte-order mark */
+    for (char *line = vocab->text + (marked ? 3 : 0); i < lines; i++) {
         char *end = line + strcspn(line, "\n");
         *end = '\0';
         vocab->name[i] = line;
@@ -46,6 +48,24 @@ rbt_err rbt_vocab_read(const char *path, rbt_vocab *vocab, rbt_error *error)
     else
         rbt_vocab_deinit(&v);
     return err;
+}
+
+void rbt_vocab_of_origin(const char *text, rbt_vocab *vocab)
+{
+    rbt_origin origin;
+    if (text == NULL || !rbt_origin_parse(text, &origin))
+        return;
+    char *end = vocab->text = rbt_alloc(strlen(text) + 1, 1); /* which has a line with each name */
+    vocab->name = rbt_alloc(origin.column.count, sizeof *vocab->name);
+    for (size_t i = 0; i < origin.column.count; i++) {
+        const rbt_origin_column *c = &origin.column.at[i];
+        if (c->kind != RBT_COLUMN_NUMBER || c->name == NULL)
+            continue;
+        memcpy(end, c->name, c->bytes);
+        vocab->name[vocab->count++] = end;
+        end += c->bytes + 1;
+    }
+    rbt_origin_deinit(&origin);
 }
 
 void rbt_vocab_deinit(rbt_vocab *vocab)

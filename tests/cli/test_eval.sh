@@ -49,6 +49,15 @@ check "$out" 'first["ratio"]["loss"] < 1 < first["ratio"]["accuracy"]'
 expect 0 eval --model model.rbt --data data.svm --baseline model.rbt --json same.json
 check same.json 'all(r == 1 for r in first["ratio"].values())'
 
+# losses of two kinds have no ratio, what both have does
+expect 0 train svm --data data.svm --quiet --out svm.rbt
+expect 0 eval --model model.rbt --data data.svm --baseline svm.rbt --json other.json
+says 'no ratio of loss: that of lr is another one than that of svm; --metric accuracy compares them'
+grep -q '^loss .* -$' "$out" || fail 'the losses of lr and svm have a ratio'
+check other.json 'first["ratio"]["loss"] is None and first["baseline"]["loss"] > 0 and first["ratio"]["accuracy"] > 0'
+expect 0 eval --model model.rbt --data data.svm --baseline svm.rbt --metric accuracy
+[ ! -s "$err" ] || fail 'a ratio that is not asked for is missed'
+
 # numbers instead of classes: rmse in eval and while training
 awk '{ $1 = $1 * 3 + NR % 7; print }' data.svm >numbers.svm
 expect 0 train linear --data numbers.svm --valid numbers.svm --workers 1 --epochs 5 --lr 0.1 --out linear.rbt --json run.json
@@ -56,6 +65,16 @@ prints 'rmse'
 check run.json 'all("accuracy" not in e and e["rmse"] > 0 for e in events("eval")) and events("eval")'
 expect 0 eval --model linear.rbt --data numbers.svm --json linear.json
 check linear.json 'abs(first["rmse"] ** 2 / 2 - first["loss"]) < 1e-9 and "accuracy" not in first and first["r2"] < 1'
+for delta in 1 2; do
+    expect 0 train huber --data numbers.svm --delta $delta --quiet --out huber$delta.rbt
+done
+expect 0 eval --model huber1.rbt --data numbers.svm --baseline huber2.rbt --json other.json
+says 'no ratio of loss: its delta is 1 for one model and 2 for the other; --metric rmse compares them'
+says 'no ratio of huber: its delta'
+check other.json 'first["ratio"]["loss"] is None and first["ratio"]["huber"] is None and first["ratio"]["rmse"] > 0'
+expect 0 eval --model huber1.rbt --data numbers.svm --baseline linear.rbt --json other.json
+says 'no ratio of loss: that of huber is another one than that of linear; --metric rmse compares them'
+check other.json 'first["ratio"]["loss"] is None and first["ratio"]["huber"] > 0'
 expect 2 eval --model linear.rbt --data numbers.svm --metric auc
 says 'use rmse'
 expect 2 eval --model linear.rbt --data numbers.svm --metric confusion

@@ -88,6 +88,48 @@ awk 'BEGIN { print "y,x"; for (i = 1; i <= 2000; i++) print i / 8 "," i; print "
 expect 0 info some.csv
 prints 'labels      numbers, 0.125 to 250, 125.062 on average'
 
+# features are called what the data calls them, or counted as it counts
+largest() # FILE, WHAT IS SAID OF A MODEL, ITS LARGEST WEIGHT, THE SAME OF L1LR
+{
+    expect 0 train linear --data "$1" --quiet --optimizer newton --out named.rbt
+    expect 0 info named.rbt
+    prints "largest weights ($2)"
+    grep -A1 'largest weights' "$out" | grep -q "$3" || fail "$1: the largest weight is not that of $3"
+    expect 0 train l1lr --data "$1" --l1 1e-4 --quiet --epochs 50 --out named.rbt
+    expect 0 info named.rbt
+    prints "largest     $4: "
+}
+awk 'BEGIN { for (i = 0; i < 80; i++) print i % 2 "," i % 5 ",1," i % 2 * 3 "," i % 3 }' >bare.csv
+{
+    echo 'y,noise,same,"the, one",rest'
+    cat bare.csv
+} >names.csv
+awk -F, '{ print $1, "0:" $2, "1:1", "2:" $4, "3:" $5 }' bare.csv >zero.svm
+awk -F, '{ print $1, "1:" $2, "2:1", "3:" $4, "4:" $5 }' bare.csv >one.svm
+awk -F, '{ print $1, "| 0:" $2, "1:1", "2:" $4, "3:" $5 }' bare.csv >hashed.vw
+awk -F, 'NR == 1 { print "y,noise,word,one" } { print $1 "," $2 "," ($5 == 0 ? "a" : "b") "," $4 }' bare.csv >words.csv
+largest names.csv 'features are columns, counted from 1, but label and weight' '^ *3  .*  the, one$' 'the, one'
+largest bare.csv 'features are columns, counted from 1, but label and weight' '^ *3  ' 'feature 3'
+largest words.csv 'features are columns of numbers, counted from 1, then hashes of words' '^ *2  .*  one$' one
+largest zero.svm 'feature as in the file, from 0' '^ *2  ' 'feature 2'
+largest one.svm 'feature as in the file, from 1' '^ *3  ' 'feature 3'
+largest hashed.vw 'features are hashes, from 0' '^ *2  ' 'hash 2'
+expect 0 info zero.svm
+prints 'of the rows have feature 1, the most frequent'
+printf '\357\273\277a\nb\nc\nd\n' >marked
+expect 0 info named.rbt --vocab marked
+says '--vocab has 4 names, the model 262144 features; are they of the same data?'
+prints 'largest     c: '
+: >none
+for model in named.rbt softmax.rbt; do
+    expect 0 info $model --vocab none
+    says '--vocab has 0 names, the model'
+done
+expect 0 train linear --data names.csv --quiet --out named.rbt
+printf 'p\nq\nr\ns\n' >vocab
+expect 0 info named.rbt --vocab vocab
+! grep -q 'the, one' "$out" || fail '--vocab does not have the last word'
+
 expect 1 info /dev/null
 [ ! -s "$out" ] || fail 'info of nothing prints something'
 expect 1 info softmax.rbt --vocab missing

@@ -25,7 +25,10 @@ touch -d '2001-02-03' data.svm
 prints 'its source has changed, it is made again'
 head -c 1000 data.svm.rbt-cache >short && mv short data.svm.rbt-cache
 [ "$(train --data data.svm --cache auto)" = "$whole" ] || fail 'a damaged cache is used'
-prints 'it is made again'
+prints 'cache data.svm.rbt-cache: cannot be used, it is made again: data.svm.rbt-cache: the cache is damaged: its length'
+head -c 1000 data.svm.rbt-cache >cut.cache
+expect 1 train lr --data cut.cache
+says 'cut.cache: the cache is damaged: its length does not fit the rows, features and labels it promises; make it again with rubato convert'
 
 # several jobs at once make the same cache
 rm data.svm.rbt-cache

@@ -49,6 +49,42 @@ for sync in hogwild sequential; do
     refused '--pieces is for servers and makes no sense in one memory' mf --data ratings.dat --sync $sync --pieces 7
 done
 
+# what has no steps has no decay of them, and nobody's steps to keep apart
+for optimizer in newton sdca; do
+    for decay in none sqrt:1; do
+        refused "--decay makes no sense with --optimizer $optimizer" lr --data data.svm --optimizer $optimizer --decay $decay
+    done
+done
+expect 0 train lr --data data.svm --decay none --epochs 1
+prints 'learning   sgd, step size'
+for sync in aig round-robin; do
+    refused "--sync $sync makes no sense with --optimizer newton" lr --data data.svm --sync $sync --optimizer newton
+    expect 0 train lr --data data.svm --sync $sync --epochs 3
+    prints "protocol   $sync"
+    prints 'learning   sdca'
+done
+
+# eager pushes are of servers, and those of ssp; asked for, there are some
+refused '--eager makes no sense with --sync hogwild' lr --data data.svm --sync hogwild --eager on
+expect 0 train lr --data data.svm --eager on --epochs 1
+prints 'ssp with staleness 3, rule dyn, eager pushes'
+expect 0 train lr --data data.svm --runtime sim --eager off --epochs 1 --json eager.json --quiet
+check eager.json 'first["eager"] == "off"'
+
+# half a pass is one where clocks are shorter
+whole='makes no sense where a clock is a pass over the data; give a whole number'
+refused "--epochs 2.5 $whole" lr --data data.svm --epochs 2.5
+refused "--epochs 0.5 $whole" mf --data ratings.dat --epochs 0.5
+refused "--epochs 2.5 $whole, or make clocks shorter, as with --batches-per-clock 1" \
+    lr --data data.svm --sync ssp --batch 10% --epochs 2.5
+refused "--epochs 2.5 $whole, or make clocks shorter, as with --batch 10%" kmeans --data data.svm --clusters 3 --epochs 2.5
+refused "--epochs 2.5 $whole" lasso --data numbers.svm --l1 0.1 --epochs 2.5
+expect 0 train lr --data data.svm --sync ssp --workers 2 --batch 10% --batches-per-clock 1 --epochs 2.5 --json half.json --quiet
+check half.json 'last["clocks"] == 25'
+expect 0 train lr --data data.svm --sync hop --workers 2 --batch 10% --epochs 2.5 --json half.json --quiet
+check half.json 'last["clocks"] == 25'
+expect 0 train kmeans --data data.svm --clusters 3 --batch 10% --epochs 1.5 --quiet
+
 # names are hashed where there are names
 expect 0 gen images --rows 20 --out x
 expect 0 convert --data data.svm --to vw --out data.vw
@@ -114,6 +150,20 @@ expect 2 launch --local 2 -- trian lr --data data.svm
 says "'trian' cannot be launched"
 expect 2 launch --local 2 train lr --data data.svm
 says 'the job stands behind --'
+
+# an option that brings servers with it is told, unless it speaks of them
+for option in --verify --encode '--batch 10' '--eager on' '--codec lz4'; do
+    # shellcheck disable=SC2086
+    expect 0 train lr --data data.svm --epochs 1 $option
+    prints "note: ${option%% *} is for jobs with servers: --sync is ssp, and not hogwild as it would be without"
+done
+expect 0 train mf --data ratings.dat --epochs 1 --verify
+prints 'note: --verify is for jobs with servers'
+for option in '--sync ssp' '--servers 1' '--rule con' '--staleness 2' '--runtime sim'; do
+    # shellcheck disable=SC2086
+    expect 0 train lr --data data.svm --epochs 1 --verify $option
+    ! grep -q 'is for jobs with servers' "$out" || fail "--verify $option: servers were asked for"
+done
 
 # what the job does is told: its own settings, what is sent, the graph that was chosen
 expect 0 train lasso --data numbers.svm --l1 0.1 --epochs 2

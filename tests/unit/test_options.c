@@ -301,6 +301,21 @@ static void partition_sync_off_is_listed_while_the_rule_is_auto(void **state)
     rbt_options_deinit(&o);
 }
 
+static void eager_is_listed_while_the_protocol_is_auto(void **state)
+{
+    char listed[4096];
+    rbt_options o;
+
+    (void)state;
+    for (int on = 0; on < 2; on++) {
+        rbt_options_init(&o);
+        set(&o, "eager", on ? "on" : "off");
+        list(&o, listed, sizeof listed);
+        assert_non_null(strstr(listed, on ? "eager = on" : "eager = off"));
+        rbt_options_deinit(&o);
+    }
+}
+
 static void what_is_listed_describes_the_same_job(void **state)
 {
     static const char *const PROTOCOLS[] = {"bsp",         "asp/sum", "ssp:7/con",    "ssp:inf/dyn",
@@ -448,6 +463,10 @@ static void a_job_file_sets_options(void **state)
     assert_string_equal(o.data, "dir/a#1.svm");
     assert_int_equal(o.workers, 4);
     assert_true(o.quiet);
+    assert_int_equal(read_text(&o, "\xef\xbb\xbfworkers = 5\n", &error), RBT_OK); /* a byte-order mark */
+    assert_int_equal(o.workers, 5);
+    assert_int_equal(read_text(&o, "\xef\xbb\xbf# a job\nworkers = 6\n", &error), RBT_OK);
+    assert_int_equal(o.workers, 6);
     rbt_options_deinit(&o);
 }
 
@@ -462,6 +481,11 @@ static void a_bad_job_file_is_refused_with_its_line(void **state)
     assert_non_null(strstr(error.text, ":2: unknown option '--wrokers'; did you mean '--workers'?"));
     assert_int_equal(read_text(&o, "just words\n", &error), RBT_E_USAGE);
     assert_non_null(strstr(error.text, ":1: 'just words' is not of the form 'option = value'"));
+    assert_int_equal(read_text(&o, "lr = 1\n# again\n\n--lr = 1\n", &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, ":4: 'lr' is given twice, first in line 1; give it once"));
+    assert_int_equal(read_text(&o, "rank = 3\nset = rank=4\nrank = 3\n", &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, ":3: 'rank' is given twice"));
+    assert_int_equal(read_text(&o, "lr = 1\n\xef\xbb\xbfworkers = 2\n", &error), RBT_E_USAGE); /* not there */
     assert_int_equal(rbt_options_read_file(&o, "/nowhere/job.conf", &error), RBT_E_IO);
     assert_non_null(strstr(error.text, "/nowhere/job.conf"));
     rbt_options_deinit(&o);
@@ -540,6 +564,7 @@ int main(void)
         cmocka_unit_test(filters_are_for_what_can_bear_them),
         cmocka_unit_test(auto_values_follow_the_protocol),
         cmocka_unit_test(partition_sync_off_is_listed_while_the_rule_is_auto),
+        cmocka_unit_test(eager_is_listed_while_the_protocol_is_auto),
         cmocka_unit_test(what_is_listed_describes_the_same_job),
         cmocka_unit_test(protocols_set_sync_staleness_and_rule),
         cmocka_unit_test(a_protocol_drops_the_codecs_it_has_no_use_for),

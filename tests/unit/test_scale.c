@@ -60,6 +60,25 @@ static void dense_features_get_mean_zero_and_variance_one(void **state)
     rbt_data_deinit(&d);
 }
 
+static void the_largest_and_the_smallest_values_become_ordinary_ones(void **state)
+{
+    rbt_data d = data_of("1 1:3e38 2:1e-44\n0 1:-3e38 2:3e-44\n1 1:-3.4e38 2:9e-44\n2 1:1e38 2:4e-44\n");
+    rbt_scaling s;
+    double mean, variance;
+    float w[3] = {1, 1, 0};
+    (void)state;
+    assert_int_equal(rbt_scaling_learn(&s, &d, NULL), RBT_OK);
+    assert_int_equal(rbt_scaling_apply(&s, &d, NULL), RBT_OK);
+    for (size_t i = 0; i < d.nnz; i++)
+        assert_true(isfinite(d.value[i]));
+    mean_and_variance(&d, 0, &mean, &variance);
+    assert_true(fabs(mean) < 1e-6 && fabs(variance - 1) < 1e-5);
+    rbt_scaling_fold(&s, 1, w);
+    assert_true(isfinite(w[0]) && isfinite(w[1]) && isfinite(w[2]));
+    rbt_scaling_deinit(&s);
+    rbt_data_deinit(&d);
+}
+
 static void sparse_features_are_scaled_and_their_zeros_stay(void **state)
 {
     rbt_data d = data_of("1 1:100\n0 2:3\n1 3:1e-3\n0 4:2\n1 1:300\n0 2:1\n1 3:5e-3 4:1\n");
@@ -167,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dense_features_get_mean_zero_and_variance_one),
+        cmocka_unit_test(the_largest_and_the_smallest_values_become_ordinary_ones),
         cmocka_unit_test(sparse_features_are_scaled_and_their_zeros_stay),
         cmocka_unit_test(a_feature_that_never_changes_is_left_as_it_is),
         cmocka_unit_test(other_data_is_scaled_as_what_was_learned_from),

@@ -192,9 +192,15 @@ static void a_damaged_cache_is_made_again(void **state)
         d = stored("a", levels[i], true, NULL);
         assert_string_equal(notes, "");
         rbt_data_deinit(&d);
+        assert_int_equal(truncate("a.rbt-cache", 130), 0);
+        d = stored("a", levels[i], true, NULL);
+        assert_non_null(
+            strstr(notes, "cannot be used, it is made again: a.rbt-cache: the cache is damaged: it has 130 bytes"));
+        assert_null(strstr(notes, "rubato convert"));
+        rbt_data_deinit(&d);
         put_file("a.rbt-cache", "short");
         d = stored("a", levels[i], true, NULL);
-        assert_non_null(strstr(notes, "made again"));
+        assert_non_null(strstr(notes, "it is made again: a.rbt-cache: the cache is damaged: its first bytes"));
         rbt_data_deinit(&d);
     }
 }

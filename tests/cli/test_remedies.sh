@@ -1,0 +1,67 @@
+#!/bin/sh
+# What a message advises works when it is done.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+small_data
+train()
+{
+    code=$1
+    shift
+    expect "$code" train "$@" --quiet
+}
+
+# an optimizer for one memory, and what brings servers with it
+train 2 lr --data data.svm --optimizer newton --batch 10
+says 'use --sync hogwild and leave out --batch, or --optimizer sgd'
+train 0 lr --data data.svm --optimizer newton --sync hogwild
+train 0 lr --data data.svm --optimizer sgd --batch 10
+train 2 lr --data data.svm --optimizer sdca --sync ssp --staleness 2
+says 'use --sync hogwild and leave out --staleness, or --optimizer sgd'
+train 2 lr --data data.svm --optimizer asgd --sync ssp
+says 'use --sync hogwild, or --optimizer sgd'
+train 0 lr --data data.svm --optimizer asgd --sync hogwild
+train 2 lr --data data.svm --optimizer newton --runtime sim
+says 'which --runtime sim has not; use --optimizer sgd'
+train 0 lr --data data.svm --optimizer sgd --runtime sim
+
+# no l2: optimizers that need one, and an optimum that is far away
+train 2 lr --data data.svm --optimizer newton --l2 0
+says 'give one, or use --optimizer sgd'
+train 0 lr --data data.svm --optimizer newton --l2 0.01
+train 0 lr --data data.svm --optimizer sgd --l2 0
+expect 0 train lr --data data.svm --l2 0
+prints 'give more --epochs with --tolerance 0.001, or an --l2 above 0, or --normalize standard'
+expect 0 train lr --data data.svm --l2 0 --epochs 2000 --tolerance 0.001 --json run.json
+check run.json '"--tolerance" in last["ended"]'
+expect 0 train lr --data data.svm --l2 0.001 --json run.json
+check run.json '"--tolerance" in last["ended"]'
+
+# values near the largest there are, and some that never change
+awk 'BEGIN { for (i = 0; i < 60; i++)
+    printf "%d 1:%se38 2:%ge-38 3:%g\n", i % 3 == 0 ? 1 : -1, i % 2 == 0 ? "3" : "-3", i + 1, i % 7 + 1 }' >large.svm
+awk '{ print $1, "1:3e38", $4 }' large.svm >same.svm
+for sync in '--optimizer sdca' '--sync hogwild --optimizer sgd' '--sync ssp'; do
+    for model in lr svm softmax huber linear; do
+        # shellcheck disable=SC2086
+        train 0 $model --data large.svm --normalize standard $sync --out large.rbt
+    done
+    # shellcheck disable=SC2086
+    train 1 softmax --data large.svm $sync
+    says '--normalize standard'
+    # shellcheck disable=SC2086
+    train 1 softmax --data same.svm --normalize standard $sync
+    says '--normalize unit'
+    # shellcheck disable=SC2086
+    train 0 softmax --data same.svm --normalize unit $sync
+done
+expect 0 predict --model large.rbt --data large.svm
+! grep -qi 'nan\|inf' "$out" || fail 'the model of large values predicts none'
+
+# models among data
+train 0 lr --data data.svm --out a.rbt
+train 0 lr --data data.svm --out b.rbt
+expect 1 info a.rbt b.rbt
+says 'a.rbt: is a model of Rubato, not data; models are given with --model, and to rubato info one by one'
+expect 0 info a.rbt
+expect 0 info b.rbt
