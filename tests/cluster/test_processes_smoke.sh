@@ -52,11 +52,12 @@ job_local 3 --sync bsp --clocks "$clocks"
 # shellcheck disable=SC2086 # options
 job_start "$RUBATO" launch --local 3 --servers 1 -- train $learning --sync bsp --clocks "$clocks" --eval-every 100 \
     --json job.json --on-worker-loss wait
-job_clock 2
+job_clock $((clocks / 150))
 job_kill 9 2
 job_end 0
 job_says "rank 2 on host"
 job_says "is back"
+check job.json 'all(w["samples"] > 0.6 * 10 * w["clocks"] for w in last["workers"])' # also of its former life: rates are true
 [ "$(job_hash job.json)" = "$hash" ] || fail "a worker that came back has changed the result"
 
 # shellcheck disable=SC2086 # options
