@@ -23,6 +23,7 @@ static atomic_bool at_once; /* nothing has been trained yet, and nothing would b
 static _Atomic(cli_last_act) last_act;
 static atomic_bool was_told; /* to end, whatever came of it */
 static _Atomic uint64_t interrupted_ns;
+static atomic_bool is_forced; /* told twice: what becomes of the job's processes now is no accident */
 
 #define EXIT_INTERRUPTED 130
 
@@ -117,15 +118,18 @@ FILE *cli_text_stream(const rbt_options *options)
 static void on_signal(int number)
 {
     static const char EARLY[] = "rubato: interrupted before training began\n";
+    static const char AGAIN[] = "rubato: told to end a second time: the job ends at once, and nothing more is saved\n";
+    bool again = atomic_exchange(&was_told, true);
     rbt_job *job;
 
-    if (number == SIGHUP && atomic_exchange(&was_told, true)) /* the shell says so, and the system once more */
+    if (number == SIGHUP && again) /* the shell says so, and the system once more */
         return;
-    atomic_store(&was_told, true);
     job = atomic_exchange(&running, NULL);
     if (job == NULL) { /* the second time, or nothing is running: at once */
         cli_last_act act = atomic_load(&last_act);
 
+        if (again && !atomic_exchange(&is_forced, true))
+            (void)!write(STDERR_FILENO, AGAIN, sizeof AGAIN - 1);
         if (act == NULL || !act())
             _exit(EXIT_INTERRUPTED);
         return;
@@ -178,6 +182,8 @@ static void on_event(void *context, const rbt_event *event)
 
     if (event->kind == RBT_EVENT_START)
         atomic_store(&at_once, false);
+    if (event->kind == RBT_EVENT_NOTE && atomic_load(&is_forced))
+        return;
     rbt_recorder_event(listener->recorder, event);
     if (listener->lines != NULL) {
         rbt_jsonlines_event(listener->lines, listener->recorder, event);
@@ -203,6 +209,8 @@ rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error)
     atomic_store(&running, job);
     listen_to_signals(old);
     err = rbt_job_run(job, on_event, listener, error);
+    if (atomic_load(&is_forced)) /* its processes are being ended, and this one after them */
+        (void)sleep(RBT_LAUNCH_MS / 1000);
     for (size_t i = 0; i < 3; i++)
         sigaction(SIGNALS[i], &old[i], NULL);
     atomic_store(&running, NULL);

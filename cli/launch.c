@@ -61,6 +61,7 @@ typedef struct launch {
     rbt_spawn *spawn;
     uint32_t *rank_of_child;
     size_t children, children_room;
+    bool kills;         /* children that do not end: a signal is then our own */
     uint32_t *restarts; /* per rank */
 } launch;
 
@@ -217,11 +218,10 @@ static void on_ended(void *context, size_t child, const rbt_child_end *end)
     if (!is_over && l->error.code == RBT_OK)
         rbt_fail(&l->error, RBT_E_LOST, "%s", end->sentence);
     pthread_mutex_unlock(&l->lock);
-    if (is_over)
-        return;
-    if (end->killed) /* else it has said itself what was wrong, here or to the lead */
+    /* Else it has said itself what was wrong, here or to the lead, who may know of the end before we do. */
+    if (end->killed && !l->kills)
         fprintf(stderr, "rubato launch: %s\n", end->sentence);
-    if (!l->restart || rank > l->workers)
+    if (is_over || !l->restart || rank > l->workers)
         return;
     if (l->restarts[rank]++ == RESTARTS)
         fprintf(stderr,
@@ -249,6 +249,7 @@ static void force_end(launch *l)
     pthread_mutex_lock(&l->lock);
     l->must_end = true;
     pthread_mutex_unlock(&l->lock);
+    l->kills = true;
     rbt_spawn_end(l->spawn, FORCE_MS);
     _exit(rbt_err_exit_code(RBT_E_INTERRUPTED));
 }
@@ -301,6 +302,7 @@ static void *watch(void *argument)
 
         while (rbt_spawn_running(l->spawn) > 0 && rbt_now_ns() < until) /* the end of the job has been told to them */
             turn(l);
+        l->kills = true;
         rbt_spawn_end(l->spawn, LAST_MS);
         rbt_spawn_destroy(l->spawn);
     }

@@ -378,7 +378,7 @@ typedef struct rbt_job rbt_job;
 /* How the job stands after a clock. Loss is the objective: mean loss + l2/2 |w|^2. Times are wall seconds, or virtual
  * ones under the simulator; loading is not included. */
 typedef struct rbt_progress {
-    uint64_t clock_min; /* clocks finished by the slowest and the fastest worker */
+    uint64_t clock_min; /* clocks of the slowest and the fastest worker that are in what has this loss */
     uint64_t clock_max;
     double seconds;
     double loss;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "data/file.h"
 #include "data/ids.h"
@@ -280,6 +281,19 @@ rbt_err rbt_data_slice(const rbt_data *data, size_t first, size_t n, rbt_data *o
     else
         rbt_data_deinit(&d);
     return err;
+}
+
+uint64_t rbt_data_hash(const rbt_data *data)
+{
+    uint64_t hash = rbt_hash(data->start, (data->rows + 1) * sizeof *data->start, data->cols);
+    hash = rbt_hash(data->index, data->nnz * sizeof *data->index, hash);
+    hash = rbt_hash(data->value, data->nnz * sizeof *data->value, hash);
+    hash = rbt_hash(data->label, data->rows * sizeof *data->label, hash);
+    if (data->weight != NULL)
+        hash = rbt_hash(data->weight, data->rows * sizeof *data->weight, hash);
+    for (size_t i = 0; i < data->label_count; i++)
+        hash = rbt_hash(data->label_names[i], strlen(data->label_names[i]), hash);
+    return hash;
 }
 
 rbt_err rbt_data_own(rbt_data *data, rbt_error *error)

@@ -32,6 +32,9 @@ rbt_err rbt_data_select(const rbt_data *data, const uint32_t *rows, size_t n, rb
 /* A copy of rows first .. first + n - 1; there may be none. */
 rbt_err rbt_data_slice(const rbt_data *data, size_t first, size_t n, rbt_data *out, rbt_error *error);
 
+/* A number that two data sets have in common only if their rows are the same, with labels and weights. */
+uint64_t rbt_data_hash(const rbt_data *data);
+
 /* Scales every row to length 1; rows without features stay. Mapped values are copied first. */
 rbt_err rbt_data_scale_rows(rbt_data *data, rbt_error *error);
 

@@ -28,7 +28,7 @@ void rbt_evaluation_deinit(rbt_evaluation *evaluation)
     rbt_watch_deinit(&evaluation->watch);
 }
 
-rbt_progress rbt_progress_of(rbt_worker *observer, uint64_t updates, uint64_t slowest)
+rbt_progress rbt_progress_of(rbt_worker *observer, uint64_t updates)
 {
     const rbt_run *run = observer->run;
     rbt_progress progress = {.clock_min = RBT_UNBOUNDED, .updates = updates};
@@ -36,7 +36,7 @@ rbt_progress rbt_progress_of(rbt_worker *observer, uint64_t updates, uint64_t sl
 
     for (uint32_t m = 0; m < run->topology->workers; m++) {
         rbt_published *p = &run->published[m];
-        uint64_t clock = atomic_load_explicit(&p->clock, memory_order_relaxed);
+        uint64_t clock = rbt_observed_clock(observer, m);
         uint64_t waited = atomic_load_explicit(&p->wait_ns, memory_order_relaxed);
 
         if (!atomic_load_explicit(&p->is_lost, memory_order_relaxed) && clock < progress.clock_min)
@@ -49,8 +49,6 @@ rbt_progress rbt_progress_of(rbt_worker *observer, uint64_t updates, uint64_t sl
         staleness += atomic_load_explicit(&p->staleness_sum, memory_order_relaxed);
         reads += atomic_load_explicit(&p->reads, memory_order_relaxed);
     }
-    if (slowest < progress.clock_min)
-        progress.clock_min = slowest;
     progress.seconds = (double)rbt_worker_elapsed_ns(observer) / 1e9;
     progress.samples_per_second = progress.seconds > 0 ? (double)progress.samples / progress.seconds : 0;
     progress.wait_fraction = total > 0 ? (double)wait / (double)total : 0;
@@ -182,7 +180,7 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
         err = rbt_observe(observer, RBT_TABLE_PARAMETERS, need, evaluation->w, &slowest, error);
         if (err != RBT_OK)
             break;
-        progress = rbt_progress_of(observer, rbt_observed_updates(observer, RBT_TABLE_PARAMETERS), slowest);
+        progress = rbt_progress_of(observer, rbt_observed_updates(observer, RBT_TABLE_PARAMETERS));
         if (evaluation->evaluations == 0 ||
             progress.updates > evaluation->last.updates) { /* else nothing has changed */
             err = find_objective(evaluation, &objective, error);

@@ -42,7 +42,7 @@ rbt_err rbt_evaluation_init(rbt_evaluation *evaluation, const rbt_training *trai
 void rbt_evaluation_deinit(rbt_evaluation *evaluation);
 
 /* How the job stands: clocks and updates as they are in what was just read, the rest as the workers publish it. */
-rbt_progress rbt_progress_of(rbt_worker *observer, uint64_t updates, uint64_t slowest);
+rbt_progress rbt_progress_of(rbt_worker *observer, uint64_t updates);
 
 /* The round to wait for after `need`: always a later one, also where workers end at different clocks and servers are further than
  * the least of updates and clocks. */

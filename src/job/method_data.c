@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "data/data.h"
 #include "data/ids.h"
+#include "data/paths.h"
 #include "job/loading.h"
 #include "job/method_job.h"
 
@@ -24,7 +25,27 @@ static rbt_err make_facts(rbt_method_run *r, const rbt_data *data, size_t *bytes
                : rbt_fail(error, RBT_E_MEMORY, "not enough memory for what is to be known of %zu columns", data->cols);
 }
 
-static rbt_err read_all(rbt_method_run *r, rbt_error *error)
+/* Of several processes that have read all rows none has others than the lead: their sizes alone would not tell. */
+static rbt_err compare(const rbt_method_run *r, rbt_err err, rbt_error *error)
+{
+    rbt_crew crew = rbt_session_crew(r->session);
+    uint64_t mine = err == RBT_OK ? rbt_data_hash(&r->data) : 0, *all = rbt_alloc(crew.size, sizeof *all);
+    char title[RBT_PATHS_TITLE_ROOM], lead[RBT_HOST_ROOM + 32];
+
+    rbt_paths_title(r->job->options.data, title, sizeof title);
+    rbt_session_name(r->session, 0, lead, sizeof lead);
+    err = rbt_crew_share(&crew, err, &mine, sizeof mine, all, error);
+    if (err == RBT_OK) {
+        if (mine != all[0])
+            err = rbt_fail(error, RBT_E_DATA,
+                           "%s: has other rows here than for the lead (%s); give all hosts the same file", title, lead);
+        err = rbt_crew_agree(&crew, err, error);
+    }
+    rbt_free(all);
+    return err;
+}
+
+static rbt_err read_all(rbt_method_run *r, bool together, rbt_error *error)
 {
     const rbt_method *method = r->plan.method;
     rbt_log log = rbt_job_log(r->job);
@@ -32,6 +53,8 @@ static rbt_err read_all(rbt_method_run *r, rbt_error *error)
     rbt_err err = rbt_loaded_read_data(&r->job->options, r->job->options.data, method->content, NULL, &log, &r->data,
                                        &r->report, error);
 
+    if (together)
+        err = compare(r, err, error);
     if (err == RBT_OK && method->survey != NULL)
         err = make_facts(r, &r->data, &bytes, error);
     if (err == RBT_OK && method->survey != NULL)
@@ -243,15 +266,13 @@ static rbt_err read_together(rbt_method_run *r, rbt_error *error)
 rbt_err rbt_method_read(rbt_method_run *r, rbt_error *error)
 {
     const rbt_method *method = r->plan.method;
+    bool together = r->session != NULL && r->job->options.cache != RBT_CACHE_AUTO &&
+                    rbt_session_seat(r->session, rbt_session_rank(r->session))->incarnation == 0; /* else others work */
     rbt_err err;
 
     if (method->reads_itself)
         return RBT_OK;
-    if (r->session == NULL || !method->own_rows || r->job->options.cache == RBT_CACHE_AUTO ||
-        rbt_session_seat(r->session, rbt_session_rank(r->session))->incarnation > 0) /* the others are at work */
-        err = read_all(r, error);
-    else
-        err = read_together(r, error);
+    err = together && method->own_rows ? read_together(r, error) : read_all(r, together, error);
     if (method->content != RBT_CONTENT_ROWS)
         r->report.unlabelled = 0; /* nobody asks for labels */
     return err;

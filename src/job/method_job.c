@@ -175,7 +175,7 @@ static rbt_err observe(rbt_worker *observer, void *argument, rbt_error *error)
         err = read_told(observer, r, need, &slowest, &updates, error);
         if (err != RBT_OK)
             break;
-        progress = rbt_progress_of(observer, updates, slowest);
+        progress = rbt_progress_of(observer, updates);
         err = take(observer, r, &progress, slowest, error);
         if (every > 0 && slowest != RBT_UNBOUNDED)
             need = rbt_evaluation_next(observer, &progress, slowest, need, every);

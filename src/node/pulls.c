@@ -68,9 +68,13 @@ static rbt_message *begin_blocks(rbt_server *server, rbt_env *env, uint32_t work
         rbt_message_create(RBT_MSG_BLOCKS, server->node, rbt_node_of_worker(server->topology, worker));
     rbt_applied own = {.clocks =
                            server->stats.updates}; /* an observer's: all that are whole; the values may have more */
+    uint32_t first = 0, count = server->topology->workers; /* an observer is told of everybody's clocks */
 
-    if (is_worker(server, worker))
+    if (is_worker(server, worker)) { /* of its own and, for them, of those of the others of its process */
         own = rbt_early_applied(server, worker);
+        first = rbt_process_first(server->topology, worker);
+        count = server->topology->process_workers > 1 ? rbt_process_count(server->topology, worker) : 0;
+    }
     rbt_outbox_put(&env->out, answer);
     answer->view = server->view;
     answer->worker = worker;
@@ -79,12 +83,8 @@ static rbt_message *begin_blocks(rbt_server *server, rbt_env *env, uint32_t work
     answer->reach = own.reach;
     answer->early = own.early;
     answer->incarnation = (uint32_t)own.life;
-    if (is_worker(server, worker) && server->topology->process_workers > 1) { /* for the others of its process */
-        uint32_t first = rbt_process_first(server->topology, worker);
-
-        for (uint32_t m = first; m < first + rbt_process_count(server->topology, worker); m++)
-            rbt_array_push(&answer->applied, rbt_early_applied(server, m));
-    }
+    for (uint32_t m = first; m < first + count; m++)
+        rbt_array_push(&answer->applied, rbt_early_applied(server, m));
     return answer;
 }
 

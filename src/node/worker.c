@@ -20,6 +20,8 @@ void rbt_client_init(rbt_client *client, const rbt_topology *topology, uint32_t 
     client->stable_clock = RBT_UNBOUNDED;
     client->last_request = (uint64_t)incarnation << 40; /* answers to a former life are not taken for ours */
     client->known = rbt_alloc(topology->servers, sizeof *client->known);
+    client->seen =
+        rbt_alloc(client->is_observer ? (size_t)topology->servers * topology->workers : 0, sizeof *client->seen);
     client->has_versions = rbt_alloc(topology->servers, sizeof *client->has_versions);
     client->cache = rbt_alloc(topology->tables, sizeof *client->cache);
     for (uint32_t t = 0; t < topology->tables; t++)
@@ -55,6 +57,7 @@ void rbt_client_deinit(rbt_client *client)
     rbt_free(client->unacked_count);
     rbt_free(client->resume_told);
     rbt_free(client->known);
+    rbt_free(client->seen);
     rbt_free(client->has_versions);
     for (size_t i = 0; i < client->requests.count; i++)
         rbt_message_destroy(client->requests.at[i].pull);
@@ -346,6 +349,17 @@ static bool may_replace(const rbt_client *client, const rbt_copy *copy, const rb
     return part->version >= copy->version && (is_awaited || copy->read_in != client->clock + 1);
 }
 
+/* An observer: whose clocks are in what this server has sent. */
+static void note_clocks(rbt_client *client, const rbt_message *answer)
+{
+    uint32_t workers = client->topology->workers;
+    uint64_t *seen = client->seen + (size_t)(answer->from - 1) * workers;
+
+    for (uint32_t m = 0; m < workers && answer->applied.count == workers; m++)
+        if (answer->applied.at[m].clocks > seen[m])
+            seen[m] = answer->applied.at[m].clocks;
+}
+
 /* Takes blocks over. An eager push that crossed one of our own pushes on the way lacks that one: it is passed over, and
  * the next read asks if it must. */
 static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_process *process)
@@ -364,6 +378,8 @@ static void handle_blocks(rbt_client *client, const rbt_message *answer, rbt_pro
         return;
     if (asked && answer->held_ns > client->held_ns)
         client->held_ns = answer->held_ns;
+    if (client->is_observer)
+        note_clocks(client, answer);
     for (size_t i = 0; i < answer->parts.count; i++) {
         const rbt_part *part = &answer->parts.at[i];
         rbt_span span = {.table = part->table, .block = part->block};

@@ -43,6 +43,7 @@ typedef struct rbt_client {
     RBT_ARRAY(rbt_request) requests;
     bool *has_versions;      /* per server: it holds blocks whose rule has versions */
     uint64_t *known;         /* per server: clocks its slowest worker is known to have finished */
+    uint64_t *seen;          /* an observer: per server and worker, clocks of the worker in its last answer */
     uint64_t next_version;   /* dyn: the lowest version this worker may name next, as its servers work it out */
     uint64_t stable_request; /* partition sync: the question to the master under way, 0 when answered */
     uint64_t stable_clock;   /* the clock and need it is for; RBT_UNBOUNDED: none yet */

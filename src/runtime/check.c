@@ -444,6 +444,8 @@ static void check_rows(rbt_checker *checker, const rbt_server *server, const rbt
 static void check_answer(rbt_checker *checker, const rbt_server *server, const rbt_message *answer)
 {
     rbt_applied own = rbt_message_applied(answer);
+    bool is_worker = answer->worker < checker->topology->workers;
+    uint32_t first = is_worker ? rbt_process_first(checker->topology, answer->worker) : 0; /* an observer: of all */
     uint64_t slowest = RBT_UNBOUNDED;
 
     for (uint32_t m = 0; m < checker->topology->workers; m++)
@@ -463,11 +465,10 @@ static void check_answer(rbt_checker *checker, const rbt_server *server, const r
          */
         if (answer->slowest != slowest)
             continue;
-        if (answer->worker < checker->topology->workers)
+        if (is_worker)
             check_said(checker, server, part, answer->worker, own);
         for (uint32_t k = 0; k < answer->applied.count; k++)
-            check_said(checker, server, part, rbt_process_first(checker->topology, answer->worker) + k,
-                       answer->applied.at[k]);
+            check_said(checker, server, part, first + k, answer->applied.at[k]);
         compare(checker, server, part->table, part->block, part->snap, whole ? RBT_UNBOUNDED : part->version,
                 "in an answer");
     }

@@ -86,6 +86,9 @@ rbt_err rbt_observe_wait(rbt_worker *observer, rbt_table table, uint64_t need, u
 /* How many updates are in what the observer has of a table. */
 uint64_t rbt_observed_updates(const rbt_worker *observer, rbt_table table);
 
+/* How many clocks of a worker are in all that the observer read last. */
+uint64_t rbt_observed_clock(const rbt_worker *observer, uint32_t worker);
+
 /* The observer's read: a whole table once `need` rounds have passed (rbt_rounds; RBT_UNBOUNDED: once all have left), and
  * what the slowest has finished by then. */
 rbt_err rbt_observe(rbt_worker *observer, rbt_table table, uint64_t need, void *out, uint64_t *slowest,

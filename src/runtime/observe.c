@@ -60,6 +60,23 @@ uint64_t rbt_observed_updates(const rbt_worker *observer, rbt_table table)
     return updates_of(observer, table, 0, layout_of(observer, table)->blocks);
 }
 
+uint64_t rbt_observed_clock(const rbt_worker *observer, uint32_t worker)
+{
+    const rbt_topology *topology = observer->run->topology;
+    uint64_t least = RBT_UNBOUNDED;
+
+    if (observer->onlooker != NULL)
+        return observer->onlooker->poses[worker].iteration;
+    for (size_t i = 0; i < observer->spans.count; i++) {
+        rbt_span span = observer->spans.at[i];
+        size_t server = topology->layout[span.table].server[span.block];
+        uint64_t clock = observer->client.seen[server * topology->workers + worker];
+
+        least = clock < least ? clock : least;
+    }
+    return least;
+}
+
 static void copy_row(rbt_worker *observer, rbt_table table, uint64_t row, char *out)
 {
     const rbt_layout *layout = layout_of(observer, table);

@@ -16,6 +16,15 @@ void rbt_worker_init(rbt_worker *worker, rbt_run *run, uint32_t id, uint32_t inc
 {
     *worker = (rbt_worker){.run = run, .ops = ops, .place = place};
     rbt_client_init(&worker->client, run->topology, id, incarnation);
+    if (incarnation > 0) { /* what a former life has done counts like its clocks; elsewhere the lead knows it */
+        const rbt_published *before = &run->published[id];
+
+        worker->samples = atomic_load_explicit(&before->samples, relaxed);
+        worker->compute_ns = atomic_load_explicit(&before->compute_ns, relaxed);
+        worker->wait_ns = atomic_load_explicit(&before->wait_ns, relaxed);
+        worker->communication_ns = atomic_load_explicit(&before->communication_ns, relaxed);
+        worker->slowed_ns = atomic_load_explicit(&before->slowed_ns, relaxed);
+    }
     if (run->topology->hop != NULL && !worker->client.is_observer) {
         worker->peer = rbt_alloc(1, sizeof *worker->peer);
         rbt_peer_init(worker->peer, run->topology, id, run->topology->hop->parameters);

@@ -23,12 +23,39 @@ nobody_joins()
     ! pgrep -f -- "--join 127.0.0.1:$port"
 }
 
-# Ctrl-C twice, while somebody hangs.
+# Ctrl-C twice, while somebody hangs: that it was wished is said, once, and nothing that reads like an accident.
+wished()
+{
+    job_end 130
+    [ "$(grep -c "told to end a second time: the job ends at once" job.err)" -eq 1 ] || job_fail "the wish is not told, or not once"
+    ! grep -q "lost\|killed\|gone" job.out job.err || job_fail "what was wished reads like an accident"
+}
 launched --local 3
 job_kill STOP 2
 kill -INT "$job"
 kill -TERM "$job" # not the same one again: two that wait are one
-job_end 130
+wished
+# shellcheck disable=SC2086 # options
+job_start "$RUBATO" launch --local 3 --servers 1 -- train $learning --sync bsp --clocks 100000000 --eval-every 10 --json job.json
+job_clock 2
+job_kill STOP 2
+kill -INT "$job"
+kill -TERM "$job"
+wished
+
+# A lead without a launcher.
+# shellcheck disable=SC2086 # options
+job_start "$RUBATO" train $learning --runtime cluster --workers 1 --sync bsp --clocks 100000000 --eval-every 10 --json job.json \
+    --colocate on --listen "unix:@rubato-orphans-$$"
+"$RUBATO" node --join "unix:@rubato-orphans-$$" --rank 1 >node 2>&1 &
+node=$!
+job_clock 2
+kill -STOP "$node"
+kill -INT "$job"
+kill -TERM "$job"
+wished
+kill -CONT "$node"
+wait "$node" && fail "a node whose lead is gone ends with 0"
 
 # A terminal that is closed: the shell says so, and the system once more.
 launched --local 3

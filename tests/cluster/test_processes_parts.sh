@@ -65,6 +65,18 @@ in_parts 1 lasso --data d.svm --l1 0.01 --epochs 5
 job_says "d.svm:"
 job_says "?"
 
+# Who reads all and has other rows in a file of the same size is named; the truth again, and all is well.
+for rank in 1 2 3; do
+    cp d.svm rank-$rank
+done
+in_parts 0 lasso --data d.svm --l1 0.01 --epochs 5
+sed -i '500s/:[0-9]/:7/' rank-2/d.svm
+cmp -s d.svm rank-2/d.svm && fail "nothing was changed"
+[ "$(wc -c <d.svm)" -eq "$(wc -c <rank-2/d.svm)" ] || fail "the size was changed"
+in_parts 1 lasso --data d.svm --l1 0.01 --epochs 5
+job_says "train: rank 2 on host $(hostname): d.svm: has other rows here than for the lead (rank 0 on host $(hostname))"
+job_says "give all hosts the same file"
+
 # Who does not see the data is named, whoever is the first to say so: the one that has no file, and of several the first.
 blamed()
 {

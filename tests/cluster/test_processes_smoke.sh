@@ -14,6 +14,17 @@ job_clean "$err"
 expect 0 launch --local 3 --servers 1 -- train $learning --sync ssp --rule dyn --clocks 40 --verify
 job_clean "$err"
 
+# the clocks beside a loss are those of the parameters that have it, however seldom processes tell where they are
+# shellcheck disable=SC2086 # options
+expect 0 launch --local 3 --servers 2 -- train $learning --sync ssp --staleness 2 --clocks 1000 --eval-every 20 --json c.json
+job_clean "$err"
+check c.json 'len(events("clock")) > 20 and all(c["clock_max"] - c["clock_min"] <= 2 + 1 and
+              c["clock_min"] * 3 <= c["updates"] <= (c["clock_max"] + 3) * 3 for c in events("clock"))'
+check c.json 'events("clock")[-1]["clock_min"] == events("clock")[-1]["clock_max"] == 1000'
+# shellcheck disable=SC2086 # options
+expect 0 launch --local 3 -- train $learning --sync hop --clocks 1000 --eval-every 20 --json c.json
+check c.json 'all(c["clock_min"] * 3 <= c["updates"] <= c["clock_max"] * 3 for c in events("clock"))'
+
 # what one process alone can do is refused once, before anybody is started
 for option in "--cache auto" "--store both" "--store disk"; do
     # shellcheck disable=SC2086 # options
@@ -41,11 +52,12 @@ job_local 3 --sync bsp --clocks "$clocks"
 # shellcheck disable=SC2086 # options
 job_start "$RUBATO" launch --local 3 --servers 1 -- train $learning --sync bsp --clocks "$clocks" --eval-every 100 \
     --json job.json --on-worker-loss wait
-job_clock 2
+job_clock $((clocks / 150))
 job_kill 9 2
 job_end 0
 job_says "rank 2 on host"
 job_says "is back"
+check job.json 'all(w["samples"] > 0.6 * 10 * w["clocks"] for w in last["workers"])' # also of its former life: rates are true
 [ "$(job_hash job.json)" = "$hash" ] || fail "a worker that came back has changed the result"
 
 # shellcheck disable=SC2086 # options

@@ -170,6 +170,8 @@ static void every_clock_counts_once_whoever_crashes_and_comes_back(void **state)
         c.setup.sim.seed = seed;
         c.setup.sim.faults = (rbt_faults){.crashes = 6, .within_ns = 12000000, .duplicate = seed % 2 ? 0.1 : 0};
         counting_run(&c, "worker=1,slow=4");
+        for (uint32_t m = 0; m < WORKERS; m++) /* what was done before a crash is not forgotten */
+            assert_true(c.setup.run.published[m].samples >= CLOCKS * 10);
         setup_deinit(&c.setup);
     }
 }

@@ -268,6 +268,33 @@ static void the_observer_names_what_the_slowest_must_have_finished(void **state)
     world_deinit(&w);
 }
 
+static void the_observer_knows_whose_clocks_it_reads(void **state)
+{
+    rbt_env env = {0};
+    rbt_message *message;
+    world w;
+
+    (void)state;
+    begin(&w, 2, 1, 3, &rbt_rule_sum);
+    for (uint64_t clock = 0; clock < 3; clock++) {
+        world_work(&w, 0, 3, 1);
+        world_deliver(&w, ANY, ANY);
+    }
+    world_work(&w, 1, 3, 1);
+    world_deliver(&w, ANY, ANY);
+    assert_false(rbt_client_observe(&w.clients[2], w.spans, 1, 2, &env));
+    while ((message = rbt_outbox_take(&env.out)) != NULL)
+        world_put(&w, message);
+    world_deliver(&w, ANY, ANY);
+    world_work(&w, 0, 3, 1); /* too late for the answer */
+    world_deliver(&w, ANY, ANY);
+    assert_true(rbt_client_observe(&w.clients[2], w.spans, 1, 2, &env));
+    assert_true(world_read(&w, 2, 0, RBT_UNBOUNDED) == 4);
+    assert_int_equal(w.clients[2].seen[0], 3);
+    assert_int_equal(w.clients[2].seen[1], 1);
+    world_deinit(&w);
+}
+
 static void reads_are_counted_by_their_staleness(void **state)
 {
     world w;
@@ -486,6 +513,7 @@ int main(void)
         cmocka_unit_test(a_version_read_is_named_even_if_nothing_changed),
         cmocka_unit_test(a_prefetch_serves_the_next_clock),
         cmocka_unit_test(the_observer_names_what_the_slowest_must_have_finished),
+        cmocka_unit_test(the_observer_knows_whose_clocks_it_reads),
         cmocka_unit_test(reads_are_counted_by_their_staleness),
         cmocka_unit_test(an_eager_push_spares_the_reader_a_question),
         cmocka_unit_test(an_eager_push_that_lacks_an_own_update_is_passed_over),

@@ -242,6 +242,7 @@ static void on_back(void *context, uint32_t rank)
 
     pthread_mutex_lock(&c->lock);
     c->ranks[rank] = (reported){0};
+    rbt_status_keep(c, rank);
     if (c->weighed != NULL)
         ask_losses(c, rank);
     if (c->closing)
@@ -323,6 +324,7 @@ rbt_cluster *rbt_cluster_create(rbt_run *run, rbt_session *session, const rbt_cl
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->news, NULL);
     c->ranks = rbt_alloc(rbt_session_size(session), sizeof *c->ranks);
+    c->before = rbt_alloc(run->topology->workers, sizeof *c->before);
     c->waiting = rbt_alloc(rbt_session_size(session), sizeof *c->waiting);
     rbt_links_place(c);
     for (rbt_node node = 0; node < nodes; node++)
@@ -354,6 +356,7 @@ void rbt_cluster_destroy(rbt_cluster *c)
     pthread_cond_destroy(&c->news);
     pthread_mutex_destroy(&c->lock);
     rbt_free(c->ranks);
+    rbt_free(c->before);
     rbt_free(c->question);
     rbt_free(c->rank_of_node);
     rbt_free(c->is_gone);

@@ -15,6 +15,8 @@ enum {
     SAY_INHERIT,              /* from the lead: take over your part of a lost worker's rows */
 };
 
+#define STATUS_FIELDS 8 /* that a worker's process tells of it */
+
 typedef struct reported { /* by one process, so far */
     uint64_t bytes;
     uint64_t plain;
@@ -43,9 +45,10 @@ struct rbt_cluster {
 
     pthread_mutex_t lock; /* for all below */
     pthread_cond_t news;
-    bool *is_gone;   /* per worker: it has left, as a view has told */
-    reported *ranks; /* the lead: per rank */
-    float *question; /* elsewhere: parameters to be weighed, or NULL */
+    bool *is_gone;                     /* per worker: it has left, as a view has told */
+    reported *ranks;                   /* the lead: per rank */
+    uint64_t (*before)[STATUS_FIELDS]; /* the lead: per worker, what its former lives have counted */
+    float *question;                   /* elsewhere: parameters to be weighed, or NULL */
     uint64_t question_id;
     const float *weighed; /* the lead: what the others are being asked about; NULL: nothing */
     bool closing;         /* the lead: has asked for the sums */
@@ -72,6 +75,7 @@ void rbt_status_say(rbt_cluster *c, uint32_t say);
 
 /* The lead takes what a process has published, or counted altogether; false: it makes no sense. The lock is held. */
 bool rbt_status_take(rbt_cluster *c, uint32_t rank, rbt_unpack *words);
+void rbt_status_keep(rbt_cluster *c, uint32_t rank); /* it is back, and counts from 0 */
 void rbt_totals_say(rbt_cluster *c);
 bool rbt_totals_take(rbt_cluster *c, rbt_unpack *words);
 

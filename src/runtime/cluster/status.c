@@ -19,8 +19,6 @@ static _Atomic uint64_t *field(rbt_published *p, size_t i)
     return fields[i];
 }
 
-#define FIELDS 8
-
 /* What the workers here have published, and how long each has been waiting. */
 void rbt_status_say(rbt_cluster *c, uint32_t say)
 {
@@ -35,7 +33,7 @@ void rbt_status_say(rbt_cluster *c, uint32_t say)
         rbt_published *p = &c->run->published[c->seat->first_worker + i];
         uint64_t since = atomic_load_explicit(&p->waiting_since_ns, memory_order_relaxed);
 
-        for (size_t f = 0; f < FIELDS; f++)
+        for (size_t f = 0; f < STATUS_FIELDS; f++)
             rbt_pack_u64(&words, atomic_load_explicit(field(p, f), memory_order_relaxed));
         rbt_pack_u64(&words, since != 0 && now > since ? now - since : 0);
     }
@@ -55,8 +53,9 @@ bool rbt_status_take(rbt_cluster *c, uint32_t rank, rbt_unpack *words)
         rbt_published *p = &c->run->published[seat->first_worker + i];
         uint64_t waited;
 
-        for (size_t f = 0; f < FIELDS; f++)
-            atomic_store_explicit(field(p, f), rbt_unpack_u64(words), memory_order_relaxed);
+        for (size_t f = 0; f < STATUS_FIELDS; f++)
+            atomic_store_explicit(field(p, f), c->before[seat->first_worker + i][f] + rbt_unpack_u64(words),
+                                  memory_order_relaxed);
         waited = rbt_unpack_u64(words);
         atomic_store_explicit(&p->waiting_since_ns, waited > 0 && waited < now ? now - waited : 0,
                               memory_order_relaxed);
@@ -71,6 +70,15 @@ bool rbt_status_take(rbt_cluster *c, uint32_t rank, rbt_unpack *words)
     r->messages = messages;
     r->heard_ns = now;
     return true;
+}
+
+void rbt_status_keep(rbt_cluster *c, uint32_t rank)
+{
+    const rbt_seat *seat = rbt_session_seat(c->session, rank);
+
+    for (uint32_t m = seat->first_worker; m < seat->first_worker + seat->workers; m++)
+        for (size_t f = 1; f < STATUS_FIELDS; f++) /* not the clock, at which it goes on */
+            c->before[m][f] = atomic_load_explicit(field(&c->run->published[m], f), memory_order_relaxed);
 }
 
 /* ------------------------------------------------------------------------------------------ who waits for whom */
