@@ -1,5 +1,6 @@
 /* The shorthand for protocols of `rubato compare`: what it says is set, what makes no sense under it forgotten. The contract stands in
  * options.h. Proved by tests/unit/test_options.c. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,6 +67,9 @@ static void drop_senseless(rbt_options *o)
         o->priority = RBT_PRIORITY_ROUND_ROBIN;
         rbt_options_drop_codec(o, true);
         o->verify = o->encode = false;
+        o->epochs = ceil(o->epochs); /* a clock is a pass */
+        if (rbt_options_takes_turns(o) && o->optimizer == RBT_OPTIMIZER_NEWTON)
+            o->optimizer = RBT_OPTIMIZER_AUTO;
         if (o->sync == RBT_SYNC_SEQUENTIAL)
             o->workers = 1;
     } else if (o->optimizer >= RBT_OPTIMIZER_ASGD) {

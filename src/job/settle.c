@@ -16,8 +16,7 @@
 #define CHEAP_VALUES   1e8 /* are visited in about a second: so many may be before a training without --epochs ends */
 #define MOST_EPOCHS    10000
 #define WEAK           0.01 /* l2 times rows, of a row's square */
-#define HURRIED        2    /* passes, in which averaged steps come further than Newton's method, ... */
-#define HURRIED_HINGE  10   /* ... or than dual steps along a loss with corners */
+#define HURRIED        10   /* passes, in which averaged steps come further than dual ones along a loss with corners */
 
 /* Do so few features occur in the data that there are at most FEW_PARAMETERS to learn? Looks only as long as it may. */
 static rbt_err has_few_parameters(const rbt_problem *problem, bool *few, rbt_error *error)
@@ -39,13 +38,12 @@ static bool is_weak(const rbt_problem *problem)
     return problem->l2 * (double)problem->data->rows < WEAK * rbt_squares_of_row(problem->data);
 }
 
-/* Of few parameters: shall it end after so few passes that other optimizers have hardly begun? Newton's method may need one
- * iteration, and a mean of steps has none of the zeros that l1 is for. */
+/* Of few parameters and a loss with corners: shall it end after so few passes that dual steps have hardly begun? A mean of steps
+ * has none of the zeros that l1 is for. Newton's method is not left even for one pass: it does not mind features of unlike size. */
 static bool is_hurried(const rbt_problem *problem, const rbt_options *options)
 {
     double passes = options->clocks > 0 ? (double)options->clocks : options->epochs;
-    return options->tolerance == 0 && problem->l1 == 0 && !rbt_newton_needs_one(problem) &&
-           passes <= (rbt_newton_fits(problem) ? HURRIED : HURRIED_HINGE);
+    return options->tolerance == 0 && problem->l1 == 0 && !rbt_newton_fits(problem) && passes <= HURRIED;
 }
 
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
@@ -70,7 +68,7 @@ static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, 
                         "--optimizer newton needs a smooth loss, which that of %s is not; use --optimizer sdca, or "
                         "train svm2",
                         loaded->model->name);
-    if (options->workers_auto && few && options->optimizer != RBT_OPTIMIZER_NEWTON)
+    if (options->workers_auto && few && options->optimizer != RBT_OPTIMIZER_NEWTON && !rbt_options_takes_turns(options))
         options->workers = 1;
     return RBT_OK;
 }

@@ -50,11 +50,6 @@ bool rbt_newton_fits(const rbt_problem *problem)
            (problem->model->link == NULL || isfinite(problem->model->link->steepest));
 }
 
-bool rbt_newton_needs_one(const rbt_problem *problem)
-{
-    return rbt_newton_fits(problem) && problem->model->link == &rbt_link_squares;
-}
-
 /* Leaves out the columns that do not occur, if these are the most. */
 static rbt_err narrow_down(rbt_newton *t, const rbt_problem *problem, rbt_error *error)
 {

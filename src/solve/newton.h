@@ -15,9 +15,6 @@ typedef struct rbt_newton rbt_newton;
 /* Can it: is the loss smooth, and is there no l1? */
 bool rbt_newton_fits(const rbt_problem *problem);
 
-/* Is it at the optimum after one iteration, as with least squares? */
-bool rbt_newton_needs_one(const rbt_problem *problem);
-
 rbt_err rbt_newton_create(const rbt_problem *problem, rbt_team *team, rbt_newton **newton, rbt_error *error);
 void rbt_newton_destroy(rbt_newton *newton);
 

@@ -134,6 +134,11 @@ expect 0 train lr --data data.svm --sync hop --graph clique --machines 2 --worke
 expect 0 train mf --data ratings.dat --l2 0.1 --lr 0.2 --decay sqrt:1 --epochs 1 --quiet
 expect 0 train l1lr --data data.svm --l1 0.01 --lr 1 --epochs 2 --quiet
 expect 0 train sketch --data docs.txt --epochs 1 --quiet
+# ... and of a comparison what makes no sense under one of its protocols is left to the others
+expect 0 compare lr --data data.svm --workers 2 --protocols ssp:3,hogwild --batches-per-clock 1 --batch 10% --epochs 2.5
+expect 0 compare lr --data data.svm --protocols hogwild,aig --optimizer newton --epochs 3
+expect 0 train lr --data data.svm --sync aig --epochs 3
+prints 'runtime    local, '"$(nproc)"' worker'
 expect 0 compare lr --data data.svm --runtime sim --workers 2 --protocols bsp/momentum,ssp,hop --momentum 0.5 --lr 1 --epochs 1
 
 # a cluster's own: nobody trains on something else than what was asked for
