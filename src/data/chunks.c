@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "data/data.h"
+#include "data/file.h"
 #include "data/merge.h"
 #include "data/number.h"
 #include "data/parallel.h"
@@ -129,8 +130,7 @@ static const char *row_end(const rbt_row_format *format, const char *from, const
 static void cut_text(rbt_chunks *all, const rbt_text *text, size_t first_line, size_t chunk_bytes)
 {
     const char *at = text->bytes, *end = text->bytes + text->n;
-    if (first_line == 1 && text->n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
-        at += 3; /* some editors begin a file with a byte order mark */
+    at += first_line == 1 ? rbt_mark_bytes(at, text->n) : 0;
     for (size_t line = first_line; at < end; line = 0) {
         const char *stop = (size_t)(end - at) > chunk_bytes ? row_end(&all->format, at, at + chunk_bytes, end) : end;
         chunk c = {.at = at, .end = stop, .text = text, .line = line};

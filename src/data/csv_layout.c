@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "data/csv_origin.h"
 #include "data/data.h"
+#include "data/file.h"
 
 #define DOUBTED_ROWS 16 /* are looked at for the header's names */
 
@@ -23,8 +24,7 @@ static rbt_cells cells_of(const rbt_source *source, size_t i, char delimiter)
     rbt_cells c = {.at = text->bytes, .end = text->bytes + text->n, .delimiter = delimiter};
     if (source->portion != NULL && i + 1 == source->count)
         c.end += source->portion->beyond;
-    if (text->n >= 3 && memcmp(text->bytes, "\xef\xbb\xbf", 3) == 0)
-        c.at += 3;
+    c.at += rbt_mark_bytes(text->bytes, text->n);
     return c;
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "data/data.h"
+#include "data/file.h"
 #include "data/triples.h"
 
 #define HEAD_LINES 3 /* of a bag of words: documents, words, triples */
@@ -135,7 +136,7 @@ static rbt_err parse_bag_line(rbt_reader *r)
 
 static const char *skip_mark(const char *at, const char *end)
 {
-    return end - at >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0 ? at + 3 : at;
+    return at + rbt_mark_bytes(at, (size_t)(end - at));
 }
 
 /* The three lines at the top of each text that is not empty. */

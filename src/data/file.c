@@ -304,3 +304,9 @@ rbt_err rbt_output_whole(const char *path, const void *bytes, size_t n, bool dur
     rbt_output_abandon(&output);
     return err;
 }
+
+size_t rbt_mark_bytes(const void *text, size_t n)
+{
+    static const char MARK[] = "\xef\xbb\xbf";
+    return n >= sizeof MARK - 1 && memcmp(text, MARK, sizeof MARK - 1) == 0 ? sizeof MARK - 1 : 0;
+}

@@ -66,4 +66,7 @@ rbt_err rbt_output_whole(const char *path, const void *bytes, size_t n, bool dur
 /* Ends the file without putting it in place: for the caller who met a failure. */
 void rbt_output_abandon(rbt_output *output);
 
+/* How many bytes of a text are the byte-order mark that some editors begin it with: 3 or 0. */
+size_t rbt_mark_bytes(const void *text, size_t n);
+
 #endif

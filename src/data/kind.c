@@ -141,8 +141,7 @@ rbt_kind rbt_kind_of(const rbt_input *input, rbt_content expect)
         return RBT_KIND_CACHE;
     if (rbt_idx_recognise(at, input->n))
         return RBT_KIND_IDX;
-    if (input->n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
-        at += 3;
+    at += rbt_mark_bytes(at, input->n);
     if (expect == RBT_CONTENT_RATINGS)
         return RBT_KIND_RATINGS;
     rbt_kind kind = kind_of_name(input->name);

@@ -54,8 +54,7 @@ static void close_texts(texts *t)
 static size_t line_in_text(const rbt_text *text, rbt_kind kind, uint64_t *skip)
 {
     const char *at = text->bytes, *end = at + text->n;
-    if (text->n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
-        at += 3;
+    at += rbt_mark_bytes(at, text->n);
     for (size_t line = 1; at < end; line++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline != NULL ? newline : end;
         while (at < stop && (*at == ' ' || *at == '\t' || *at == '\r'))
@@ -74,8 +73,7 @@ static size_t line_in_csv(const rbt_csv_layout *l, const rbt_text *text, uint64_
     rbt_cells c = {.at = text->bytes, .end = text->bytes + text->n, .delimiter = l->delimiter};
     const char *counted = text->bytes;
     size_t line = 1;
-    if (text->n >= 3 && memcmp(c.at, "\xef\xbb\xbf", 3) == 0)
-        c.at += 3;
+    c.at += rbt_mark_bytes(c.at, text->n);
     for (; rbt_csv_layout_next_row(l, &c); --*skip) {
         for (; *skip == 0 && counted < c.at; counted++)
             line += *counted == '\n';

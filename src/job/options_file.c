@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/file.h"
 #include "job/options.h"
 
 #define FILE_LINES_LIMIT 10000
-#define BYTE_ORDER_MARK  "\xef\xbb\xbf" /* some editors begin a text with it */
 
 /* The text without blanks around it; cuts in place. */
 static char *trim(char *text)
@@ -80,13 +80,13 @@ rbt_err rbt_options_read_file(rbt_options *options, const char *path, rbt_error 
     if (file == NULL)
         return rbt_fail(error, RBT_E_IO, "cannot open job file %s: %s", path, strerror(errno));
     while (err == RBT_OK && getline(&line, &room, file) >= 0) {
-        bool marked = job.line == 0 && strncmp(line, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0;
+        size_t mark = job.line == 0 ? rbt_mark_bytes(line, strlen(line)) : 0;
 
         if (++job.line > FILE_LINES_LIMIT)
             err = rbt_fail(&inner, RBT_E_LIMIT, "a job file has at most %d lines; is this the right file?",
                            FILE_LINES_LIMIT);
         else
-            err = read_line(&job, marked ? line + strlen(BYTE_ORDER_MARK) : line, &inner);
+            err = read_line(&job, line + mark, &inner);
     }
     if (err != RBT_OK)
         rbt_fail(error, err, "%s:%zu: %.900s", path, job.line, inner.text);

@@ -22,8 +22,7 @@ static rbt_err split(const rbt_input *input, rbt_vocab *vocab, rbt_error *error)
     if (memchr(vocab->text, '\0', input->n) != NULL)
         return rbt_fail(error, RBT_E_DATA, "%s: is no text: it has zero bytes; give a file with one name per line",
                         input->name);
-    bool marked = input->n >= 3 && memcmp(vocab->text, "\xef\xbb\xbf", 3) == 0; /* a byte-order mark */
-    for (char *line = vocab->text + (marked ? 3 : 0); i < lines; i++) {
+    for (char *line = vocab->text + rbt_mark_bytes(vocab->text, input->n); i < lines; i++) {
         char *end = line + strcspn(line, "\n");
         *end = '\0';
         vocab->name[i] = line;

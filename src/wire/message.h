@@ -77,11 +77,9 @@ typedef struct rbt_message {
     uint64_t more;     /* PUSH: 1: it is not the last */
     double number;     /* METRIC: the objective */
     RBT_ARRAY(rbt_part) parts;
-    RBT_ARRAY(rbt_member) members; /* VIEW */
-    RBT_ARRAY(rbt_applied)
-    applied;                  /* BLOCKS: for each worker of the receiver's process, its clocks in the values; of
-                                       all workers, for an observer */
-    struct rbt_message *next; /* the inbox it waits in */
+    RBT_ARRAY(rbt_member) members;  /* VIEW */
+    RBT_ARRAY(rbt_applied) applied; /* BLOCKS: clocks in the values, of its process's workers; an observer's: of all */
+    struct rbt_message *next;       /* the inbox it waits in */
 } rbt_message;
 
 /* What of its receiver's own is in the values of BLOCKS or ROWS. */

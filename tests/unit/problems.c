@@ -268,7 +268,8 @@ static bool note(void *context, const rbt_shared_pass *pass)
         t->objective[t->looks] = pass->objective;
         t->gap[t->looks++] = pass->gap;
     }
-    return pass->clock != t->stop_after && !(pass->w != NULL && pass->gap <= t->close * pass->objective);
+    bool is_close = t->close > 0 && pass->w != NULL && pass->gap <= t->close * pass->objective;
+    return pass->clock != t->stop_after && !is_close;
 }
 
 double train(const rbt_problem *problem, test_training *t, float *out)

@@ -55,7 +55,7 @@ typedef struct test_training {
     uint64_t eval_every; /* as in rbt_shared_options, but 0 is every pass ... */
     bool eval_last;      /* ... and this is only the last */
     uint64_t stop_after; /* the listener ends it after this pass; 0: never */
-    double close;        /* ... or at a gap of this share of the objective */
+    double close;        /* ... or at a gap of this share of the objective, above 0 */
 
     /* What came of it: the objective and the gap of each pass that was looked at, the objective of `w`. */
     double objective[512];
