@@ -1,6 +1,7 @@
 /* Copies of the parameters for threads. Contract in replica.h; proved by tests/unit/test_replica_parallel.c. */
 #include "solve/replica.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 
 #define BATCH       256        /* features under one lock */
 #define PACES       24         /* each twice as slow as the one before it */
-#define SAMPLE_ROWS 2048       /* looked at to learn which features are common */
-#define SAMPLE_RUN  64         /* of these, side by side */
+#define SAMPLE_ROWS 2048       /* looked at to learn which features are common, at least; ... */
+#define SAMPLE_RUNS 32         /* ... in so many places */
 #define MOST_BYTES  (32 << 20) /* of all copies */
 #define LINE        64         /* bytes */
 #define SETTLED     1024       /* parameters at a time */
@@ -51,43 +52,40 @@ bool rbt_replicas_pay(const rbt_problem *problem, uint32_t threads)
 
 /* --------------------------------------------------------------------------------------------------- the paces */
 
-/* For every feature, in how many of the rows looked at it occurs. Returns how many rows that were. */
-static size_t sample(const rbt_data *data, size_t cols, uint32_t *counts)
+/* For every feature, in how many of the rows looked at it occurs. Returns how many rows that were: enough to meet one that
+ * is due once in a pass about once; what none of them has counts as rare. */
+static size_t sample(const rbt_data *data, size_t cols, double visits, uint32_t *counts)
 {
-    size_t runs = SAMPLE_ROWS / SAMPLE_RUN, sampled = 0;
-    size_t stride = data->rows > SAMPLE_ROWS ? data->rows / runs : SAMPLE_RUN;
-    for (size_t run = 0; run < runs && run * stride < data->rows; run++) {
-        size_t first = run * stride, n = data->rows - first < SAMPLE_RUN ? data->rows - first : SAMPLE_RUN;
+    size_t wanted = (size_t)((double)data->rows / visits), sampled = 0;
+    size_t run = (wanted > SAMPLE_ROWS ? wanted : SAMPLE_ROWS) / SAMPLE_RUNS;
+    size_t stride = data->rows / SAMPLE_RUNS > run ? data->rows / SAMPLE_RUNS : run;
+    for (size_t first = 0; first < data->rows; first += stride) {
+        size_t n = data->rows - first < run ? data->rows - first : run;
         for (size_t i = data->start[first]; i < data->start[first + n]; i++)
             if (data->index[i] < cols)
                 counts[data->index[i]]++;
+        rbt_data_release_passed(data, first, n);
         sampled += n;
     }
     return sampled;
 }
 
 /* How many looks apart, as a power of two, a feature is exchanged so that it was visited about so many times between. */
-static uint8_t pace_of(size_t count, size_t sampled, uint32_t threads, double visits)
+static uint32_t pace_of(uint32_t count, size_t sampled, uint32_t threads, double visits)
 {
-    uint8_t pace = 0;
-    double per_look = (double)count * RBT_REPLICA_ROWS * threads / (double)sampled;
-    while (pace + 1 < PACES && per_look * (double)(2U << pace) <= visits)
-        pace++;
-    return pace;
+    double looks = count > 0 ? visits * (double)sampled / ((double)count * RBT_REPLICA_ROWS * threads) : INFINITY;
+    int pace = looks < 2 ? 0 : ilogb(looks);
+    return pace < PACES - 1 ? (uint32_t)pace : PACES - 1;
 }
 
 /* Sorts the features that are due more than once in a pass by pace, and cuts each pace into batches. */
-static bool set_paces(rbt_replicas *r, const rbt_data *data, const uint32_t *counts, size_t sampled, double visits)
+static bool sort_by_pace(rbt_replicas *r, const rbt_data *data, const uint32_t *paces)
 {
-    uint8_t paces[SAMPLE_ROWS + 1];
-    uint32_t at[PACES + 1] = {0}, batches = 0, n = 0;
-    uint8_t rare = 0;
+    uint32_t at[PACES + 1] = {0}, batches = 0, n = 0, rare = 0;
     while (rare < PACES && ((size_t)RBT_REPLICA_ROWS << rare) <= data->rows / r->threads / 2)
         rare++;
-    for (size_t count = 0; count <= sampled; count++)
-        paces[count] = pace_of(count, sampled, r->threads, visits);
     for (size_t j = 0; j < r->cols; j++)
-        at[paces[counts[j]] + 1]++;
+        at[paces[j] + 1]++;
     for (unsigned pace = 0; pace < PACES; pace++)
         at[pace + 1] += at[pace];
     r->common_count = n = at[rare];
@@ -105,11 +103,22 @@ static bool set_paces(rbt_replicas *r, const rbt_data *data, const uint32_t *cou
     }
     r->pace[PACES] = batches;
     for (size_t j = 0; j < r->cols; j++)
-        if (paces[counts[j]] < rare)
-            r->feature[at[paces[counts[j]]]++] = (uint32_t)j;
+        if (paces[j] < rare)
+            r->feature[at[paces[j]]++] = (uint32_t)j;
     for (uint32_t i = 0; i < n; i++)
         memcpy(r->common + i * r->k, r->w + r->feature[i] * r->k, r->k * sizeof *r->w);
     return true;
+}
+
+static bool set_paces(rbt_replicas *r, const rbt_data *data, double visits)
+{
+    uint32_t *of = rbt_try_alloc(r->cols, sizeof *of); /* each feature's count, then its pace */
+    size_t sampled = of != NULL ? sample(data, r->cols, visits, of) : 0;
+    for (size_t j = 0; of != NULL && j < r->cols; j++)
+        of[j] = pace_of(of[j], sampled, r->threads, visits);
+    bool done = of != NULL && sort_by_pace(r, data, of);
+    rbt_free(of);
+    return done;
 }
 
 static bool make_copies(rbt_replicas *r)
@@ -128,18 +137,15 @@ rbt_replicas *rbt_replicas_create(const rbt_problem *problem, float *w, uint32_t
 {
     size_t cols = problem->shape->cols;
     rbt_replicas *r = rbt_alloc(1, sizeof *r);
-    uint32_t *counts = rbt_try_alloc(cols, sizeof *counts);
     *r = (rbt_replicas){.w = w,
                         .cols = cols,
                         .k = problem->outputs,
                         .threads = threads,
                         .replica = rbt_alloc(threads, sizeof *r->replica)};
-    if (counts == NULL || !set_paces(r, problem->data, counts, sample(problem->data, cols, counts), visits) ||
-        !make_copies(r)) {
+    if (!set_paces(r, problem->data, visits) || !make_copies(r)) {
         rbt_replicas_destroy(r);
-        r = NULL;
+        return NULL;
     }
-    rbt_free(counts);
     return r;
 }
 

@@ -128,6 +128,46 @@ static void common_features_are_exchanged_during_a_pass_and_rare_ones_at_its_end
     test_problem_deinit(&p);
 }
 
+/* Rows of one feature each, all of them as often: none is common, and yet each is visited oftener in a pass than is good
+ * between two exchanges. */
+static void wide(test_problem *p, size_t rows, uint32_t cols)
+{
+    test_problem_init(p, &(test_kind){.model = "lr", .rows = 1, .cols = cols, .density = 1, .l2 = 0.01});
+    rbt_data_deinit(&p->data);
+    assert_int_equal(rbt_data_alloc(rows, rows, &p->data, NULL), RBT_OK);
+    p->data.rows = p->data.nnz = rows;
+    p->data.cols = cols;
+    for (size_t r = 0; r < rows; r++) {
+        p->data.start[r + 1] = r + 1;
+        p->data.index[r] = (uint32_t)(r * 7919 % cols);
+        p->data.value[r] = 1;
+    }
+}
+
+static void of_many_features_few_wait_for_the_end_of_a_pass(void **state)
+{
+    size_t rows = 200000, told = 0;
+    uint32_t cols = 8000;
+    test_problem p;
+    wide(&p, rows, cols);
+    float *w = test_calloc(p.problem.n, sizeof *w);
+    rbt_replicas *replicas = rbt_replicas_create(&p.problem, w, 2, 8);
+    (void)state;
+    rbt_replicas_begin(replicas, 0);
+    rbt_replicas_begin(replicas, 1);
+    for (uint32_t j = 0; j < cols; j++)
+        rbt_replicas_of(replicas, 0)[j] += 1;
+    for (uint32_t thread = 0; thread < 2; thread++)
+        for (size_t looks = 0; looks < rows / 2 / RBT_REPLICA_ROWS; looks++)
+            rbt_replicas_look(replicas, thread);
+    for (uint32_t j = 0; j < cols; j++)
+        told += rbt_replicas_of(replicas, 1)[j] == 1;
+    assert_true(told > cols / 10 * 9); /* of 25 visits each, after 8 */
+    rbt_replicas_destroy(replicas);
+    test_free(w);
+    test_problem_deinit(&p);
+}
+
 static void copies_train_as_well_as_one_thread(void **state)
 {
     static const char *const MODELS[] = {"lr", "svm", "svm2", "linear", "softmax"};
@@ -175,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_addition_is_lost_between_threads),
         cmocka_unit_test(common_features_are_exchanged_during_a_pass_and_rare_ones_at_its_end),
+        cmocka_unit_test(of_many_features_few_wait_for_the_end_of_a_pass),
         cmocka_unit_test(copies_train_as_well_as_one_thread),
         cmocka_unit_test(copies_are_made_only_where_they_are_small_beside_the_data),
     };
