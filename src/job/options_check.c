@@ -469,9 +469,10 @@ void rbt_options_settle_decay(rbt_options *o)
 {
     if (o->decay != RBT_DECAY_AUTO || o->optimizer >= RBT_OPTIMIZER_SDCA) /* which have no steps to shrink */
         return;
-    o->decay =
-        o->optimizer == RBT_OPTIMIZER_SGD || o->optimizer == RBT_OPTIMIZER_MOMENTUM ? RBT_DECAY_SQRT : RBT_DECAY_NONE;
-    o->decay_factor = o->decay == RBT_DECAY_SQRT ? 1 : 0;
+    bool shrinks = o->optimizer == RBT_OPTIMIZER_SGD || o->optimizer == RBT_OPTIMIZER_MOMENTUM ||
+                   o->optimizer == RBT_OPTIMIZER_ADAM; /* adagrad's do so by themselves, asgd's are averaged */
+    o->decay = shrinks ? RBT_DECAY_SQRT : RBT_DECAY_NONE;
+    o->decay_factor = shrinks ? 1 : 0;
 }
 
 /* What is settled in shared memory. */

@@ -217,6 +217,23 @@ static void the_optimizer_fits_the_data(void **state)
     assert_int_equal(chosen("lr", 100, PAIRS("optimizer", "adam")), RBT_OPTIMIZER_ADAM);
 }
 
+static void steps_shrink_unless_the_optimizer_sees_to_that(void **state)
+{
+    static const struct {
+        const char *optimizer;
+        bool shrinks;
+    } CASES[] = {{"sgd", true}, {"momentum", true}, {"adam", true}, {"adagrad", false}, {"asgd", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        rbt_loaded loaded;
+        rbt_options o;
+        start(&loaded, &o, "lr", data_of(FOUR), PAIRS("optimizer", CASES[i].optimizer));
+        assert_int_equal(rbt_loaded_prepare(&loaded, &o, NULL), RBT_OK);
+        assert_int_equal(o.decay, CASES[i].shrinks ? RBT_DECAY_SQRT : RBT_DECAY_NONE);
+        end(&loaded, &o);
+    }
+}
+
 static void newton_on_a_loss_with_corners_is_refused(void **state)
 {
     (void)state;
@@ -315,6 +332,7 @@ int main(void)
         cmocka_unit_test(l2_is_one_by_rows_unless_given),
         cmocka_unit_test(delta_follows_the_spread_of_the_labels_unless_given),
         cmocka_unit_test(the_optimizer_fits_the_data),
+        cmocka_unit_test(steps_shrink_unless_the_optimizer_sees_to_that),
         cmocka_unit_test(newton_on_a_loss_with_corners_is_refused),
         cmocka_unit_test(folds_partition_the_rows_and_repeat),
         cmocka_unit_test(a_rare_class_is_spread_over_the_folds),
