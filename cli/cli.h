@@ -73,7 +73,9 @@ typedef struct cli_option {
 typedef struct cli_arguments {
     const cli_option *own;
     size_t own_count;
-    rbt_options *job;   /* where job options go; NULL: the command takes none */
+    rbt_options *job; /* where job options go; NULL: the command takes none */
+    const char *const
+        *without;       /* job options that the command always refuses, the last NULL: its help has none of them */
     const char **words; /* what is no option, in order */
     size_t words_room;
     size_t words_count;
