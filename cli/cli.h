@@ -58,6 +58,10 @@ rbt_err cli_flush(rbt_error *error);
  * write a file and must not leave a part of it. */
 const atomic_bool *cli_stop_flag(void);
 
+/* Is it the same signal once more, at once? `timeout -s INT` tells its process, and then the group of processes: that is one wish.
+ * For the handlers of SIGINT, SIGTERM and SIGHUP. */
+bool cli_signal_is_echo(int number);
+
 #define CLI_NODE_END "end" /* what a launcher says to its processes when they are to end at once */
 
 /* --------------------------------------------------------------------------------------------- arguments */

@@ -109,7 +109,8 @@ wait "$pid" || code=$?
 says 'interrupted before training began'
 [ ! -e never.rbt ] || fail 'a job that never began has a model'
 
-# Ctrl-C: ends cleanly, with the summary so far and exit code 130. The signal is sent once the event is in the log.
+# Ctrl-C: ends cleanly, with the summary so far and exit code 130. The signal is sent once the event is in the log: to the main
+# thread and to the process, which is told twice then, as by `timeout -s INT`. That is one wish.
 mkfifo pipe
 interrupt() # CODE, EVENT, OPTIONS...
 {
@@ -119,11 +120,15 @@ interrupt() # CODE, EVENT, OPTIONS...
     "$RUBATO" train lr --data data.svm --workers 2 --clocks 1e9 --json pipe --out stopped.rbt "$@" >"$out" 2>"$err" &
     pid=$!
     python3 -c '
-import os, signal, sys
+import ctypes, os, signal, sys
+pid = int(sys.argv[2])
 for line in open(sys.argv[1]):
-    if "\"" + sys.argv[3] + "\"" in line and sys.argv[2]:
-        os.kill(int(sys.argv[2]), signal.SIGINT)
-        sys.argv[2] = ""
+    if "\"" + sys.argv[3] + "\"" in line and pid:
+        os.kill(pid, signal.SIGSTOP) # so that both come at once
+        ctypes.CDLL(None).tgkill(pid, pid, signal.SIGINT)
+        os.kill(pid, signal.SIGINT)
+        os.kill(pid, signal.SIGCONT)
+        pid = 0
 open("stopped.json", "w").write(line)
 ' pipe "$pid" "$event"
     code=0
