@@ -37,6 +37,7 @@ int cli_gen(const cli_command *command, int argc, char **argv);
 int cli_convert(const cli_command *command, int argc, char **argv);
 int cli_info(const cli_command *command, int argc, char **argv);
 int cli_graph(const cli_command *command, int argc, char **argv);
+int cli_sim(const cli_command *command, int argc, char **argv);
 int cli_swarm(const cli_command *command, int argc, char **argv);
 int cli_key(const cli_command *command, int argc, char **argv);
 int cli_bench(const cli_command *command, int argc, char **argv);
