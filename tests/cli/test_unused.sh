@@ -172,6 +172,11 @@ says "'trian' cannot be launched"
 expect 2 launch --local 2 train lr --data data.svm
 says 'the job stands behind --'
 
+# a name that nobody knows is no question of addresses
+expect 1 launch --hosts no-such-host.invalid -- train lr --data data.svm
+says "rubato launch: the host 'no-such-host.invalid' cannot be looked up"
+! grep -q advertise "$err" || fail 'an address of this host does not help'
+
 # an option that brings servers with it is told, unless it speaks of them
 for option in --verify --encode '--batch 10' '--eager on' '--codec lz4'; do
     # shellcheck disable=SC2086

@@ -130,9 +130,9 @@ says 'label, probability or score'
 expect 2 eval --model m
 says '--data is missing'
 expect 2 gen
-says 'which kind of data?'
+says 'which kind of data? there are lr, '
 expect 2 gen rl --out x
-says "unknown kind 'rl'"
+says "unknown kind 'rl'; there are lr, "
 expect 2 gen lr
 says '--out is missing'
 expect 2 gen lr --out x --rows 0
