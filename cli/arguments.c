@@ -186,7 +186,7 @@ void cli_help(const cli_command *command, const cli_arguments *arguments)
                               stdout);
     if (arguments->job != NULL) {
         printf("\n");
-        rbt_options_help(cli_write_line, stdout);
+        rbt_options_help(arguments->without, cli_write_line, stdout);
         printf("\nEvery option may also stand in a job file (--config FILE) as 'option = value'.\n");
     }
 }

@@ -37,6 +37,7 @@ int cli_gen(const cli_command *command, int argc, char **argv);
 int cli_convert(const cli_command *command, int argc, char **argv);
 int cli_info(const cli_command *command, int argc, char **argv);
 int cli_graph(const cli_command *command, int argc, char **argv);
+int cli_sim(const cli_command *command, int argc, char **argv);
 int cli_swarm(const cli_command *command, int argc, char **argv);
 int cli_key(const cli_command *command, int argc, char **argv);
 int cli_bench(const cli_command *command, int argc, char **argv);
@@ -58,6 +59,10 @@ rbt_err cli_flush(rbt_error *error);
  * write a file and must not leave a part of it. */
 const atomic_bool *cli_stop_flag(void);
 
+/* Is it the same signal once more, at once? `timeout -s INT` tells its process, and then the group of processes: that is one wish.
+ * For the handlers of SIGINT, SIGTERM and SIGHUP. */
+bool cli_signal_is_echo(int number);
+
 #define CLI_NODE_END "end" /* what a launcher says to its processes when they are to end at once */
 
 /* --------------------------------------------------------------------------------------------- arguments */
@@ -73,7 +78,9 @@ typedef struct cli_option {
 typedef struct cli_arguments {
     const cli_option *own;
     size_t own_count;
-    rbt_options *job;   /* where job options go; NULL: the command takes none */
+    rbt_options *job; /* where job options go; NULL: the command takes none */
+    const char *const
+        *without;       /* job options that the command always refuses, the last NULL: its help has none of them */
     const char **words; /* what is no option, in order */
     size_t words_room;
     size_t words_count;

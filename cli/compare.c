@@ -66,6 +66,26 @@ static size_t steps(const comparison *c)
     return c->grid.count > 0 ? c->grid.count : 1;
 }
 
+/* Refuses what none of the protocols takes. */
+static rbt_err check_unused(const comparison *c, rbt_error *error)
+{
+    rbt_options *runs = rbt_alloc(c->protocols.count, sizeof *runs);
+    rbt_err err = RBT_OK;
+
+    for (size_t p = 0; p < c->protocols.count; p++) {
+        rbt_options_init(&runs[p]);
+        rbt_options_copy(&runs[p], c->options);
+        if (err == RBT_OK)
+            err = rbt_options_set_protocol(&runs[p], c->protocols.at[p], error);
+    }
+    if (err == RBT_OK)
+        err = rbt_options_check_protocols(c->options, runs, c->protocols.count, error);
+    for (size_t p = 0; p < c->protocols.count; p++)
+        rbt_options_deinit(&runs[p]);
+    rbt_free(runs);
+    return err;
+}
+
 /* Refuses whatever any of the runs would refuse, before the first one starts. */
 static rbt_err check_all(const comparison *c, rbt_error *error)
 {
@@ -75,6 +95,9 @@ static rbt_err check_all(const comparison *c, rbt_error *error)
         return rbt_fail(error, RBT_E_USAGE,
                         "--out makes no sense here: compare trains several models and keeps none; use "
                         "rubato train with the protocol you choose");
+    if (c->grid.count > 0 && c->options->lr > 0)
+        return rbt_fail(error, RBT_E_USAGE, "--lr and --grid both say the step size; give one of them");
+    err = check_unused(c, error);
     for (size_t p = 0; p < c->protocols.count && err == RBT_OK; p++) {
         for (size_t s = 0; s < steps(c) && err == RBT_OK; s++) {
             rbt_options options;
@@ -153,6 +176,12 @@ static void say_result(comparison *c, const rbt_recorder *run, size_t number, si
     fflush(c->text);
 }
 
+/* Is there something to tell of a run that ended so? */
+static bool is_answer(rbt_err err)
+{
+    return err == RBT_OK || err == RBT_E_TARGET || err == RBT_E_DIVERGED || err == RBT_E_INTERRUPTED;
+}
+
 /* One run. Diverged and target missed are answers; anything else ends the comparison. */
 static rbt_err run_one(comparison *c, size_t protocol, size_t step, rbt_recorder *run, rbt_error *error)
 {
@@ -172,9 +201,14 @@ static rbt_err run_one(comparison *c, size_t protocol, size_t step, rbt_recorder
     if (c->text != NULL && c->line.redraw) /* in a log the line per run is enough */
         listener.line = &c->line;
     err = cli_job_run(job, &listener, error);
+    if (cli_job_interrupted_ns() != 0 && is_answer(err)) { /* whatever this run has come to: no more are wanted */
+        err = rbt_fail(error, RBT_E_INTERRUPTED, "interrupted in run %zu of %zu; the table has what there is so far",
+                       number, of);
+        run->error = *error;
+    }
     if (!run->has_result && rbt_job_result(job) != NULL)
         rbt_recorder_set_result(run, rbt_job_result(job));
-    if (err == RBT_OK || err == RBT_E_TARGET || err == RBT_E_DIVERGED || err == RBT_E_INTERRUPTED) {
+    if (is_answer(err)) {
         say_result(c, run, number, of);
         if (c->has_lines)
             write_result(c, run);
@@ -323,8 +357,13 @@ int cli_compare(const cli_command *command, int argc, char **argv)
         {"grid", "lr=LIST", "Step sizes to try with each protocol; the best is kept.", &grid},
         {"config", "FILE", "A job file with options; the command line has the last word.", &config},
     };
-    cli_arguments arguments = {
-        .own = own, .own_count = sizeof own / sizeof own[0], .job = &options, .words = &word, .words_room = 1};
+    static const char *const WITHOUT[] = {"out", "sync", NULL};
+    cli_arguments arguments = {.own = own,
+                               .own_count = sizeof own / sizeof own[0],
+                               .job = &options,
+                               .without = WITHOUT,
+                               .words = &word,
+                               .words_room = 1};
     comparison c = {.command = command, .options = &options};
 
     rbt_options_init(&options);

@@ -80,9 +80,9 @@ static rbt_err find_kind(const char *name, kind *found, rbt_error *error)
             *found = (kind)i;
             return RBT_OK;
         }
-    return rbt_fail(error, RBT_E_USAGE, "%s%s%s; there are: lr, regression, multiclass, clicks, ratings, docs, images",
+    return rbt_fail(error, RBT_E_USAGE, "%s%s%s there are lr, regression, multiclass, clicks, ratings, docs, images",
                     name != NULL ? "unknown kind '" : "which kind of data?", name != NULL ? name : "",
-                    name != NULL ? "'" : "");
+                    name != NULL ? "';" : "");
 }
 
 /* Documents are the rows and words the columns of `docs`: both names will do, but not both at once. */

@@ -119,9 +119,11 @@ static void on_signal(int number)
 {
     static const char EARLY[] = "rubato: interrupted before training began\n";
     static const char AGAIN[] = "rubato: told to end a second time: the job ends at once, and nothing more is saved\n";
-    bool again = atomic_exchange(&was_told, true);
     rbt_job *job;
 
+    if (cli_signal_is_echo(number))
+        return;
+    bool again = atomic_exchange(&was_told, true);
     if (number == SIGHUP && again) /* the shell says so, and the system once more */
         return;
     job = atomic_exchange(&running, NULL);

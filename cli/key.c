@@ -21,9 +21,9 @@ int cli_key(const cli_command *command, int argc, char **argv)
     }
     bool make = words[0] != NULL && strcmp(words[0], "new") == 0;
     if (err == RBT_OK && !make && (words[0] == NULL || strcmp(words[0], "show") != 0))
-        err = rbt_fail(&error, RBT_E_USAGE, "%s%s%s; `key new FILE` makes a key, `key show FILE` tells a key's id",
+        err = rbt_fail(&error, RBT_E_USAGE, "%s%s%s `key new FILE` makes a key, `key show FILE` tells a key's id",
                        words[0] != NULL ? "unknown word '" : "what is to be done?", words[0] != NULL ? words[0] : "",
-                       words[0] != NULL ? "'" : "");
+                       words[0] != NULL ? "';" : "");
     if (err == RBT_OK && words[1] == NULL)
         err = rbt_fail(&error, RBT_E_USAGE, "which file? write `key %s FILE`", words[0]);
     if (err == RBT_OK && make && words[1] != NULL && strcmp(words[1], "-") == 0)

@@ -97,12 +97,20 @@ static bool has_others(const launch *l)
 }
 
 /* Our address that faces a host. */
-static rbt_err find_facing(const char *host, rbt_address *mine, rbt_error *why)
+static rbt_err find_facing(const char *host, rbt_address *mine, rbt_error *error)
 {
     rbt_address there;
-    rbt_err err = rbt_address_parse(strrchr(host, '@') != NULL ? strrchr(host, '@') + 1 : host, RBT_PORT, &there, why);
+    rbt_error why;
+    rbt_err err =
+        rbt_address_parse(strrchr(host, '@') != NULL ? strrchr(host, '@') + 1 : host, RBT_PORT, &there, error);
 
-    return err == RBT_OK ? rbt_address_facing(&there, mine, why) : err;
+    if (err != RBT_OK)
+        return err;
+    err = rbt_address_facing(&there, mine, &why);
+    if (err != RBT_OK)
+        return rbt_fail(error, err, "which address of this host does %s reach? %s; say so with --advertise ADDRESS",
+                        host, why.text);
+    return RBT_OK;
 }
 
 /* Where a host reaches us: an address of ours that faces it, unless one was said. A name that leads to loopback is this host,
@@ -110,19 +118,17 @@ static rbt_err find_facing(const char *host, rbt_address *mine, rbt_error *why)
 static rbt_err address_for(const launch *l, const char *host, char text[RBT_ADDRESS_ROOM], rbt_error *error)
 {
     rbt_address listening, mine, other;
-    rbt_error why;
     rbt_err err = rbt_address_parse(l->tcp, 0, &listening, error);
 
     snprintf(text, RBT_ADDRESS_ROOM, "%s", l->tcp);
     if (err != RBT_OK || !rbt_address_is_any(&listening))
         return err;
-    err = find_facing(host, &mine, &why);
+    err = find_facing(host, &mine, error);
     for (size_t i = 0; err == RBT_OK && rbt_address_is_loopback(&mine) && i < l->hosts.count; i++)
         if (find_facing(l->hosts.at[i].name, &other, NULL) == RBT_OK)
             mine = other;
     if (err != RBT_OK)
-        return rbt_fail(error, err, "which address of this host does %s reach? %s; say so with --advertise ADDRESS",
-                        host, why.text);
+        return err;
     rbt_address_set_port(&mine, rbt_address_port(&listening));
     rbt_address_text(&mine, text);
     return RBT_OK;

@@ -15,6 +15,8 @@ static const cli_command COMMANDS[] = {
     {"train", "MODEL --data PATH... [--valid PATH...] [--out FILE] [options]", "Trains a model.", cli_train},
     {"compare", "MODEL --data PATH... --protocols LIST [--grid lr=LIST] [options]",
      "Trains the same model under several protocols and shows them side by side.", cli_compare},
+    {"sim", "train|compare MODEL --data PATH... [--cluster FILE] [options]",
+     "Trains or compares in the simulator: machines you do not have, in virtual time.", cli_sim},
     {"predict", "--model FILE --data PATH... [--out FILE] [--as label|probability|score]",
      "Applies a trained model to data, one line per row.", cli_predict},
     {"eval", "--model FILE --data PATH... [--metric LIST] [--baseline FILE] [--json FILE]",

@@ -428,7 +428,7 @@ typedef struct rbt_result {
     double varobj;
     bool has_target;
     bool reached;
-    bool interrupted;
+    bool interrupted;    /* it was asked to end, and has not ended of itself before that */
     const char *ended;   /* why training ended before its last clock, as a sentence; NULL: it did not */
     uint64_t param_hash; /* xxHash of the final parameters */
     int64_t table_sum;   /* of integer tables */

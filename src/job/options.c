@@ -514,6 +514,19 @@ static void option_print(const rbt_options *options, const rbt_option *o, char *
     }
 }
 
+bool rbt_option_is_same(const rbt_option *o, const rbt_options *a, const rbt_options *b)
+{
+    char one[RBT_OPTION_ROOM] = "", other[RBT_OPTION_ROOM] = "";
+
+    if (o->kind == RBT_OPTION_STALENESS && a->staleness_given != b->staleness_given)
+        return false;
+    if (o->kind != RBT_OPTION_TEXT || *(char *const *)field_const(a, o) != NULL)
+        option_print(a, o, one, sizeof one);
+    if (o->kind != RBT_OPTION_TEXT || *(char *const *)field_const(b, o) != NULL)
+        option_print(b, o, other, sizeof other);
+    return strcmp(one, other) == 0;
+}
+
 bool rbt_options_at(const rbt_options *options, size_t i, const char **name, char *value, size_t room)
 {
     const rbt_option *o = NULL;

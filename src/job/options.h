@@ -208,10 +208,11 @@ static inline bool rbt_options_peers(const rbt_options *options)
     return options->sync >= RBT_SYNC_HOP && options->sync <= RBT_SYNC_ALLREDUCE;
 }
 
-/* Writes the help of all options, group by group, through `write`; and of one: "  --name SYNTAX   text", wrapped. */
+/* Writes the help of all options but some (NULL: none; else names, the last NULL), group by group, through `write`; and of one:
+ * "  --name SYNTAX   text", wrapped. */
 void rbt_options_help_line(const char *name, const char *syntax, const char *text,
                            void (*write)(void *context, const char *line), void *context);
-void rbt_options_help(void (*write)(void *context, const char *line), void *context);
+void rbt_options_help(const char *const *without, void (*write)(void *context, const char *line), void *context);
 
 /* The lines of a method's own options; those of one that is not built in go by --set. */
 void rbt_options_help_method(const rbt_method *method, void (*write)(void *context, const char *line), void *context);
@@ -221,6 +222,10 @@ void rbt_options_help_method(const rbt_method *method, void (*write)(void *conte
  * leaves out stays as it was (--rule, --graph, and --staleness under ssp and hop); what is senseless under that protocol is
  * dropped, so that one command line serves several protocols. To be called before rbt_options_check. */
 rbt_err rbt_options_set_protocol(rbt_options *options, const char *text, rbt_error *error);
+
+/* Refuses what would be ignored by all of a comparison's runs: --sync, and an option that none of the n, each made of `asked` by
+ * rbt_options_set_protocol, has kept. */
+rbt_err rbt_options_check_protocols(const rbt_options *asked, const rbt_options *runs, size_t n, rbt_error *error);
 
 /* Sets an option of the model's own, in place of what it was. */
 rbt_err rbt_options_put_setting(rbt_options *options, const char *name, const char *value, rbt_error *error);

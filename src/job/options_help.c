@@ -64,12 +64,23 @@ void rbt_options_help_method(const rbt_method *method, void (*write)(void *conte
     }
 }
 
-void rbt_options_help(void (*write)(void *context, const char *line), void *context)
+/* Is the name among those, the last of which is NULL? */
+static bool is_among(const char *name, const char *const *names)
+{
+    while (names != NULL && *names != NULL)
+        if (strcmp(*names++, name) == 0)
+            return true;
+    return false;
+}
+
+void rbt_options_help(const char *const *without, void (*write)(void *context, const char *line), void *context)
 {
     const rbt_option *o = NULL;
     const char *group = "";
 
     for (size_t i = 0; (o = rbt_option_at(i)) != NULL; i++) {
+        if (is_among(o->name, without))
+            continue;
         if (strcmp(group, o->group) != 0) {
             char title[64];
             group = o->group;

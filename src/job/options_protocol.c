@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "job/options.h"
+#include "job/options_table.h"
 
 #define PROTOCOL_ROOM 512
 
@@ -140,4 +141,28 @@ rbt_err rbt_options_set_protocol(rbt_options *options, const char *text, rbt_err
         return rbt_fail(error, err, "protocol '%s': %.900s", text, inner.text);
     drop_senseless(options);
     return RBT_OK;
+}
+
+rbt_err rbt_options_check_protocols(const rbt_options *asked, const rbt_options *runs, size_t n, rbt_error *error)
+{
+    const rbt_option *o = NULL, *lost = NULL;
+    rbt_options fresh;
+
+    if (asked->sync != RBT_SYNC_AUTO)
+        return rbt_fail(error, RBT_E_USAGE, "--sync makes no sense here: --protocols says it; leave it out");
+    rbt_options_init(&fresh);
+    for (size_t i = 0; lost == NULL && (o = rbt_option_at(i)) != NULL; i++) {
+        bool taken = rbt_option_is_same(o, asked, &fresh);
+
+        for (size_t k = 0; k < n && !taken; k++)
+            taken = rbt_option_is_same(o, asked, &runs[k]);
+        lost = taken ? NULL : o;
+    }
+    rbt_options_deinit(&fresh);
+    if (lost == NULL)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--%s makes no sense here: each of the --protocols says it itself, or does not take it; leave it "
+                    "out, or add a protocol that does",
+                    lost->name);
 }

@@ -1,4 +1,4 @@
-/* The option table's own types: seen by options.c, which is driven by the table, and by nobody else. */
+/* The option table's own types: seen by the files of options that are driven by the table, and by nobody else. */
 #ifndef RBT_JOB_OPTIONS_TABLE_H
 #define RBT_JOB_OPTIONS_TABLE_H
 
@@ -37,5 +37,8 @@ typedef struct rbt_option {
 
 /* The i-th option, NULL past the last. Options of one group follow each other. */
 const rbt_option *rbt_option_at(size_t i);
+
+/* Has the option the same value in both? */
+bool rbt_option_is_same(const rbt_option *o, const rbt_options *a, const rbt_options *b);
 
 #endif

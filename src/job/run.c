@@ -229,7 +229,8 @@ void rbt_job_fill(rbt_job *job, const rbt_evaluation *evaluation, double load_se
     result->has_target = job->options.has_target;
     result->reached = evaluation->watch.reached;
     result->ended = evaluation->watch.why;
-    if (evaluation->watch.why != NULL) {
+    if (evaluation->watch.why != NULL) { /* it has come to its end, whoever asked for that meanwhile */
+        result->interrupted = false;
         result->seconds = last->seconds;
         result->updates = last->updates;
         result->clocks = last->clock_min;
@@ -283,7 +284,7 @@ static rbt_err judge(const rbt_job *job, rbt_error *error)
     const rbt_method *method = rbt_trainee_method(job->options.model);
     bool has_rate = method != NULL ? !rbt_method_unheeds(method, "lr") : job->options.optimizer < RBT_OPTIMIZER_SDCA;
 
-    if (result->interrupted && !result->reached)
+    if (result->interrupted)
         return rbt_fail(error, RBT_E_INTERRUPTED, "interrupted after %llu updates; the result is the model so far",
                         (unsigned long long)result->updates);
     if (result->has_target && !result->reached)

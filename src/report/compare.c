@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#define COLUMNS 10 /* one more with --folds */
+
 /* Has the run a result to be measured by? A run that missed its target has one, a run that diverged has none. */
 static bool is_measured(const rbt_recorder *run)
 {
@@ -13,7 +15,7 @@ static bool is_measured(const rbt_recorder *run)
 /* Does its time count: the time to the target, or of the whole run when there is none? */
 static bool has_time(const rbt_recorder *run)
 {
-    return is_measured(run) && (!run->result.has_target || run->result.reached);
+    return is_measured(run) && run->error.code != RBT_E_INTERRUPTED && (!run->result.has_target || run->result.reached);
 }
 
 bool rbt_compare_better(const rbt_recorder *a, const rbt_recorder *b)
@@ -66,25 +68,33 @@ static void add_row(const rbt_recorder *first, const rbt_recorder *run, rbt_grid
     if (isfinite(faster))
         snprintf(cell, sizeof cell, "%.2fx", faster);
     rbt_grid_add(grid, isfinite(faster) ? cell : "-");
+    if (grid->columns <= COLUMNS)
+        return;
+    if (r->folds > 0)
+        snprintf(cell, sizeof cell, "%.4g +- %.2g", r->fold_loss, r->fold_loss_deviation);
+    rbt_grid_add(grid, measured && r->folds > 0 ? cell : "-");
 }
 
 void rbt_compare_grid(const rbt_recorder *runs, size_t n, rbt_grid *grid)
 {
-    bool target = false;
+    bool target = false, folds = false;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         target = target || rbt_recorder_setting(&runs[i], "target-loss", NULL) != NULL;
-    const char *const heading[] = {"protocol",
-                                   "step size",
-                                   target ? "time to target" : "time",
-                                   target ? "updates to target" : "updates",
-                                   "time/update",
-                                   "wait %",
-                                   "minobj",
-                                   "varobj",
-                                   "final loss",
-                                   "speed-up"};
-    *grid = (rbt_grid){.columns = sizeof heading / sizeof heading[0], .left = 1};
+        folds = folds || rbt_recorder_setting(&runs[i], "folds", NULL) != NULL;
+    }
+    const char *const heading[COLUMNS + 1] = {"protocol",
+                                              "step size",
+                                              target ? "time to target" : "time",
+                                              target ? "updates to target" : "updates",
+                                              "time/update",
+                                              "wait %",
+                                              "minobj",
+                                              "varobj",
+                                              "final loss",
+                                              "speed-up",
+                                              "loss of folds"};
+    *grid = (rbt_grid){.columns = COLUMNS + folds, .left = 1};
     for (size_t i = 0; i < grid->columns; i++)
         rbt_grid_add(grid, heading[i]);
     for (size_t i = 0; i < n; i++)

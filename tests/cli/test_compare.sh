@@ -49,5 +49,34 @@ printf 'model = lr\ndata = data.svm\nworkers = 2\nclocks = 3\nglobal-rate = 0.5\
 expect 0 compare --config job.conf --protocols bsp/con,ssp:1/dyn
 prints 'ssp:1/dyn'
 
+# what folds say has a column; the help has no option that is always refused
+expect 0 compare lr --data data.svm --runtime sim --workers 2 --clocks 3 --protocols bsp,asp/con --lr 1 --folds 2 --report folds.html
+prints 'loss of folds'
+[ "$(grep -cF ' +- ' "$out")" -eq 2 ] || fail 'a run without what its folds say'
+grep -qF '<th>loss of folds</th>' folds.html || fail 'no folds in the report'
+expect 0 compare --help
+prints '--runtime'
+! grep -qE '^  --(out|sync) ' "$out" || fail 'the help has what is refused'
+
 expect 1 compare lr --data missing.svm --protocols bsp
 says 'missing.svm'
+
+# Ctrl-C ends a comparison also when the run it comes in turns out to have reached its target; no time is told of that run
+"$RUBATO" compare lr --data data.svm --workers 2 --protocols bsp,ssp:2/con --lr 1 --clocks 1e9 --eval-every 0 --target-loss 10 \
+    --json stopped.json >"$out" 2>"$err" &
+pid=$!
+python3 -c '
+import os, signal, sys
+def caught():
+    for line in open("/proc/" + sys.argv[1] + "/status"):
+        if line.startswith("SigCgt:"):
+            return int(line.split()[1], 16)
+while not caught() & 1 << signal.SIGINT - 1:
+    pass
+os.kill(int(sys.argv[1]), signal.SIGINT)
+' "$pid"
+code=0
+wait "$pid" || code=$?
+[ "$code" -eq 130 ] || fail "an interrupted comparison: exit code $code"
+says 'interrupted in run 1 of 2'
+check stopped.json 'len(events("result")) == 1 and [(r["state"], r["seconds_to_target"]) for r in last["table"]] == [("interrupted", None)]'

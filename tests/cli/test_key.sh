@@ -48,9 +48,9 @@ says 'rubato key new FILE'
 
 # usage
 expect 2 key
-says 'key new FILE'
+says "what is to be done? \`key new FILE\` makes a key"
 expect 2 key make job.key
-says "unknown word 'make'"
+says "unknown word 'make'; \`key new FILE\` makes a key"
 expect 2 key new
 says 'which file?'
 expect 2 key new a b

@@ -109,19 +109,38 @@ wait "$pid" || code=$?
 says 'interrupted before training began'
 [ ! -e never.rbt ] || fail 'a job that never began has a model'
 
-# Ctrl-C: ends cleanly, with the summary so far and exit code 130. The signal is sent once the first clock is in the log.
+# Ctrl-C: ends cleanly, with the summary so far and exit code 130. The signal is sent once the event is in the log: to the main
+# thread and to the process, which is told twice then, as by `timeout -s INT`. That is one wish.
 mkfifo pipe
-"$RUBATO" train lr --data data.svm --workers 2 --clocks 1e9 --straggler frac=1,slow=50 --json pipe --out stopped.rbt >"$out" 2>"$err" &
-pid=$!
-python3 -c '
-import os, signal, sys
+interrupt() # CODE, EVENT, OPTIONS...
+{
+    wanted=$1
+    event=$2
+    shift 2
+    "$RUBATO" train lr --data data.svm --workers 2 --clocks 1e9 --json pipe --out stopped.rbt "$@" >"$out" 2>"$err" &
+    pid=$!
+    python3 -c '
+import ctypes, os, signal, sys
+pid = int(sys.argv[2])
 for line in open(sys.argv[1]):
-    if "\"clock\"" in line and sys.argv[2]:
-        os.kill(int(sys.argv[2]), signal.SIGINT)
-        sys.argv[2] = ""
-' pipe "$pid"
-code=0
-wait "$pid" || code=$?
-[ "$code" -eq 130 ] || fail "interrupted: exit code $code"
+    if "\"" + sys.argv[3] + "\"" in line and pid:
+        os.kill(pid, signal.SIGSTOP) # so that both come at once
+        ctypes.CDLL(None).tgkill(pid, pid, signal.SIGINT)
+        os.kill(pid, signal.SIGINT)
+        os.kill(pid, signal.SIGCONT)
+        pid = 0
+open("stopped.json", "w").write(line)
+' pipe "$pid" "$event"
+    code=0
+    wait "$pid" || code=$?
+    [ "$code" -eq "$wanted" ] || fail "interrupted: exit code $code"
+}
+# the last look may find that the job has come to its end: it is done then, and not interrupted
+interrupt 0 start --eval-every 0 --target-loss 10
+prints 'done:'
+prints 'because the target was reached'
+check stopped.json 'last["reached"] and not last["interrupted"]'
+rm stopped.rbt
+interrupt 130 clock --straggler frac=1,slow=50
 prints 'interrupted; so far:'
 [ -s stopped.rbt ] || fail 'an interrupted job loses its model'

@@ -140,6 +140,22 @@ expect 0 compare lr --data data.svm --protocols hogwild,aig --optimizer newton -
 expect 0 train lr --data data.svm --sync aig --epochs 3
 prints 'runtime    local, '"$(nproc)"' worker'
 expect 0 compare lr --data data.svm --runtime sim --workers 2 --protocols bsp/momentum,ssp,hop --momentum 0.5 --lr 1 --epochs 1
+# ... but what none of them takes, or each says itself, is refused
+for option in '--staleness 7' '--graph ring' '--max-gap 3' '--backup 1' --notify-ack '--order serial' '--partition-sync on' \
+    '--momentum 0.5'; do
+    # shellcheck disable=SC2086
+    expect 2 compare lr --data data.svm --protocols bsp,ssp:2/con --runtime sim --clocks 2 --lr 1 $option
+    says "${option%% *} makes no sense here: each of the --protocols says it itself, or does not take it"
+done
+for option in '--servers 3' '--eager off' '--batch 10' '--rule con'; do
+    # shellcheck disable=SC2086
+    expect 2 compare lr --data data.svm --protocols hogwild,sequential --epochs 1 $option
+    says "${option%% *} makes no sense here"
+done
+expect 2 compare lr --data data.svm --protocols bsp,asp --sync asp
+says '--sync makes no sense here: --protocols says it'
+expect 2 compare lr --data data.svm --protocols bsp,asp --lr 1 --grid lr=1
+says '--lr and --grid both say the step size'
 
 # a cluster's own: nobody trains on something else than what was asked for
 expect 2 launch --local 2 -- train lr --data data.svm --runtime sim
@@ -155,6 +171,11 @@ expect 2 launch --local 2 -- trian lr --data data.svm
 says "'trian' cannot be launched"
 expect 2 launch --local 2 train lr --data data.svm
 says 'the job stands behind --'
+
+# a name that nobody knows is no question of addresses
+expect 1 launch --hosts no-such-host.invalid -- train lr --data data.svm
+says "rubato launch: the host 'no-such-host.invalid' cannot be looked up"
+! grep -q advertise "$err" || fail 'an address of this host does not help'
 
 # an option that brings servers with it is told, unless it speaks of them
 for option in --verify --encode '--batch 10' '--eager on' '--codec lz4'; do

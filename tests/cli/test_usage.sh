@@ -6,7 +6,7 @@
 expect 0 --version
 prints 'rubato 0.1.0'
 expect 0 --help
-for command in train compare predict eval export import gen convert info swarm key bench; do
+for command in train compare sim predict eval export import gen convert info swarm key bench; do
     prints "  $command"
     expect 0 "$command" --help
     prints "rubato $command"
@@ -52,6 +52,23 @@ expect 2 train rl --data data.svm
 says "unknown model 'rl'"
 expect 2 train lr
 says 'give --data PATH'
+
+# `sim` is the same line with --runtime sim
+expect 0 sim train lr --data data.svm --workers 2 --lr 1 --clocks 2 --quiet --json sim.json
+check sim.json 'first["runtime"] == "sim" and last["events"] > 0'
+expect 0 sim compare --data data.svm --model lr --protocols bsp,asp --workers 2 --lr 1 --clocks 2
+prints 'asp'
+expect 0 sim train --help
+prints 'rubato sim train MODEL'
+for line in '' predict; do
+    # shellcheck disable=SC2086
+    expect 2 sim $line
+    says 'rubato sim: what is to be simulated? write'
+done
+expect 2 sim train lr --data data.svm --runtime local
+says 'rubato sim train: --runtime is given twice'
+expect 2 sim train lr --data data.svm --workers
+says '--workers needs a value'
 
 # combinations without sense
 expect 2 train lr --data data.svm --sync bsp --staleness 3
@@ -113,9 +130,9 @@ says 'label, probability or score'
 expect 2 eval --model m
 says '--data is missing'
 expect 2 gen
-says 'which kind of data?'
+says 'which kind of data? there are lr, '
 expect 2 gen rl --out x
-says "unknown kind 'rl'"
+says "unknown kind 'rl'; there are lr, "
 expect 2 gen lr
 says '--out is missing'
 expect 2 gen lr --out x --rows 0

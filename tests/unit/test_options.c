@@ -509,7 +509,7 @@ static void help_names_every_option(void **state)
 
     (void)state;
     all[0] = '\0';
-    rbt_options_help(collect, all);
+    rbt_options_help(NULL, collect, all);
     rbt_options_init(&o);
     for (size_t i = 0; rbt_options_at(&o, i, &name, value, sizeof value); i++) {
         snprintf(wanted, sizeof wanted, "  --%s", name);
