@@ -156,23 +156,23 @@ class Side:
                  "ovr": ["LIBLINEAR -s 0", "LIBLINEAR -s 7"]}[model]
         return [name for name in names if self.liblinear or not name.startswith("LIBLINEAR")]
 
-    def reference(self, model, l2):
-        """A second opinion on the optimum: the name of a peer and the objective of its tight run."""
+    def reference(self, model, l2, wanted):
+        """A second opinion on the optimum: the name of a peer, if it is wanted, and the objective of its tight run."""
         name, setting = {"lr": ("LIBLINEAR -s 0", 1e-4), "svm": ("LIBLINEAR -s 3", 1e-3), "svm2": ("LIBLINEAR -s 2", 1e-4),
                          "softmax": ("scikit-learn LogisticRegression newton-cg", 30), "ovr": ("LIBLINEAR -s 0", 1e-4)}[model]
-        if name not in self.contenders(model):
+        if name not in self.contenders(model) or not name.endswith(wanted):
             return None, math.inf
         return name, self.objective(model, self.fit(model, name, setting, l2)[1], l2)
 
     def tune(self, task):
         """The loosest setting of each contender that comes within each level of the optimum."""
         model, l2, levels = task["model"], task["l2"], task["levels"]
-        name, second = self.reference(model, l2)
+        wanted = tuple(task.get("solvers") or [""])
+        name, second = self.reference(model, l2, wanted)
         first = task["optimum"] if task["optimum"] is not None else math.inf
         optimum = min(first, second)
         best = {}  # of each family: who trains fastest need not be first when loading is counted
         found = []
-        wanted = tuple(task.get("solvers") or [""])
         for contender in [name for name in self.contenders(model) if name.endswith(wanted)]:
             family = contender.split()[0]
             print(f"peers:   {model}: {contender}", file=sys.stderr, flush=True)
