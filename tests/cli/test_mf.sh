@@ -132,6 +132,12 @@ printf 'user,item\n7,3\n7,nobody\n' >pairs.csv # a user and an item are enough
 [ "$(cut -f1,2 told-pairs | tr '\t\n' ',;')" = '7,3;7,nobody;' ] || fail 'predictions of pairs'
 expect 1 eval --model m.rbt --data pairs.csv
 says 'expected a rating'
+expect 1 train mf --data pairs.csv --rank 2 # but not to learn from, nor to validate with
+says "pairs.csv:1: 'user,item': expected a rating"
+expect 1 train mf --data train.dat --valid pairs.csv --rank 2
+says "pairs.csv:1: 'user,item': expected a rating"
+expect 1 launch --local 2 -- train mf --data pairs.csv --rank 2
+says "pairs.csv:1: 'user,item': expected a rating"
 expect 0 info m.rbt
 prints '300 users and 120 items of rank 4'
 expect 0 predict --model m.rbt --user 7 --top 120
