@@ -428,13 +428,26 @@ static bool is_stdout(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
+/* Neither output over the graph's file, nor over the other. */
+static rbt_err keep_apart(const request *r, rbt_error *error)
+{
+    const cli_output outputs[] = {{"svg", r->svg}, {"json", r->json}};
+    rbt_graph_kind kind;
+    const char *file = r->what != NULL && rbt_graph_kind_find(r->what, &kind) ? NULL : r->what;
+    rbt_err err = cli_keep_outputs_apart(outputs, 2, error);
+
+    for (size_t i = 0; i < 2 && err == RBT_OK; i++)
+        err = cli_keep_apart(file, outputs[i].path, error);
+    return err;
+}
+
 static rbt_err run(const request *r, rbt_error *error)
 {
     subject s = {.name = ""};
     rbt_err err = numbers_of(r, &s, error);
 
-    if (err == RBT_OK && is_stdout(r->svg) && is_stdout(r->json))
-        err = rbt_fail(error, RBT_E_USAGE, "--svg and --json cannot both go to the standard output; name a file");
+    if (err == RBT_OK)
+        err = keep_apart(r, error);
     if (err == RBT_OK)
         err = make_graph(r, &s, error);
     if (err == RBT_OK) {

@@ -215,6 +215,8 @@ int cli_predict(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_keep_apart(model, out, &error);
     if (err == RBT_OK)
+        err = cli_keep_apart(plugin_path, out, &error);
+    if (err == RBT_OK)
         err = answer_of(as_text, &as, &error);
     if (err == RBT_OK)
         err = cli_reading_settle(&given, &report, &reading, &error);

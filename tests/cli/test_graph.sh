@@ -124,7 +124,7 @@ expect 2 graph ring 8 --backup 2
 says 'a node with 2 in-neighbours besides itself, and it would wait for none; give at most 1'
 expect 2 graph ring 8 --max-gap 0
 expect 2 graph ring 8 --json - --svg -
-says 'cannot both go to the standard output'
+says 'would both be written to the standard output'
 expect 1 graph complete 5000
 says 'take fewer, or another kind'
 if [ -c /dev/full ]; then
