@@ -254,11 +254,11 @@ static void write_confusion(rbt_json *json, const subject *s)
 
     rbt_json_array(json, "labels");
     for (size_t k = 0; k < n; k++) {
-        rbt_shape_label_text(&s->trained.shape, (double)k, label);
+        const char *text = rbt_shape_label(&s->trained.shape, (double)k, label);
         if (s->trained.shape.names != NULL)
-            rbt_json_text(json, NULL, label);
+            rbt_json_text(json, NULL, text);
         else
-            rbt_json_guess(json, NULL, label);
+            rbt_json_guess(json, NULL, text);
     }
     rbt_json_end(json);
     rbt_json_array(json, "confusion");

@@ -209,6 +209,8 @@ static rbt_err find_roles(rbt_csv_layout *l, const rbt_reading *reading, const c
     } else if (reading->label != NULL) {
         err = find_column(l, "label", reading->label, name, &l->label, error);
     }
+    if (l->weighted && l->label != 1)
+        l->weight = 1;
     if (err == RBT_OK && reading->weight != NULL)
         err = find_column(l, "weight", reading->weight, name, &l->weight, error);
     if (err == RBT_OK && l->weight == l->label && l->weight != RBT_CSV_NONE)

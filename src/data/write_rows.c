@@ -200,8 +200,9 @@ static rbt_err print_counts(const rbt_data *data, size_t row, rbt_buffer *out, r
 
 static char *print_word(const char *word, char *at)
 {
-    if (strpbrk(word, ",\"\r\n") == NULL) {
-        size_t n = strlen(word);
+    size_t n = strlen(word);
+    bool padded = n > 0 && (strchr(" \t", word[0]) != NULL || strchr(" \t", word[n - 1]) != NULL);
+    if (!padded && strpbrk(word, ",\"\r\n") == NULL) {
         memcpy(at, word, n);
         return at + n;
     }

@@ -78,8 +78,7 @@ rbt_err rbt_weights_predict(const rbt_fitted *fitted, const rbt_data *data, size
     if (err != RBT_OK)
         return err;
     t.model->score(&t.shape, data, row, t.w, &score);
-    rbt_shape_label_text(&t.shape, t.model->label(&t.shape, &score), text);
-    fprintf(out, "%s\n", text);
+    fprintf(out, "%s\n", rbt_shape_label(&t.shape, t.model->label(&t.shape, &score), text));
     rbt_trained_deinit(&t);
     return RBT_OK;
 }
