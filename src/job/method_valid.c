@@ -77,7 +77,11 @@ rbt_err rbt_method_valid_read(rbt_method_run *r, rbt_error *error)
         r->evaluation.validate = validate;
         r->evaluation.validate_context = r;
     }
-    return rbt_loaded_read_data(options, options->valid, method->content, r->data.origin, &log, &r->valid, NULL, error);
+    rbt_err err = rbt_loaded_read_data(options, options->valid, method->content, r->data.origin, &log, &r->valid,
+                                       &r->valid_report, error);
+    if (method->content != RBT_CONTENT_ROWS)
+        r->valid_report.unlabelled = 0; /* nobody asks for labels */
+    return err;
 }
 
 rbt_err rbt_method_valid_finish(rbt_method_run *r, rbt_error *error)

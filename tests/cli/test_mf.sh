@@ -136,6 +136,9 @@ expect 1 train mf --data pairs.csv --rank 2 # but not to learn from, nor to vali
 says "pairs.csv:1: 'user,item': expected a rating"
 expect 1 train mf --data train.dat --valid pairs.csv --rank 2
 says "pairs.csv:1: 'user,item': expected a rating"
+{ cat test.dat && echo 7::8::nothing; } >odd.dat # of what is left out of --valid is told, too
+expect 0 train mf --data train.dat --valid odd.dat --skip-bad 1 --rank 2 --epochs 1
+prints 'odd.dat:901: '
 expect 1 launch --local 2 -- train mf --data pairs.csv --rank 2
 says "pairs.csv:1: 'user,item': expected a rating"
 expect 0 info m.rbt
