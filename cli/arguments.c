@@ -135,6 +135,8 @@ static rbt_err parse_one(cli_arguments *arguments, int argc, char **argv, int *i
         return RBT_OK;
     }
     if (!is_option(argv[*i])) {
+        if (strcmp(argv[*i], "--") == 0)
+            return rbt_fail(error, RBT_E_USAGE, "'--' says nothing here; leave it out");
         if (argv[*i][0] == '-' && argv[*i][1] != '\0')
             return rbt_fail(error, RBT_E_USAGE, "unknown option '%s'; options begin with two dashes", argv[*i]);
         if (arguments->words_count == arguments->words_room)

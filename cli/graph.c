@@ -385,7 +385,7 @@ static rbt_err write_json(const char *path, const subject *s, rbt_error *error)
 
 static rbt_err write_svg(const char *path, const subject *s, rbt_error *error)
 {
-    char title[TITLE_ROOM], note[NOTE_ROOM], gap[RBT_CELL_ROOM], *bytes = NULL;
+    char title[TITLE_ROOM], note[NOTE_ROOM], gap[RBT_CELL_ROOM], diameter[32] = "not connected", *bytes = NULL;
     size_t n = 0;
     FILE *memory = open_memstream(&bytes, &n);
     rbt_err err;
@@ -393,9 +393,10 @@ static rbt_err write_svg(const char *path, const subject *s, rbt_error *error)
     if (memory == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a picture");
     snprintf(title, sizeof title, "%.90s, %u nodes", s->name, s->graph.nodes);
-    snprintf(note, sizeof note, "%s%u%s, diameter %u, spectral gap %s%s", s->in_least == s->in_most ? "" : "up to ",
-             s->in_most, " neighbours each", s->connected ? s->diameter : 0, rbt_show_real(gap, s->spectral_gap),
-             s->bipartite ? ", bipartite" : "");
+    if (s->connected)
+        snprintf(diameter, sizeof diameter, "diameter %u", s->diameter);
+    snprintf(note, sizeof note, "%s%u%s, %s, spectral gap %s%s", s->in_least == s->in_most ? "" : "up to ", s->in_most,
+             " neighbours each", diameter, rbt_show_real(gap, s->spectral_gap), s->bipartite ? ", bipartite" : "");
     rbt_graph_drawing drawing = {title, note, &s->machines, s->two_rings};
     err = rbt_graph_svg_write(&s->graph, &drawing, memory, error);
     if (fclose(memory) != 0 && err == RBT_OK)

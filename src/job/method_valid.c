@@ -89,9 +89,11 @@ rbt_err rbt_method_valid_finish(rbt_method_run *r, rbt_error *error)
     const rbt_job *job = r->job;
     bool told = r->evaluation.validate != NULL && r->evaluation.evaluations > 0 &&
                 (job->options.patience == 0 || r->evaluation.watch.worse == 0);
+    bool is_best = job->options.patience > 0 && r->evaluation.evaluations > 0; /* and not what came last */
     double loss;
 
     if (job->options.valid == NULL || told)
         return RBT_OK;
-    return tell(r, &job->fitted, job->result.clocks, job->result.seconds, &loss, error);
+    return tell(r, &job->fitted, is_best ? r->evaluation.best.clock_min : job->result.clocks,
+                is_best ? r->evaluation.best.seconds : job->result.seconds, &loss, error);
 }

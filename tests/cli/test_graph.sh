@@ -101,6 +101,10 @@ says 'path.txt:3: node 2 is out of range; the nodes are 0 to 1'
 expect 1 graph empty.txt
 says 'empty.txt: there is no edge in it'
 
+printf '0 - 1\n2 - 3\n' >apart.txt
+expect 1 graph apart.txt --svg apart.svg
+grep -q 'neighbours each, not connected, spectral gap' apart.svg || fail 'a graph in two parts has a diameter'
+
 # usage
 expect 2 graph
 says 'which graph?'

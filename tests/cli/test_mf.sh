@@ -25,6 +25,7 @@ for sync in hogwild 'hop --workers 2'; do
     # shellcheck disable=SC2086
     expect 0 train mf --data train.dat --valid test.dat --rank 30 --l2 0 --epochs 300 --patience 3 --sync $sync --out p.rbt --json p.json --quiet
     check p.json 'last["clocks"] < 300 and min(e["loss"] for e in events("eval")) == events("eval")[-1]["loss"]'
+    check p.json 'events("eval")[-1] in events("eval")[:-1]' # the best once more, with its clock and time
     expect 0 eval --model p.rbt --data test.dat --json e.json
     check e.json 'abs(last["loss"] - '"$(sed -n 's/.*"eval".*"loss":\([^,]*\).*/\1/p' p.json | tail -n 1)"') < 1e-6'
 done
