@@ -69,6 +69,9 @@ for arguments in '--optimizer newton' '--optimizer sdca --tolerance 1e-6 --epoch
     paste raw.txt scaled.txt | awk '{ d = $1 - $2; if (d * d > 1e-4 * (1 + $2 * $2)) exit 1 }' || fail "$arguments: not the same scores"
 done
 expect 0 train lr --data raw.svm --normalize standard --no-bias --out raw.rbt --quiet
+awk '{ print $1, "1:" NR % 7 "e-35", "2:" NR % 5 }' raw.svm >faint.svm
+expect 0 train lr --data faint.svm --normalize standard --epochs 1
+prints 'note: 1 feature varies by less than 1e-30, too little for --normalize standard'
 expect 0 train lr --data two.svm --normalize unit --out unit.rbt --quiet
 expect 0 eval --model unit.rbt --data two.svm --metric accuracy --json eval.json
 check eval.json 'first["accuracy"] > 0.7'
