@@ -135,6 +135,8 @@ static rbt_err parse_one(cli_arguments *arguments, int argc, char **argv, int *i
         return RBT_OK;
     }
     if (!is_option(argv[*i])) {
+        if (strcmp(argv[*i], "--") == 0)
+            return rbt_fail(error, RBT_E_USAGE, "'--' says nothing here; leave it out");
         if (argv[*i][0] == '-' && argv[*i][1] != '\0')
             return rbt_fail(error, RBT_E_USAGE, "unknown option '%s'; options begin with two dashes", argv[*i]);
         if (arguments->words_count == arguments->words_room)
@@ -152,6 +154,21 @@ static rbt_err parse_one(cli_arguments *arguments, int argc, char **argv, int *i
         return err;
     *g->own->value = g->value;
     return RBT_OK;
+}
+
+/* No output of a job goes over its job file. */
+static rbt_err keep_config(const cli_arguments *arguments, rbt_error *error)
+{
+    const cli_option *config = own_find(arguments, "config");
+    const rbt_options *job = arguments->job;
+    rbt_err err = RBT_OK;
+
+    if (config == NULL || job == NULL)
+        return RBT_OK;
+    const char *const outputs[] = {job->out, job->json, job->report};
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0] && err == RBT_OK; i++)
+        err = cli_keep_apart(*config->value, outputs[i], error);
+    return err;
 }
 
 rbt_err cli_parse(cli_arguments *arguments, int argc, char **argv, rbt_error *error)
@@ -173,7 +190,7 @@ rbt_err cli_parse(cli_arguments *arguments, int argc, char **argv, rbt_error *er
         seen[count++] = g;
     }
     rbt_free(seen);
-    return err;
+    return err == RBT_OK && !arguments->help ? keep_config(arguments, error) : err;
 }
 
 void cli_help(const cli_command *command, const cli_arguments *arguments)

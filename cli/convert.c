@@ -50,6 +50,8 @@ int cli_convert(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK && to != NULL)
         err = rbt_format_find(to, true, &format, &error);
     if (err == RBT_OK)
+        err = rbt_format_check_path(format, out, &error);
+    if (err == RBT_OK)
         err = cli_reading_settle(&given, &report, &reading, &error);
     if (err == RBT_OK)
         err = rbt_data_read_as(path, &reading, &data, &error);

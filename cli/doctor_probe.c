@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,51 +11,63 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/paths.h"
 
 /* ---------------------------------------------------------------------------------------------------- both halves */
 
 /* {rank} stands for a number that is not known yet: any will do. */
 static void open_rank(const char *path, char pattern[4096])
 {
-    const char *rank = strstr(path, "{rank}");
+    size_t n = 0;
 
-    if (rank == NULL)
-        snprintf(pattern, 4096, "%s", path);
-    else
-        snprintf(pattern, 4096, "%.*s*%s", (int)(rank - path), path, rank + strlen("{rank}"));
+    while (*path != '\0' && n < 4095) {
+        bool rank = strncmp(path, "{rank}", strlen("{rank}")) == 0;
+
+        pattern[n++] = rank ? '*' : *path;
+        path += rank ? strlen("{rank}") : 1;
+    }
+    pattern[n] = '\0';
+}
+
+/* Is the file there, and can it be read? Adds its size. */
+static bool look_at(const char *path, unsigned long long *bytes, char text[DOCTOR_TEXT])
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool fine = fd >= 0 && fstat(fd, &status) == 0;
+
+    if (!fine && errno == ENOENT) {
+        snprintf(text, DOCTOR_TEXT, "%.600s: there is no such file", path);
+    } else if (!fine) {
+        snprintf(text, DOCTOR_TEXT, "%.600s cannot be read: %s", path, strerror(errno));
+    } else if (S_ISDIR(status.st_mode)) {
+        fine = false;
+        snprintf(text, DOCTOR_TEXT, "%.600s is a folder; name the files in it, as in '%.300s/*'", path, path);
+    } else {
+        *bytes += (unsigned long long)status.st_size;
+    }
+    if (fd >= 0)
+        close(fd);
+    return fine;
 }
 
 bool doctor_look(const char *path, char text[DOCTOR_TEXT])
 {
     char pattern[4096];
-    glob_t found = {0};
+    rbt_paths paths = {0};
+    rbt_error why;
     unsigned long long bytes = 0;
     bool fine;
 
     open_rank(path, pattern);
-    fine = glob(pattern, 0, NULL, &found) == 0;
+    fine = rbt_paths_list(pattern, &paths, &why) == RBT_OK;
     if (!fine)
-        snprintf(text, DOCTOR_TEXT, "%.600s: there is no such file", path);
-    for (size_t i = 0; fine && i < found.gl_pathc; i++) {
-        struct stat status;
-        int fd = open(found.gl_pathv[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-        fine = fd >= 0 && fstat(fd, &status) == 0;
-        if (!fine) {
-            snprintf(text, DOCTOR_TEXT, "%.600s cannot be read: %s", found.gl_pathv[i], strerror(errno));
-        } else if (S_ISDIR(status.st_mode)) {
-            fine = false;
-            snprintf(text, DOCTOR_TEXT, "%.600s is a folder; name the files in it, as in '%.300s/*'", found.gl_pathv[i],
-                     found.gl_pathv[i]);
-        } else {
-            bytes += (unsigned long long)status.st_size;
-        }
-        if (fd >= 0)
-            close(fd);
-    }
+        snprintf(text, DOCTOR_TEXT, "%.900s", why.text);
+    for (size_t i = 0; fine && i < paths.count; i++)
+        fine = look_at(paths.at[i], &bytes, text);
     if (fine)
-        snprintf(text, DOCTOR_TEXT, "%zu file%s, %llu bytes", found.gl_pathc, found.gl_pathc == 1 ? "" : "s", bytes);
-    globfree(&found);
+        snprintf(text, DOCTOR_TEXT, "%zu file%s, %llu bytes", paths.count, paths.count == 1 ? "" : "s", bytes);
+    rbt_paths_free(&paths);
     return fine;
 }
 

@@ -254,11 +254,11 @@ static void write_confusion(rbt_json *json, const subject *s)
 
     rbt_json_array(json, "labels");
     for (size_t k = 0; k < n; k++) {
-        rbt_shape_label_text(&s->trained.shape, (double)k, label);
+        const char *text = rbt_shape_label(&s->trained.shape, (double)k, label);
         if (s->trained.shape.names != NULL)
-            rbt_json_text(json, NULL, label);
+            rbt_json_text(json, NULL, text);
         else
-            rbt_json_guess(json, NULL, label);
+            rbt_json_guess(json, NULL, text);
     }
     rbt_json_end(json);
     rbt_json_array(json, "confusion");
@@ -384,6 +384,9 @@ int cli_eval(const cli_command *command, int argc, char **argv)
         err = cli_require("model", request.model, "FILE", &error);
     if (err == RBT_OK)
         err = cli_require("data", request.data, "PATH", &error);
+    const char *const inputs[] = {request.model, request.baseline, request.data, request.plugin_path};
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0] && err == RBT_OK; i++)
+        err = cli_keep_apart(inputs[i], request.json, &error);
     if (err == RBT_OK)
         err = cli_reading_settle(&given, &report, &request.reading, &error);
     if (err == RBT_OK)

@@ -179,6 +179,10 @@ int cli_export(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_keep_apart(model, out, &error);
     if (err == RBT_OK)
+        err = cli_keep_apart(vocab, out, &error);
+    if (err == RBT_OK)
+        err = cli_keep_apart(plugin_path, out, &error);
+    if (err == RBT_OK)
         err = format_of(name, &format, &error);
     if (err == RBT_OK)
         err = cli_plugin_open(plugin_path, &plugin, &error);

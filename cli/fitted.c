@@ -95,15 +95,8 @@ rbt_err cli_fitted_lacks(const rbt_fitted *fitted, const char *path, const char 
 
 char *cli_fitted_reading(const rbt_fitted *fitted, rbt_reading *reading)
 {
-    const rbt_name_list *lines = rbt_fitted_names(fitted, RBT_FITTED_ORIGIN);
-    size_t room = 1, n = 0;
-    char *origin;
+    char *origin = rbt_fitted_origin(fitted);
 
-    for (size_t i = 0; lines != NULL && i < lines->n; i++)
-        room += strlen(lines->at[i]) + 1;
-    origin = rbt_alloc(room, 1);
-    for (size_t i = 0; lines != NULL && i < lines->n; i++)
-        n += (size_t)snprintf(origin + n, room - n, "%s\n", lines->at[i]);
     reading->expect = fitted->method->content;
     reading->unlabelled = true;
     reading->origin = origin;
@@ -112,63 +105,67 @@ char *cli_fitted_reading(const rbt_fitted *fitted, rbt_reading *reading)
 
 /* ----------------------------------------------------------------------------------------------------------- predict */
 
+/* Answers that are written to `lines` and then put out. */
+typedef struct answers {
+    char *text;
+    size_t length;
+    FILE *lines;
+} answers;
+
+static rbt_err answers_open(answers *a, rbt_error *error)
+{
+    *a = (answers){0};
+    a->lines = open_memstream(&a->text, &a->length);
+    return a->lines != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the answers");
+}
+
+/* `n`: how many they are; `err`: whether they could be given. */
+static rbt_err answers_put(answers *a, size_t n, rbt_output *output, rbt_err err, rbt_error *error)
+{
+    if (a->lines != NULL && fclose(a->lines) != 0 && err == RBT_OK)
+        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu answers at a time", n);
+    if (err == RBT_OK)
+        err = rbt_output_put(output, a->text, a->length, error);
+    free(a->text);
+    return err;
+}
+
 /* The lines of ratings, in their order. */
 static rbt_err answer_ratings(const rbt_fitted *fitted, const rbt_rating_list *list, rbt_output *output,
                               rbt_error *error)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *lines = open_memstream(&text, &length);
-    rbt_err err = lines != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the answers");
+    answers a;
+    rbt_err err = answers_open(&a, error);
 
     RBT_ASSERT(fitted->method->predict_one != NULL); /* whoever calls has asked */
     for (size_t i = 0; err == RBT_OK && i < list->n; i++)
         err = fitted->method->predict_one(fitted, rbt_ids_name(list->users, list->at[i].row),
-                                          rbt_ids_name(list->items, list->at[i].col), lines, error);
-    if (lines != NULL && fclose(lines) != 0 && err == RBT_OK)
-        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu answers at a time", list->n);
-    if (err == RBT_OK)
-        err = rbt_output_put(output, text, length, error);
-    free(text);
-    return err;
+                                          rbt_ids_name(list->items, list->at[i].col), a.lines, error);
+    return answers_put(&a, list->n, output, err, error);
 }
 
 /* The lines of a block of rows. */
 static rbt_err answer_rows(void *context, const rbt_data *data, rbt_output *output, rbt_error *error)
 {
     const rbt_fitted *fitted = context;
-    char *text = NULL;
-    size_t length = 0;
-    FILE *lines = open_memstream(&text, &length);
-    rbt_err err = lines != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the answers");
+    answers a;
+    rbt_err err = answers_open(&a, error);
 
     RBT_ASSERT(fitted->method->predict != NULL); /* whoever calls has asked */
     for (size_t r = 0; err == RBT_OK && r < data->rows; r++)
-        err = fitted->method->predict(fitted, data, r, lines, error);
-    if (lines != NULL && fclose(lines) != 0 && err == RBT_OK)
-        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu answers at a time", data->rows);
-    if (err == RBT_OK)
-        err = rbt_output_put(output, text, length, error);
-    free(text);
-    return err;
+        err = fitted->method->predict(fitted, data, r, a.lines, error);
+    return answers_put(&a, data->rows, output, err, error);
 }
 
 static rbt_err answer_keys(const rbt_fitted *fitted, const rbt_event_key *keys, size_t n, rbt_output *output,
                            rbt_error *error)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *lines = open_memstream(&text, &length);
-    rbt_err err = lines != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the answers");
+    answers a;
+    rbt_err err = answers_open(&a, error);
 
     for (size_t i = 0; err == RBT_OK && i < n; i++)
-        err = fitted->method->answer(fitted, keys[i].text, keys[i].n, lines, error);
-    if (lines != NULL && fclose(lines) != 0 && err == RBT_OK)
-        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu answers at a time", n);
-    if (err == RBT_OK)
-        err = rbt_output_put(output, text, length, error);
-    free(text);
-    return err;
+        err = fitted->method->answer(fitted, keys[i].text, keys[i].n, a.lines, error);
+    return answers_put(&a, n, output, err, error);
 }
 
 /* Of a method that reads files itself: an answer to each line. Who asks line by line, through a pipe, is answered so. */
@@ -237,24 +234,17 @@ deinit:
 static rbt_err recommend(const rbt_fitted *fitted, const char *path, const rbt_reading *reading, const char *name,
                          size_t n, rbt_output *output, rbt_error *error)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *lines = open_memstream(&text, &length);
     rbt_data known = {0};
-    rbt_err err = lines != NULL ? RBT_OK : rbt_fail(error, RBT_E_MEMORY, "not enough memory for the answers");
+    answers a;
+    rbt_err err = answers_open(&a, error);
 
     RBT_ASSERT(fitted->method->recommend != NULL); /* likewise */
     if (err == RBT_OK && path != NULL)
         err = rbt_data_read_as(path, reading, &known, error);
     if (err == RBT_OK)
-        err = fitted->method->recommend(fitted, path != NULL ? &known : NULL, name, n, lines, error);
-    if (lines != NULL && fclose(lines) != 0 && err == RBT_OK)
-        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu answers", n);
-    if (err == RBT_OK)
-        err = rbt_output_put(output, text, length, error);
-    free(text);
+        err = fitted->method->recommend(fitted, path != NULL ? &known : NULL, name, n, a.lines, error);
     rbt_data_deinit(&known);
-    return err;
+    return answers_put(&a, n, output, err, error);
 }
 
 rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,

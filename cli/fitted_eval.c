@@ -101,7 +101,8 @@ static void print_figures(const cli_fitted_request *request, const examined *x, 
         rbt_grid_add(&grid, x->figures[i].name);
         for (size_t k = 0; k < (request->baseline != NULL ? 2 : 1); k++) {
             bool share = strcmp(x->figures[i].name, "accuracy") == 0;
-            snprintf(cell, sizeof cell, share ? "%.4f %%" : "%.6g", (share ? 100 : 1) * x[k].figures[i].value);
+            double value = (share ? 100 : 1) * x[k].figures[i].value;
+            snprintf(cell, sizeof cell, isnan(value) ? "-" : share ? "%.4f %%" : "%.6g", value);
             rbt_grid_add(&grid, cell);
         }
         if (request->baseline != NULL) {

@@ -145,6 +145,8 @@ static rbt_err write_rows(kind k, const numbers *n, const char *to, const rbt_wr
 
     if (err == RBT_OK && to != NULL)
         err = rbt_format_find(to, false, &format, error);
+    if (err == RBT_OK)
+        err = rbt_format_check_path(format, how->path, error);
     return err == RBT_OK ? rbt_generate_write(&options, format, how, error) : err;
 }
 
@@ -160,12 +162,16 @@ static rbt_err check_format(kind k, const char *to, rbt_error *error)
 
 static rbt_err write_kind(kind k, const numbers *n, const char *to, const rbt_writing *how, rbt_error *error)
 {
-    rbt_format named = RBT_FORMAT_LIBSVM;
+    rbt_format named = RBT_FORMAT_LIBSVM, format = k == RATINGS ? RBT_FORMAT_RATINGS : RBT_FORMAT_DOCWORD;
     if (kinds[k].format == NULL)
         return write_rows(k, n, to, how, error);
     rbt_err err = check_format(k, to, error);
     if (err == RBT_OK)
         err = rbt_format_of_path(how->path, RBT_FORMAT_LIBSVM, &named, error);
+    if (k == RATINGS && (to != NULL ? strcmp(to, "csv") == 0 : named == RBT_FORMAT_CSV))
+        format = RBT_FORMAT_CSV;
+    if (err == RBT_OK && k != IMAGES) /* whose names get an end of their own */
+        err = rbt_format_check_path(format, how->path, error);
     if (err != RBT_OK)
         return err;
     if (k == RATINGS)
@@ -176,7 +182,7 @@ static rbt_err write_kind(kind k, const numbers *n, const char *to, const rbt_wr
                                                            .skew = n->real[SKEW],
                                                            .noise = n->real[NOISE],
                                                            .seed = n->seed},
-                                    to != NULL ? strcmp(to, "csv") == 0 : named == RBT_FORMAT_CSV, how, error);
+                                    format == RBT_FORMAT_CSV, how, error);
     if (k == DOCUMENTS)
         return rbt_generate_docs(&(rbt_docs_options){.docs = n->count[ROWS],
                                                      .words = n->count[COLS],

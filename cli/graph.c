@@ -385,7 +385,7 @@ static rbt_err write_json(const char *path, const subject *s, rbt_error *error)
 
 static rbt_err write_svg(const char *path, const subject *s, rbt_error *error)
 {
-    char title[TITLE_ROOM], note[NOTE_ROOM], gap[RBT_CELL_ROOM], *bytes = NULL;
+    char title[TITLE_ROOM], note[NOTE_ROOM], gap[RBT_CELL_ROOM], diameter[32] = "not connected", *bytes = NULL;
     size_t n = 0;
     FILE *memory = open_memstream(&bytes, &n);
     rbt_err err;
@@ -393,9 +393,10 @@ static rbt_err write_svg(const char *path, const subject *s, rbt_error *error)
     if (memory == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a picture");
     snprintf(title, sizeof title, "%.90s, %u nodes", s->name, s->graph.nodes);
-    snprintf(note, sizeof note, "%s%u%s, diameter %u, spectral gap %s%s", s->in_least == s->in_most ? "" : "up to ",
-             s->in_most, " neighbours each", s->connected ? s->diameter : 0, rbt_show_real(gap, s->spectral_gap),
-             s->bipartite ? ", bipartite" : "");
+    if (s->connected)
+        snprintf(diameter, sizeof diameter, "diameter %u", s->diameter);
+    snprintf(note, sizeof note, "%s%u%s, %s, spectral gap %s%s", s->in_least == s->in_most ? "" : "up to ", s->in_most,
+             " neighbours each", diameter, rbt_show_real(gap, s->spectral_gap), s->bipartite ? ", bipartite" : "");
     rbt_graph_drawing drawing = {title, note, &s->machines, s->two_rings};
     err = rbt_graph_svg_write(&s->graph, &drawing, memory, error);
     if (fclose(memory) != 0 && err == RBT_OK)
@@ -428,13 +429,26 @@ static bool is_stdout(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
+/* Neither output over the graph's file, nor over the other. */
+static rbt_err keep_apart(const request *r, rbt_error *error)
+{
+    const cli_output outputs[] = {{"svg", r->svg}, {"json", r->json}};
+    rbt_graph_kind kind;
+    const char *file = r->what != NULL && rbt_graph_kind_find(r->what, &kind) ? NULL : r->what;
+    rbt_err err = cli_keep_outputs_apart(outputs, 2, error);
+
+    for (size_t i = 0; i < 2 && err == RBT_OK; i++)
+        err = cli_keep_apart(file, outputs[i].path, error);
+    return err;
+}
+
 static rbt_err run(const request *r, rbt_error *error)
 {
     subject s = {.name = ""};
     rbt_err err = numbers_of(r, &s, error);
 
-    if (err == RBT_OK && is_stdout(r->svg) && is_stdout(r->json))
-        err = rbt_fail(error, RBT_E_USAGE, "--svg and --json cannot both go to the standard output; name a file");
+    if (err == RBT_OK)
+        err = keep_apart(r, error);
     if (err == RBT_OK)
         err = make_graph(r, &s, error);
     if (err == RBT_OK) {

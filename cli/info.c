@@ -53,18 +53,16 @@ static void print_weights(const rbt_trained *t, size_t k, size_t base, size_t mo
 static size_t first_feature(const char *text, const char **meaning)
 {
     rbt_origin origin = {0};
-    size_t base = 1;
 
     (void)rbt_origin_parse(text, &origin);
+    size_t base = rbt_origin_first(&origin);
     *meaning = "features are counted from 1";
     if (origin.base != RBT_BASE_AUTO) {
-        base = origin.base == RBT_BASE_0 ? 0 : 1;
         *meaning = base == 0 ? "feature as in the file, from 0" : "feature as in the file, from 1";
     } else if (origin.column.count > 0) {
         *meaning = origin.bits > 0 ? "features are columns of numbers, counted from 1, then hashes of words"
                                    : "features are columns, counted from 1, but label and weight";
     } else if (origin.bits > 0) {
-        base = 0;
         *meaning = "features are hashes, from 0";
     }
     rbt_origin_deinit(&origin);

@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "data/file.h"
 #include "job/trainee.h"
+#include "sync/graph.h"
 
 static _Atomic(rbt_job *) running;
 static atomic_bool at_once; /* nothing has been trained yet, and nothing would be left behind */
@@ -54,6 +55,24 @@ static rbt_err check_output(const char *option, const char *path, rbt_error *err
     return RBT_OK;
 }
 
+/* Nothing that a job reads is written over; its job file is looked after where that is read. */
+static rbt_err keep_inputs(const rbt_options *options, bool is_plugin, const char *out, rbt_error *error)
+{
+    rbt_graph_kind known;
+    const bool is_file = options->graph != NULL && !rbt_graph_kind_find(options->graph, &known);
+    const char *const inputs[] = {options->data,
+                                  options->valid,
+                                  options->key,
+                                  options->cluster,
+                                  is_file ? options->graph : NULL,
+                                  is_plugin ? options->model : NULL};
+    rbt_err err = RBT_OK;
+
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0] && err == RBT_OK; i++)
+        err = cli_keep_apart(inputs[i], out, error);
+    return err;
+}
+
 rbt_err cli_job_check(const rbt_options *options, rbt_error *error)
 {
     rbt_options settled;
@@ -72,12 +91,8 @@ rbt_err cli_job_check(const rbt_options *options, rbt_error *error)
     const size_t count = sizeof outputs / sizeof outputs[0];
     for (size_t i = 0; i < count && err == RBT_OK; i++)
         err = check_output(outputs[i].option, outputs[i].path, error);
-    for (size_t i = 0; i < count; i++) {
-        if (err == RBT_OK)
-            err = cli_keep_apart(options->data, outputs[i].path, error);
-        if (err == RBT_OK)
-            err = cli_keep_apart(options->valid, outputs[i].path, error);
-    }
+    for (size_t i = 0; i < count && err == RBT_OK; i++)
+        err = keep_inputs(options, kind.is_plugin, outputs[i].path, error);
     if (err == RBT_OK)
         err = cli_keep_outputs_apart(outputs, count, error);
     return err;

@@ -40,8 +40,10 @@ static size_t write_row(const rbt_trained *trained, const double *score, answer 
     size_t outputs = trained->model->outputs(shape), n = 0;
 
     if (as == ANSWER_LABEL) {
-        rbt_shape_label_text(shape, trained->model->label(shape, score), line);
-        n = strlen(line) + 1;
+        char room[RBT_LABEL_ROOM];
+        const char *label = rbt_shape_label(shape, trained->model->label(shape, score), room);
+        n = strlen(label) + 1;
+        memcpy(line, label, n);
     }
     for (size_t k = 0; as != ANSWER_LABEL && k < outputs; k++) {
         n += rbt_number_print_rounded(score[k], line + n);
@@ -86,6 +88,16 @@ static void answer_chunk(void *context, size_t chunk)
     rbt_free(score);
 }
 
+/* Room for the longest label and the end of its line. */
+static size_t label_room(const rbt_shape *shape)
+{
+    size_t room = RBT_NUMBER_ROOM;
+
+    for (size_t i = 0; shape->names != NULL && i < shape->classes; i++)
+        room = strlen(shape->names[i]) + 1 > room ? strlen(shape->names[i]) + 1 : room;
+    return room;
+}
+
 static rbt_err write_rows(const rbt_trained *trained, const rbt_data *data, answer as, rbt_output *output,
                           rbt_error *error)
 {
@@ -93,10 +105,8 @@ static rbt_err write_rows(const rbt_trained *trained, const rbt_data *data, answ
     answering a = {.trained = trained, .data = data, .as = as};
     rbt_err err = RBT_OK;
 
-    if (as != ANSWER_LABEL)
-        a.room = RBT_NUMBER_ROOM * trained->model->outputs(&trained->shape);
-    else
-        a.room = trained->shape.names != NULL ? RBT_LABEL_ROOM : RBT_NUMBER_ROOM;
+    a.room =
+        as != ANSWER_LABEL ? RBT_NUMBER_ROOM * trained->model->outputs(&trained->shape) : label_room(&trained->shape);
     a.text = rbt_try_alloc_raw(data->rows, a.room);
     a.length = rbt_alloc(chunks, sizeof *a.length);
     if (a.text == NULL)
@@ -214,6 +224,8 @@ int cli_predict(const cli_command *command, int argc, char **argv)
         err = cli_keep_apart(data, out, &error);
     if (err == RBT_OK)
         err = cli_keep_apart(model, out, &error);
+    if (err == RBT_OK)
+        err = cli_keep_apart(plugin_path, out, &error);
     if (err == RBT_OK)
         err = answer_of(as_text, &as, &error);
     if (err == RBT_OK)

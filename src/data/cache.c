@@ -118,7 +118,8 @@ uint64_t rbt_cache_rows(const void *bytes, size_t n)
 
 static rbt_err refuse(const char *name, const char *what, rbt_error *error)
 {
-    return rbt_fail(error, RBT_E_DATA, "%s: the cache is damaged: %s; make it again with rubato convert", name, what);
+    return rbt_fail(error, RBT_E_DATA, "%s: the cache is damaged: %s" RBT_CACHE_REMEDY " with rubato convert", name,
+                    what);
 }
 
 uint64_t rbt_cache_source(const unsigned char header[RBT_CACHE_HEADER_BYTES],
@@ -159,8 +160,8 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
     uint64_t flags = get_u64(at + 40) & UINT32_MAX, labels = get_u64(at + 40) >> 32, names = get_u64(at + 48);
     if (version != RBT_CACHE_VERSION)
         return rbt_fail(error, RBT_E_UNSUPPORTED,
-                        "%s: the cache has format version %llu, this program reads version %d; make it again from its "
-                        "text with rubato convert",
+                        "%s: the cache has format version %llu, this program reads version %d" RBT_CACHE_REMEDY
+                        " from its text with rubato convert",
                         name, (unsigned long long)version, RBT_CACHE_VERSION);
     bool ratings = (flags & FLAG_RATINGS) != 0, docs = (flags & FLAG_DOCS) != 0, origin = (flags & FLAG_ORIGIN) != 0;
     if ((flags & ~(uint64_t)(FLAG_WEIGHTS | FLAG_SOURCE | FLAG_RATINGS | FLAG_DOCS | FLAG_ORIGIN)) != 0 ||
@@ -187,8 +188,8 @@ static rbt_err decode_header(const unsigned char *at, size_t n, const char *name
         need += padded(sizes[i]);
     if (need != n)
         return rbt_fail(error, RBT_E_DATA,
-                        "%s: the cache is damaged: it has %zu bytes and should have %zu; make it again with rubato "
-                        "convert",
+                        "%s: the cache is damaged: it has %zu bytes and should have %zu" RBT_CACHE_REMEDY
+                        " with rubato convert",
                         name, n, need);
     return RBT_OK;
 }

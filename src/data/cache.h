@@ -16,6 +16,9 @@
 #define RBT_CACHE_ALIGNMENT    64                    /* where every array begins, in the file and so in memory */
 #define RBT_CACHE_BLOCK_BYTES  (size_t)(1024 * 1024) /* what is hashed at a time */
 
+/* Stands in every refusal of a cache before what is to be done: who does it anyway leaves out the rest. */
+#define RBT_CACHE_REMEDY "; make it again"
+
 /* Do the bytes begin like a cache? */
 bool rbt_cache_recognise(const void *bytes, size_t n);
 

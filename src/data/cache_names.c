@@ -61,8 +61,8 @@ rbt_err rbt_cache_names_take(rbt_cache_names names, const char *name, rbt_data *
     if (at == NULL) {
         rbt_ids_unref(users);
         return rbt_fail(error, RBT_E_DATA,
-                        "%s: the cache is damaged: a user or an item is in it twice (or there is no memory for them); "
-                        "make it again with rubato convert",
+                        "%s: the cache is damaged: a user or an item is in it twice (or there is no memory for "
+                        "them)" RBT_CACHE_REMEDY " with rubato convert",
                         name);
     }
     view->row_names = users;

@@ -33,6 +33,11 @@ static rbt_err parse_label(rbt_reader *r, const rbt_csv_layout *l, const rbt_cel
         *label = 0;
         return l->unlabelled ? RBT_OK : refuse(r, l->label, cell, "a label; training needs one in every row");
     }
+    if (!rbt_csv_label_is_plain(cell)) {
+        *label = 0;
+        return l->answers ? RBT_OK
+                          : refuse(r, l->label, cell, "a label without line ends and other control characters");
+    }
     if (l->label_names != NULL) {
         size_t which = rbt_csv_labels_find(l, cell);
         *label = (float)which;

@@ -57,6 +57,14 @@ static uint64_t label_hash(const rbt_cell *cell)
     return rbt_hash(cell->at, cell->n, 0);
 }
 
+bool rbt_csv_label_is_plain(const rbt_cell *cell)
+{
+    for (size_t i = 0; i < cell->n; i++)
+        if (((unsigned char)cell->at[i] < ' ' && cell->at[i] != '\t') || cell->at[i] == '\x7f')
+            return false;
+    return true;
+}
+
 static void look_for_labels(void *context, const char *at, const char *end)
 {
     rbt_csv_labels *all = context;
@@ -70,7 +78,7 @@ static void look_for_labels(void *context, const char *at, const char *end)
         size_t n = 0;
         for (; rbt_cells_next(&c, &cell); n++)
             label = n == l->label ? cell : label;
-        if (!rbt_csv_layout_was_whole(l, &c, row, n) || rbt_cell_is_missing(&label))
+        if (!rbt_csv_layout_was_whole(l, &c, row, n) || rbt_cell_is_missing(&label) || !rbt_csv_label_is_plain(&label))
             continue;
         (void)rbt_map_put(&seen, label_hash(&label), &is_new);
         if (is_new) {

@@ -19,6 +19,9 @@ void rbt_csv_labels_look(rbt_csv_labels *labels, rbt_chunks *chunks);
 rbt_err rbt_csv_labels_settle(rbt_csv_labels *labels, const rbt_portion *portion, const char *name,
                               rbt_csv_layout *layout, rbt_error *error);
 
+/* Has the cell no line ends and other control characters? A label is a line of what is predicted. Tabs will do. */
+bool rbt_csv_label_is_plain(const rbt_cell *cell);
+
 /* Which of the layout's label_names the cell is; label_count when none. */
 size_t rbt_csv_labels_find(const rbt_csv_layout *layout, const rbt_cell *cell);
 

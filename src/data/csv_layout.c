@@ -38,14 +38,18 @@ static bool find_row(rbt_cells *c)
     return c->at < c->end;
 }
 
-/* The one of , ; and tab that the first row has most of, outside of quotes. *ended: it ends within the text. */
+/* The one of , ; and tab that the first row has most of, outside of quotes, which open where a cell may begin. *ended: it ends
+ * within the text. */
 static char find_delimiter(const char *at, const char *end, bool *ended)
 {
     static const char delimiters[] = {',', ';', '\t'};
     size_t counts[sizeof delimiters] = {0}, best = 0;
-    bool quoted = false;
+    bool quoted = false, begins = true; /* begins: nothing of a cell has been seen but blanks */
     for (; at < end && (quoted || *at != '\n'); at++) {
-        quoted ^= *at == '"';
+        if (*at == '"' && (quoted || begins))
+            quoted = !quoted; /* a doubled one closes, and opens again at once */
+        begins =
+            !quoted && (*at == '"' || memchr(delimiters, *at, sizeof delimiters) != NULL || (begins && *at == ' '));
         for (size_t i = 0; !quoted && i < sizeof delimiters; i++)
             counts[i] += *at == delimiters[i];
     }
@@ -205,6 +209,8 @@ static rbt_err find_roles(rbt_csv_layout *l, const rbt_reading *reading, const c
     } else if (reading->label != NULL) {
         err = find_column(l, "label", reading->label, name, &l->label, error);
     }
+    if (l->weighted && l->label != 1)
+        l->weight = 1;
     if (err == RBT_OK && reading->weight != NULL)
         err = find_column(l, "weight", reading->weight, name, &l->weight, error);
     if (err == RBT_OK && l->weight == l->label && l->weight != RBT_CSV_NONE)

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "data/chunks.h"
 #include "data/feed.h"
+#include "data/file.h"
 #include "data/paths.h"
 #include "data/slicing.h"
 
@@ -241,6 +242,8 @@ static bool next_line(rbt_events *e, const char **line, const char **end)
         return false;
     *line = e->buffer + e->at;
     *end = newline != NULL ? newline : stop;
+    if (e->place + e->at == 0)
+        *line += rbt_mark_bytes(*line, (size_t)(*end - *line));
     e->at = e->scanned = newline != NULL ? (size_t)(newline - e->buffer) + 1 : e->used;
     if (*end > *line && (*end)[-1] == '\r')
         (*end)--;

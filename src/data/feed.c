@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/file.h"
 #include "data/unpack.h"
 
 #define RAW_BYTES  (256 * 1024)
@@ -46,7 +47,7 @@ static rbt_err read_some(rbt_feed *s, char *to, size_t room, size_t *got, rbt_er
     while (n < 0 && errno == EINTR)
         n = read(s->fd, to, room);
     if (n < 0)
-        return rbt_fail(error, RBT_E_IO, "%s: cannot be read: %s", s->name, strerror(errno));
+        return rbt_input_failed(s->name, errno, error);
     s->ended |= n == 0;
     *got = (size_t)n;
     return RBT_OK;

@@ -25,6 +25,13 @@
 
 /* -------------------------------------------------------------------------------------------------------- in */
 
+rbt_err rbt_input_failed(const char *name, int reason, rbt_error *error)
+{
+    if (reason == EISDIR)
+        return rbt_fail(error, RBT_E_IO, "%s: is a folder; give a file, or the files in it, as in '%s/*'", name, name);
+    return rbt_fail(error, RBT_E_IO, "%s: cannot be read: %s", name, strerror(reason));
+}
+
 /* Reads until the end whatever the descriptor is, doubling the buffer as needed. */
 static rbt_err read_whole(int fd, rbt_input *input, rbt_error *error)
 {
@@ -46,7 +53,7 @@ static rbt_err read_whole(int fd, rbt_input *input, rbt_error *error)
         if (got < 0) {
             int reason = errno;
             rbt_free(bytes);
-            return rbt_fail(error, RBT_E_IO, "%s: cannot be read: %s", input->name, strerror(reason));
+            return rbt_input_failed(input->name, reason, error);
         }
         if (got == 0) {
             input->bytes = bytes;

@@ -24,6 +24,9 @@ typedef struct rbt_input {
 rbt_err rbt_input_open(const char *path, rbt_input *input, rbt_error *error);
 void rbt_input_close(rbt_input *input);
 
+/* That a file cannot be read, for the system's reason: an errno. */
+rbt_err rbt_input_failed(const char *name, int reason, rbt_error *error);
+
 /* Some bytes of a mapped file are not needed for now: they leave this process's memory, with what the system mapped
  * around them. Touched again, they are read again. */
 void rbt_mapping_release(const void *mapping, size_t mapping_bytes, const void *at, size_t bytes);

@@ -10,31 +10,33 @@
 #include "data/ratings.h"
 #include "data/read.h"
 
-/* Does the name end so, whatever was packed around it? */
-static bool is_named(const char *name, const char *suffix)
+const char *rbt_name_packing(const char *name)
 {
     static const char *const packed[] = {".gz", ".zst", ".zstd"};
-    size_t n = strlen(name), s = strlen(suffix);
+    size_t n = strlen(name);
     for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
         size_t p = strlen(packed[i]);
-        if (n > p && strcasecmp(name + n - p, packed[i]) == 0) {
-            n -= p;
-            break;
-        }
+        if (n > p && strcasecmp(name + n - p, packed[i]) == 0)
+            return name + n - p;
     }
-    return n > s && strncasecmp(name + n - s, suffix, s) == 0;
+    return NULL;
 }
 
-static rbt_kind kind_of_name(const char *name)
+rbt_kind rbt_kind_of_name(const char *name)
 {
     static const struct {
         const char *suffix;
         rbt_kind kind;
-    } known[] = {{".csv", RBT_KIND_CSV},    {".tsv", RBT_KIND_CSV},       {".vw", RBT_KIND_VW},
-                 {".svm", RBT_KIND_LIBSVM}, {".libsvm", RBT_KIND_LIBSVM}, {".svmlight", RBT_KIND_LIBSVM}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (is_named(name, known[i].suffix))
+    } known[] = {{".csv", RBT_KIND_CSV},     {".tsv", RBT_KIND_CSV},        {".vw", RBT_KIND_VW},
+                 {".svm", RBT_KIND_LIBSVM},  {".libsvm", RBT_KIND_LIBSVM},  {".svmlight", RBT_KIND_LIBSVM},
+                 {".cache", RBT_KIND_CACHE}, {".rbt-cache", RBT_KIND_CACHE}};
+    const char *packing = rbt_name_packing(name);
+    size_t n = packing != NULL ? (size_t)(packing - name) : strlen(name);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        size_t s = strlen(known[i].suffix);
+        if (n > s && strncasecmp(name + n - s, known[i].suffix, s) == 0)
             return known[i].kind;
+    }
     return RBT_KIND_AUTO;
 }
 
@@ -144,8 +146,8 @@ rbt_kind rbt_kind_of(const rbt_input *input, rbt_content expect)
     at += rbt_mark_bytes(at, input->n);
     if (expect == RBT_CONTENT_RATINGS)
         return RBT_KIND_RATINGS;
-    rbt_kind kind = kind_of_name(input->name);
-    if (kind == RBT_KIND_AUTO)
+    rbt_kind kind = rbt_kind_of_name(input->name);
+    if (kind == RBT_KIND_AUTO || kind == RBT_KIND_CACHE) /* a cache would begin like one */
         return kind_of_text(at, end, expect);
     return kind == RBT_KIND_LIBSVM && expect == RBT_CONTENT_DOCS && rbt_ldac_recognise(at, end, RBT_LDAC_ALL)
                ? RBT_KIND_LDAC

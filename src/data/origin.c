@@ -103,6 +103,12 @@ char *rbt_origin_text(const rbt_origin *origin)
     return text;
 }
 
+size_t rbt_origin_first(const rbt_origin *origin)
+{
+    bool hashes = origin->bits > 0 && origin->column.count == 0;
+    return origin->base == RBT_BASE_0 || (origin->base == RBT_BASE_AUTO && hashes) ? 0 : 1;
+}
+
 rbt_base rbt_reading_base(const rbt_reading *reading)
 {
     rbt_origin origin;

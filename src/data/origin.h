@@ -42,6 +42,9 @@ bool rbt_origin_is_named(const rbt_origin_column *column, const char *name);
 /* The text of that, in memory of its own. */
 char *rbt_origin_text(const rbt_origin *origin);
 
+/* The number that the first feature has where the data came from: LIBSVM text counts from its base, hashes count from 0; else 1. */
+size_t rbt_origin_first(const rbt_origin *origin);
+
 /* How many bits hashes had; 0: there were none. */
 uint32_t rbt_origin_bits(const char *text);
 

@@ -64,6 +64,11 @@ rbt_err rbt_texts_parse(const rbt_source *source, rbt_kind kind, const rbt_readi
 rbt_err rbt_images_read(const rbt_input *images, const rbt_reading *reading, rbt_data *data, rbt_error *error);
 rbt_err rbt_images_refuse(const char *name, size_t count, rbt_error *error);
 
+/* What a file holds by the end of its name, whatever was packed around it; RBT_KIND_AUTO: that says nothing. What reads files and
+ * what names those that are written go by it. And the end of a name that says how it was packed (".gz"); NULL: none. */
+rbt_kind rbt_kind_of_name(const char *name);
+const char *rbt_name_packing(const char *name);
+
 /* What an unpacked file holds: by its first bytes, then by its name, then by its first lines, of which the one that is
  * expected is taken if they may be several. LIBSVM when nothing tells. */
 rbt_kind rbt_kind_of(const rbt_input *input, rbt_content expect);

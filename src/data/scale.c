@@ -8,8 +8,6 @@
 #include "base/mem.h"
 #include "data/data.h"
 
-#define SCALE_MOST 1e30 /* weights are multiplied by it, and are floats */
-
 static rbt_err no_memory(size_t cols, rbt_error *error)
 {
     return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the means of %zu features; use --normalize unit", cols);
@@ -39,7 +37,8 @@ rbt_err rbt_scaling_finish(rbt_scaling *scaling, const double *sums, size_t cols
         double mean = sums[j] / (double)rows;
         double variance = sums[cols + j] / (double)rows - mean * mean;
         bool varies = variance > 1e-12 * mean * mean; /* more than rounding */
-        scaling->scale[j] = varies ? (float)fmin(1 / sqrt(variance), SCALE_MOST) : 1;
+        scaling->scale[j] = varies ? (float)fmin(1 / sqrt(variance), RBT_SCALE_MOST) : 1;
+        scaling->faint += varies && 1 / sqrt(variance) > RBT_SCALE_MOST;
         if (dense)
             scaling->mean[j] = varies ? (float)mean : 0;
     }

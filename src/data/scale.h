@@ -9,12 +9,14 @@
 
 #include "rubato.h"
 
-#define RBT_SCALE_DENSE 0.5 /* at least this share of the cells is not zero: features get mean 0 too */
+#define RBT_SCALE_MOST  1e30 /* weights are multiplied by it, and are floats */
+#define RBT_SCALE_DENSE 0.5  /* at least this share of the cells is not zero: features get mean 0 too */
 
 typedef struct rbt_scaling {
     size_t cols;
     float *mean;  /* per feature; NULL: not moved, so that zeros stay zeros */
-    float *scale; /* per feature: 1 / standard deviation */
+    float *scale; /* per feature: 1 / standard deviation, at most RBT_SCALE_MOST */
+    size_t faint; /* so many vary too little for that, and stay small */
 } rbt_scaling;
 
 rbt_err rbt_scaling_learn(rbt_scaling *scaling, const rbt_data *data, rbt_error *error);

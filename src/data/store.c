@@ -228,7 +228,7 @@ static bool use_kept(const place *p, const rbt_storing *storing, rbt_data *data)
         note(storing, "its source has changed, it is made again", p->path, NULL);
         return false;
     }
-    char *remedy = strstr(error.text, "; make it again");
+    char *remedy = strstr(error.text, RBT_CACHE_REMEDY);
     if (remedy != NULL) /* nobody has to */
         *remedy = '\0';
     note(storing, "cannot be used, it is made again", p->path, &error);

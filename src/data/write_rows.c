@@ -10,6 +10,7 @@
 #include "data/data.h"
 #include "data/docs.h"
 #include "data/number.h"
+#include "data/read.h"
 
 #define PIECE_ITEMS  8192 /* rows and features in a piece of sparse text: about 150 kB */
 #define PIECE_CELLS  (size_t)65536
@@ -28,31 +29,37 @@ rbt_err rbt_format_find(const char *name, bool sets, rbt_format *format, rbt_err
                     sets ? "," : " or", sets ? ", ratings or docword" : "");
 }
 
-static bool ends_with(const char *path, const char *ending)
+static rbt_format format_of_kind(rbt_kind kind, rbt_format otherwise)
 {
-    size_t n = strlen(path), e = strlen(ending);
-    return n > e && strcasecmp(path + n - e, ending) == 0;
+    return kind == RBT_KIND_LIBSVM  ? RBT_FORMAT_LIBSVM
+           : kind == RBT_KIND_CSV   ? RBT_FORMAT_CSV
+           : kind == RBT_KIND_VW    ? RBT_FORMAT_VW
+           : kind == RBT_KIND_CACHE ? RBT_FORMAT_CACHE
+                                    : otherwise;
 }
 
 rbt_err rbt_format_of_path(const char *path, rbt_format otherwise, rbt_format *format, rbt_error *error)
 {
-    static const struct {
-        const char *ending;
-        rbt_format format;
-    } endings[] = {{".svm", RBT_FORMAT_LIBSVM},     {".libsvm", RBT_FORMAT_LIBSVM}, {".svmlight", RBT_FORMAT_LIBSVM},
-                   {".csv", RBT_FORMAT_CSV},        {".vw", RBT_FORMAT_VW},         {".cache", RBT_FORMAT_CACHE},
-                   {".rbt-cache", RBT_FORMAT_CACHE}};
-    static const char *const packed[] = {".gz", ".zst", ".zstd"};
-    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++)
-        if (ends_with(path, packed[i]))
-            return rbt_fail(error, RBT_E_USAGE,
-                            "%s: Rubato writes nothing compressed; leave %s out, and compress the file afterwards",
-                            path, packed[i]);
-    *format = otherwise;
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        if (ends_with(path, endings[i].ending))
-            *format = endings[i].format;
+    const char *packing = rbt_name_packing(path), *dot = strrchr(path, '.');
+    if (packing != NULL)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "%s: Rubato writes nothing compressed; leave %s out, and compress the file afterwards", path,
+                        packing);
+    if (dot != NULL && strcasecmp(dot, ".tsv") == 0)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "%s: Rubato writes no tabs between cells, only commas; let the name end with .csv", path);
+    *format = format_of_kind(rbt_kind_of_name(path), otherwise);
     return RBT_OK;
+}
+
+rbt_err rbt_format_check_path(rbt_format format, const char *path, rbt_error *error)
+{
+    rbt_format named = format_of_kind(rbt_kind_of_name(path), format);
+    if (named == format || named == RBT_FORMAT_CACHE || format == RBT_FORMAT_CACHE)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE,
+                    "%s: would hold %s, and be read as %s because of its name; let it end otherwise", path,
+                    names[format], names[named]);
 }
 
 rbt_err rbt_format_check_cols(rbt_format format, size_t cols, const char *path, rbt_error *error)
@@ -193,8 +200,9 @@ static rbt_err print_counts(const rbt_data *data, size_t row, rbt_buffer *out, r
 
 static char *print_word(const char *word, char *at)
 {
-    if (strpbrk(word, ",\"\r\n") == NULL) {
-        size_t n = strlen(word);
+    size_t n = strlen(word);
+    bool padded = n > 0 && (strchr(" \t", word[0]) != NULL || strchr(" \t", word[n - 1]) != NULL);
+    if (!padded && strpbrk(word, ",\"\r\n") == NULL) {
         memcpy(at, word, n);
         return at + n;
     }

@@ -23,9 +23,12 @@ typedef enum rbt_format {
  * of features or, with `sets`, all. */
 rbt_err rbt_format_find(const char *name, bool sets, rbt_format *format, rbt_error *error);
 
-/* The format that the name of a file ends like (.svm, .libsvm, .svmlight, .csv, .vw, .cache), else `otherwise`; refuses names
- * of compressed files, which nobody writes here. */
+/* The format that the name of a file ends like (rbt_kind_of_name), else `otherwise`; refuses names of compressed files and of text
+ * with tabs, which nobody writes here. */
 rbt_err rbt_format_of_path(const char *path, rbt_format otherwise, rbt_format *format, rbt_error *error);
+
+/* Refuses a name that ends like another format, as which the file would be read. Caches are known by their first bytes. */
+rbt_err rbt_format_check_path(rbt_format format, const char *path, rbt_error *error);
 
 /* Can the format hold that many columns? */
 rbt_err rbt_format_check_cols(rbt_format format, size_t cols, const char *path, rbt_error *error);

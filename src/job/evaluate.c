@@ -113,6 +113,8 @@ rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap,
     evaluation->watch.first = evaluation->first;
     if (err == RBT_OK)
         (void)rbt_watch_look(&evaluation->watch, loss, gap, valid, evaluation->w);
+    if (evaluation->watch.worse == 0)
+        evaluation->best = *progress;
     return err;
 }
 
@@ -124,7 +126,7 @@ rbt_err rbt_evaluation_finish(rbt_evaluation *evaluation, rbt_error *error)
         return RBT_OK;
     memcpy(evaluation->w, evaluation->watch.best, evaluation->training->n * sizeof *evaluation->w);
     evaluation->loss = evaluation->watch.best_objective;
-    return evaluate_valid(evaluation, &evaluation->last, &valid, error);
+    return evaluate_valid(evaluation, &evaluation->best, &valid, error);
 }
 
 /* The objective of the parameters just read. */

@@ -33,6 +33,7 @@ typedef struct rbt_evaluation {
     double first;      /* the objective of parameters that are all zero, about */
     rbt_watch watch;   /* whether it was ended, and why */
     rbt_progress last; /* how the job stood then */
+    rbt_progress best; /* --patience: how it stood when the loss on the validation data was the least so far */
     double objectives[RBT_LAST_OBJECTIVES];
     size_t evaluations;
     int64_t table_sum;

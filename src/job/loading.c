@@ -46,6 +46,12 @@ rbt_reading rbt_loaded_reading(const rbt_options *options, rbt_read_report *repo
                          .report = report};
 }
 
+/* Ratings are what is learned from, as labels of rows are. */
+static bool needs_no_labels(rbt_content content)
+{
+    return content != RBT_CONTENT_ROWS && content != RBT_CONTENT_RATINGS;
+}
+
 /* Bad rows may be left out of the text beside a cache. */
 static bool is_cache(const char *path)
 {
@@ -65,7 +71,7 @@ rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, rbt_c
         reading.skip_bad = 0;
     reading.expect = expect;
     reading.origin = origin;
-    reading.unlabelled = expect != RBT_CONTENT_ROWS;
+    reading.unlabelled = needs_no_labels(expect);
     const rbt_storing storing = {
         .level = options->store, .keep = options->cache == RBT_CACHE_AUTO, .reading = &reading, .log = log};
     return rbt_store_read(path, &storing, data, error);
@@ -76,7 +82,7 @@ rbt_err rbt_loaded_read_part(const rbt_options *options, rbt_content expect, rbt
 {
     rbt_reading reading = rbt_loaded_reading(options, report);
     reading.expect = expect;
-    reading.unlabelled = expect != RBT_CONTENT_ROWS;
+    reading.unlabelled = needs_no_labels(expect);
     return rbt_data_part_read(part, options->data, &reading, hosting, crew, error);
 }
 

@@ -446,6 +446,7 @@ rbt_err rbt_method_job_run(rbt_job *job, rbt_error *error)
         load_seconds = simulated ? 0 : rbt_now_seconds() - started;
         rbt_job_announce(job);
         rbt_job_tell_of_reading(job, &r.report);
+        rbt_job_tell_of_reading(job, &r.valid_report);
         err = r.plan.shared       ? rbt_method_shared_run(&r, error)
               : r.session != NULL ? run_on_cluster(&r, error)
                                   : rbt_setup_run(&r.setup, &job->options, error);

@@ -18,7 +18,7 @@ typedef struct rbt_method_run {
     rbt_job *job;
     rbt_data data;
     rbt_data valid; /* --valid, where the job was started */
-    rbt_read_report report;
+    rbt_read_report report, valid_report;
     rbt_plan plan;
     rbt_planned planned;
     void *facts;      /* the method's, of all rows */

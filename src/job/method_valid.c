@@ -77,7 +77,11 @@ rbt_err rbt_method_valid_read(rbt_method_run *r, rbt_error *error)
         r->evaluation.validate = validate;
         r->evaluation.validate_context = r;
     }
-    return rbt_loaded_read_data(options, options->valid, method->content, r->data.origin, &log, &r->valid, NULL, error);
+    rbt_err err = rbt_loaded_read_data(options, options->valid, method->content, r->data.origin, &log, &r->valid,
+                                       &r->valid_report, error);
+    if (method->content != RBT_CONTENT_ROWS)
+        r->valid_report.unlabelled = 0; /* nobody asks for labels */
+    return err;
 }
 
 rbt_err rbt_method_valid_finish(rbt_method_run *r, rbt_error *error)
@@ -85,9 +89,11 @@ rbt_err rbt_method_valid_finish(rbt_method_run *r, rbt_error *error)
     const rbt_job *job = r->job;
     bool told = r->evaluation.validate != NULL && r->evaluation.evaluations > 0 &&
                 (job->options.patience == 0 || r->evaluation.watch.worse == 0);
+    bool is_best = job->options.patience > 0 && r->evaluation.evaluations > 0; /* and not what came last */
     double loss;
 
     if (job->options.valid == NULL || told)
         return RBT_OK;
-    return tell(r, &job->fitted, job->result.clocks, job->result.seconds, &loss, error);
+    return tell(r, &job->fitted, is_best ? r->evaluation.best.clock_min : job->result.clocks,
+                is_best ? r->evaluation.best.seconds : job->result.seconds, &loss, error);
 }

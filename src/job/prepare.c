@@ -15,6 +15,7 @@
 #include "model/model.h"
 
 #define CLASS_WEIGHT_MOST 1e9
+#define LABELS_LISTED     10 /* in a message */
 
 /* A process's rows among all of them. */
 typedef struct preparing {
@@ -231,6 +232,19 @@ static size_t class_written(const rbt_shape *shape, const char *text)
     return shape->classes;
 }
 
+/* Lists the first of the labels there are. */
+static rbt_err refuse_label(const rbt_shape *shape, const char *text, rbt_error *error)
+{
+    char list[512] = "", label[RBT_LABEL_ROOM];
+    size_t n = 0;
+    for (size_t k = 0; k < shape->classes && k < LABELS_LISTED; k++) {
+        rbt_shape_label_text(shape, (double)k, label);
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%.40s", k > 0 ? ", " : "", label);
+    }
+    return rbt_fail(error, RBT_E_USAGE, "--class-weight: the data has no label '%.60s'; it has %s%s", text, list,
+                    shape->classes > LABELS_LISTED ? ", ..." : "");
+}
+
 /* "LABEL=W,LABEL=W": classes that are not named keep 1. */
 static rbt_err parse_class_weights(const char *spec, const rbt_shape *shape, double *weight, rbt_error *error)
 {
@@ -249,7 +263,7 @@ static rbt_err parse_class_weights(const char *spec, const rbt_shape *shape, dou
         size_t class = class_written(shape, part);
         err = rbt_text_to_real("--class-weight", equals + 1, &value, error);
         if (err == RBT_OK && class == shape->classes)
-            err = rbt_fail(error, RBT_E_USAGE, "--class-weight: the data has no label '%.60s'", part);
+            err = refuse_label(shape, part, error);
         else if (err == RBT_OK && !(value > 1 / CLASS_WEIGHT_MOST && value < CLASS_WEIGHT_MOST))
             err = rbt_fail(error, RBT_E_USAGE, "--class-weight %.60s=%g is out of range; give a number from %g to %g",
                            part, value, 1 / CLASS_WEIGHT_MOST, CLASS_WEIGHT_MOST);
@@ -290,7 +304,8 @@ static rbt_err weigh_classes(const preparing *p, const char *spec, rbt_error *er
     rbt_data *data = &p->loaded->data;
     size_t classes = p->loaded->shape.classes;
     if (classes == 0)
-        return rbt_fail(error, RBT_E_USAGE, "--class-weight makes no sense for %s, which predicts numbers",
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--class-weight makes no sense for %s, which predicts numbers; leave it out",
                         p->loaded->model->name);
     double *weight = rbt_alloc(classes, sizeof *weight);
     rbt_err err = RBT_OK;

@@ -348,6 +348,20 @@ static void tell_of_columns(rbt_job *job, const rbt_loaded *loaded)
     rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = note});
 }
 
+/* Features that vary so little that --normalize standard cannot make them like the others. */
+static void tell_of_scaling(rbt_job *job, const rbt_scaling *scaling)
+{
+    char note[200];
+
+    if (scaling->faint == 0)
+        return;
+    snprintf(note, sizeof note,
+             "%zu feature%s by less than %g, too little for --normalize standard; they count for next to nothing: "
+             "give them in another unit",
+             scaling->faint, scaling->faint == 1 ? " varies" : "s vary", 1 / RBT_SCALE_MOST);
+    rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = job, .note = note});
+}
+
 /* From data that was read to a result. */
 static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
 {
@@ -362,6 +376,7 @@ static rbt_err run_read(rbt_model_run *r, double started, rbt_error *error)
         rbt_job_tell_of_reading(job, &r->loaded.report);
         rbt_job_tell_of_reading(job, &r->loaded.valid_report);
         tell_of_columns(job, &r->loaded);
+        tell_of_scaling(job, &r->loaded.scaling);
         err = train(r, error);
     }
     if (err == RBT_OK) {

@@ -8,11 +8,13 @@
 #include "job/run.h"
 #include "solve/shared.h"
 
-#define SAMPLE_ROWS 1000 /* for the objective of parameters that are all zero: only its size matters */
+#define SAMPLE_ROWS 1000 /* for the objective of parameters that are all zero: its size matters, and that seldom */
 
 typedef struct shared_job {
     rbt_model_run *run;
     rbt_shared_worker *workers;
+    rbt_team *team;
+    bool is_sampled; /* the objective of parameters that are all zero is that of the first rows */
     uint64_t began_ns;
     rbt_error *error;
     rbt_err err;
@@ -38,6 +40,23 @@ static rbt_progress progress_of(const shared_job *s)
     return progress;
 }
 
+/* An objective above that of parameters that are all zero may have blown up, or the first rows are not like the others: then
+ * all are looked at, once. */
+static rbt_err doubt_sample(shared_job *s, double objective)
+{
+    const rbt_training *training = &s->run->training;
+
+    if (!s->is_sampled || objective <= s->run->evaluation.first)
+        return RBT_OK;
+    float *zeros = rbt_try_alloc(training->n, sizeof *zeros);
+    if (zeros == NULL)
+        return rbt_fail(s->error, RBT_E_MEMORY, "not enough memory for %zu parameters", training->n);
+    s->run->evaluation.first = rbt_problem_objective(&training->problem, zeros, s->team);
+    s->is_sampled = false;
+    rbt_free(zeros);
+    return RBT_OK;
+}
+
 /* After a pass; false ends the training. */
 static bool after_pass(void *context, const rbt_shared_pass *pass)
 {
@@ -50,7 +69,9 @@ static bool after_pass(void *context, const rbt_shared_pass *pass)
         rbt_progress progress = progress_of(s);
 
         evaluation->w = pass->w;
-        s->err = rbt_evaluation_take(evaluation, pass->objective, pass->gap, &progress, s->error);
+        s->err = doubt_sample(s, pass->objective);
+        if (s->err == RBT_OK)
+            s->err = rbt_evaluation_take(evaluation, pass->objective, pass->gap, &progress, s->error);
     }
     return s->err == RBT_OK && !interrupted && evaluation->watch.why == NULL;
 }
@@ -127,9 +148,9 @@ rbt_err rbt_shared_job_run(rbt_model_run *run, rbt_error *error)
         err = rbt_fail(error, RBT_E_USAGE, "the model %s cannot be trained row by row in shared memory; use --sync ssp",
                        training->model->name);
     if (err == RBT_OK) {
+        s.team = team;
+        s.is_sampled = sample < rows;
         run->evaluation.first = training->model->loss(&training->shape, training->data, 0, sample, w) / (double)sample;
-        if (run->evaluation.first == 0) /* numbers to predict that are all zero there, but perhaps not elsewhere */
-            run->evaluation.first = rbt_problem_objective(&training->problem, w, team);
         s.began_ns = rbt_now_ns();
         err =
             rbt_shared_train(&training->problem, &shared, training->shards, team, w, s.workers, after_pass, &s, error);

@@ -28,13 +28,13 @@ typedef struct child_report {
     char summary[ROUND_SEEDS][SUMMARY_BYTES];
 } child_report;
 
-/* A child's share: every `step`-th seed from `first`, below `end`. */
-static void run_child(child_report *report, uint64_t first, uint64_t end, uint64_t step)
+/* A child's share of the `n` seeds from `first` on: every `step`-th, from number `at` on. */
+static void run_child(child_report *report, uint64_t first, uint64_t n, uint64_t at, uint64_t step)
 {
-    for (uint64_t seed = first; seed < end && report->err == RBT_OK; seed += step) {
-        report->seed = seed;
+    for (; at < n && report->err == RBT_OK; at += step) {
+        report->seed = first + at;
         report->lines++;
-        report->err = rbt_swarm_case(seed, report->summary[report->lines - 1], SUMMARY_BYTES, &report->error);
+        report->err = rbt_swarm_case(first + at, report->summary[report->lines - 1], SUMMARY_BYTES, &report->error);
     }
     _exit(0);
 }
@@ -51,8 +51,8 @@ static void judge_child(child_report *report, int status)
                                WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "it ended early");
 }
 
-/* One round: every child does its share of the seeds first .. end - 1. */
-static rbt_err run_round(child_report *reports, uint32_t children, uint64_t first, uint64_t end, rbt_error *error)
+/* One round: every child does its share of the `n` seeds from `first` on. */
+static rbt_err run_round(child_report *reports, uint32_t children, uint64_t first, uint64_t n, rbt_error *error)
 {
     pid_t pids[CHILDREN_MAX];
 
@@ -62,7 +62,7 @@ static rbt_err run_round(child_report *reports, uint32_t children, uint64_t firs
         reports[i].seed = first + i;
         pids[i] = fork();
         if (pids[i] == 0)
-            run_child(&reports[i], first + i, end, children);
+            run_child(&reports[i], first, n, i, children);
         if (pids[i] < 0) {
             for (uint32_t k = 0; k < i; k++)
                 waitpid(pids[k], NULL, 0);
@@ -96,16 +96,16 @@ rbt_err rbt_swarm_run(const rbt_swarm_options *options, void (*write)(void *cont
     uint32_t children = cores < 1 ? 1 : cores > CHILDREN_MAX ? CHILDREN_MAX : (uint32_t)cores;
     size_t bytes = children * sizeof(child_report);
     child_report *reports = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    uint64_t last = options->first_seed + options->seeds;
+    uint64_t most = (uint64_t)children * ROUND_SEEDS; /* in a round */
     rbt_err err = RBT_OK;
 
     if (reports == MAP_FAILED)
         return rbt_fail(error, RBT_E_MEMORY, "no memory for the swarm's reports");
-    for (uint64_t seed = options->first_seed; err == RBT_OK && seed < last; seed += (uint64_t)children * ROUND_SEEDS) {
-        uint64_t end = last - seed < (uint64_t)children * ROUND_SEEDS ? last : seed + (uint64_t)children * ROUND_SEEDS;
+    for (uint64_t left = options->seeds, n = 0; err == RBT_OK && left > 0; left -= n) {
         const child_report *failed;
 
-        err = run_round(reports, children, seed, end, error);
+        n = left < most ? left : most;
+        err = run_round(reports, children, options->first_seed + (options->seeds - left), n, error);
         for (uint64_t line = 0; err == RBT_OK && options->verbose && line < ROUND_SEEDS; line++)
             for (uint32_t i = 0; i < children; i++)
                 if (line < reports[i].lines)

@@ -32,12 +32,17 @@ static bool parse_double(const char *text, double *value)
     return true;
 }
 
+static bool is_digits(const char *text)
+{
+    return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
 static bool parse_u64(const char *text, uint64_t *value)
 {
     char *end = NULL;
     double real = 0;
 
-    if (text[0] != '\0' && text[strspn(text, "0123456789")] == '\0') {
+    if (is_digits(text)) {
         errno = 0;
         unsigned long long parsed = strtoull(text, &end, 10);
         if (errno != 0)
@@ -56,7 +61,11 @@ rbt_err rbt_text_to_count(const char *what, const char *text, uint64_t min, uint
 {
     uint64_t parsed = 0;
 
-    if (!parse_u64(text, &parsed))
+    bool known = parse_u64(text, &parsed);
+    if (!known && is_digits(text))
+        return rbt_fail(error, RBT_E_USAGE, "%s %.60s is too large; give at most %llu", what, text,
+                        (unsigned long long)max);
+    if (!known)
         return rbt_fail(error, RBT_E_USAGE, "%s '%s' is not a whole number; give one like 8 or 1e5", what, text);
     if (parsed < min || parsed > max) {
         if (max == UINT64_MAX)

@@ -83,6 +83,19 @@ const rbt_name_list *rbt_fitted_names(const rbt_fitted *fitted, const char *name
     return NULL;
 }
 
+char *rbt_fitted_origin(const rbt_fitted *fitted)
+{
+    const rbt_name_list *lines = rbt_fitted_names(fitted, RBT_FITTED_ORIGIN);
+    size_t room = 1, n = 0;
+
+    for (size_t i = 0; lines != NULL && i < lines->n; i++)
+        room += strlen(lines->at[i]) + 1;
+    char *origin = rbt_alloc(room, 1);
+    for (size_t i = 0; lines != NULL && i < lines->n; i++)
+        n += (size_t)snprintf(origin + n, room - n, "%s\n", lines->at[i]);
+    return origin;
+}
+
 double rbt_fitted_number(const rbt_fitted *fitted, const char *name)
 {
     for (size_t i = 0; i < fitted->numbers; i++)

@@ -30,6 +30,9 @@ rbt_err rbt_fitted_decode(const void *bytes, size_t n, const char *name, const r
 /* Is this the beginning of such a file? */
 bool rbt_fitted_begins(const void *bytes, size_t n);
 
+/* How the data was read, as text (data/origin.h) in memory of its own; "" when that is not known. */
+char *rbt_fitted_origin(const rbt_fitted *fitted);
+
 #define RBT_FITTED_VERSION    1u
 #define RBT_FITTED_ITEMS_MOST 1000u    /* arrays, lists and numbers of a file */
 #define RBT_FITTED_ORIGIN     "origin" /* the list of the lines that say how the data was read (data/origin.h) */

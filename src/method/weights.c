@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/origin.h"
 #include "method/method.h"
 #include "model/classes.h"
 #include "model/metrics.h"
@@ -78,8 +79,7 @@ rbt_err rbt_weights_predict(const rbt_fitted *fitted, const rbt_data *data, size
     if (err != RBT_OK)
         return err;
     t.model->score(&t.shape, data, row, t.w, &score);
-    rbt_shape_label_text(&t.shape, t.model->label(&t.shape, &score), text);
-    fprintf(out, "%s\n", text);
+    fprintf(out, "%s\n", rbt_shape_label(&t.shape, t.model->label(&t.shape, &score), text));
     rbt_trained_deinit(&t);
     return RBT_OK;
 }
@@ -142,26 +142,17 @@ static int compare_weights(const void *a, const void *b)
     return p != q ? (p > q ? -1 : 1) : (x->feature > y->feature) - (x->feature < y->feature);
 }
 
-/* A feature without a name, as the data counts it. */
-static void print_feature(const rbt_fitted *fitted, size_t feature, FILE *out)
-{
-    const rbt_name_list *origin = rbt_fitted_names(fitted, RBT_FITTED_ORIGIN);
-    const char *only = origin != NULL && origin->n == 1 ? origin->at[0] : "";
-
-    if (strncmp(only, "bits ", 5) == 0)
-        fprintf(out, "hash %zu", feature);
-    else
-        fprintf(out, "feature %zu", feature + (strcmp(only, "base 0") == 0 ? 0 : 1));
-}
-
 void rbt_weights_describe(const rbt_fitted *fitted, FILE *out)
 {
     const rbt_values *w = rbt_fitted_values(fitted, "weights");
     const rbt_name_list *names = rbt_fitted_names(fitted, "vocabulary");
     const float *at = w->at;
     size_t cols = (size_t)w->cols, n = 0, count = rbt_weights_nonzeros(at, cols);
+    char *text = rbt_fitted_origin(fitted);
+    rbt_origin origin = {0};
     weight *list = rbt_try_alloc(count, sizeof *list);
 
+    (void)rbt_origin_parse(text, &origin);
     fprintf(out, "weights     %zu of %zu are not zero\n", count, cols);
     for (size_t j = 0; list != NULL && j < cols; j++)
         if (at[j] != 0)
@@ -173,8 +164,11 @@ void rbt_weights_describe(const rbt_fitted *fitted, FILE *out)
         if (names != NULL && list[i].feature < names->n && names->at[list[i].feature][0] != '\0')
             fprintf(out, "%s", names->at[list[i].feature]);
         else
-            print_feature(fitted, list[i].feature, out);
+            fprintf(out, "%s %zu", origin.bits > 0 && origin.column.count == 0 ? "hash" : "feature",
+                    list[i].feature + rbt_origin_first(&origin)); /* as the data counts them */
         fprintf(out, ": %.6g\n", (double)list[i].value);
     }
+    rbt_origin_deinit(&origin);
+    rbt_free(text);
     rbt_free(list);
 }

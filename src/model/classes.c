@@ -197,7 +197,14 @@ static size_t class_named(const rbt_shape *shape, const char *name)
     return shape->classes;
 }
 
-/* The class of a label as the data has it, or `classes`. */
+/* The class with this number, or `classes`. */
+static size_t class_numbered(const rbt_shape *shape, double label)
+{
+    size_t at = place_of(shape->labels, shape->classes, label);
+    return at < shape->classes && shape->labels[at] == label ? at : shape->classes;
+}
+
+/* The class of a label as the data has it, or `classes`. One word among the labels makes words of all, also of numbers. */
 static size_t class_of(const rbt_shape *shape, const rbt_data *data, double label)
 {
     char text[RBT_LABEL_ROOM];
@@ -205,10 +212,12 @@ static size_t class_of(const rbt_shape *shape, const rbt_data *data, double labe
         return class_named(shape, data->label_names[(size_t)label]); /* however long */
     if (shape->names != NULL)
         return class_named(shape, written(data, label, text));
-    if (data->label_names != NULL)
-        return shape->classes;
-    size_t at = place_of(shape->labels, shape->classes, label);
-    return at < shape->classes && shape->labels[at] == label ? at : shape->classes;
+    if (data->label_names == NULL)
+        return class_numbered(shape, label);
+    const char *name = label >= 0 && label < (double)data->label_count ? data->label_names[(size_t)label] : "";
+    const char *end = name + strlen(name);
+    float number = 0;
+    return rbt_number_parse(name, end, &number) == end ? class_numbered(shape, (double)number) : shape->classes;
 }
 
 static rbt_err refuse_label(const rbt_shape *shape, const rbt_data *data, size_t row, rbt_error *error)
@@ -255,14 +264,21 @@ rbt_err rbt_shape_apply(const rbt_shape *shape, bool labels, rbt_data *data, rbt
     return shape->unit_rows ? rbt_data_scale_rows(data, error) : RBT_OK;
 }
 
-void rbt_shape_label_text(const rbt_shape *shape, double label, char text[RBT_LABEL_ROOM])
+const char *rbt_shape_label(const rbt_shape *shape, double label, char room[RBT_LABEL_ROOM])
 {
     if (shape->classes > 0 && shape->names != NULL)
-        snprintf(text, RBT_LABEL_ROOM, "%.250s", shape->names[(size_t)label]);
-    else if (shape->classes > 0)
-        rbt_label_print(shape->labels[(size_t)label], text);
+        return shape->names[(size_t)label];
+    if (shape->classes > 0)
+        rbt_label_print(shape->labels[(size_t)label], room);
     else
-        text[rbt_number_print((float)label, text)] = '\0';
+        room[rbt_number_print((float)label, room)] = '\0';
+    return room;
+}
+
+void rbt_shape_label_text(const rbt_shape *shape, double label, char text[RBT_LABEL_ROOM])
+{
+    char room[RBT_LABEL_ROOM];
+    snprintf(text, RBT_LABEL_ROOM, "%.250s", rbt_shape_label(shape, label, room));
 }
 
 void rbt_shape_copy(rbt_shape *to, const rbt_shape *from)

@@ -11,8 +11,10 @@
 
 #define RBT_CLASSES_LIMIT 65536
 
-/* How a class's label is written: its name, or its number as short as reads back the same. */
+/* How a class's label is written: its name, however long, or its number as short as reads back the same, in `room`. And so much of
+ * it as has room in a table or a message. */
 #define RBT_LABEL_ROOM 256
+const char *rbt_shape_label(const rbt_shape *shape, double label, char room[RBT_LABEL_ROOM]);
 void rbt_shape_label_text(const rbt_shape *shape, double label, char text[RBT_LABEL_ROOM]);
 
 /* A number as a label: whole ones in full, others as short as reads back the same. */

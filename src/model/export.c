@@ -6,6 +6,7 @@
 
 #include "data/file.h"
 #include "data/number.h"
+#include "data/origin.h"
 
 #define NPY_ALIGN 64
 
@@ -94,10 +95,14 @@ static bool any(const float *w, size_t n)
 rbt_err rbt_export_text(const rbt_trained *t, const rbt_vocab *vocab, const char *path, rbt_error *error)
 {
     size_t outputs = t->model->outputs(&t->shape);
+    rbt_origin origin = {0};
     rbt_output output;
     rbt_err err = rbt_output_open(path, &output, error);
     if (err != RBT_OK)
         return err;
+    (void)rbt_origin_parse(t->origin, &origin);
+    size_t first = rbt_origin_first(&origin);
+    rbt_origin_deinit(&origin);
     if (t->shape.bias) {
         err = rbt_output_put(&output, "bias", 4, error);
         if (err == RBT_OK)
@@ -108,7 +113,7 @@ rbt_err rbt_export_text(const rbt_trained *t, const rbt_vocab *vocab, const char
         if (!any(t->w + i * outputs, outputs))
             continue;
         err = name != NULL ? rbt_output_put(&output, name, strlen(name), error)
-                           : rbt_output_print(&output, error, "%zu", i + 1);
+                           : rbt_output_print(&output, error, "%zu", i + first);
         if (err == RBT_OK)
             err = put_weights(t->w + i * outputs, outputs, &output, error);
     }

@@ -15,8 +15,8 @@ rbt_err rbt_export_npy(const rbt_trained *trained, const char *path, rbt_error *
 /* Any array as .npy, in its type; a single column as one dimension. */
 rbt_err rbt_export_array(const rbt_values *values, const char *path, rbt_error *error);
 
-/* "feature weight ..." for each feature that has a weight other than 0, by its name or its number from 1; the bias first,
- * as "bias". `vocab` may be NULL. */
+/* "feature weight ..." for each feature that has a weight other than 0, by its name or its number, as the data counts
+ * (data/origin.h); the bias first, as "bias". `vocab` may be NULL. */
 rbt_err rbt_export_text(const rbt_trained *trained, const rbt_vocab *vocab, const char *path, rbt_error *error);
 
 #endif

@@ -13,6 +13,8 @@
 #define BOTTOM      52.0
 #define POINTS_MOST 400  /* per curve: more cannot be told apart */
 #define LOG_FROM    20.0 /* y spans more than this factor: logarithmic */
+#define SPAN_LEAST  1e-6 /* of the values: what differs less is drawn as one height */
+#define TICKS_MOST  20   /* on an axis; there are up to 13 */
 #define STRAY_LIMIT 1.5  /* a diverged curve may stretch the axis to this many times the highest of the others */
 
 typedef struct scale {
@@ -117,9 +119,9 @@ static scale y_scale(const rbt_chart *chart, const rbt_series *series, size_t n)
         s.low = log10(low);
         s.high = log10(high);
     }
-    double margin = 0.05 * (s.high - s.low);
-    if (margin <= 0)
-        margin = fmax(fabs(s.high) * 0.05, 1e-9);
+    double size = fmax(fabs(s.low), fabs(s.high)), margin = 0.05 * (s.high - s.low);
+    if (s.high - s.low <= SPAN_LEAST * size)
+        margin = fmax(size * (s.high > s.low ? SPAN_LEAST : 0.05), 1e-9);
     s.low -= chart->has_target ? 2 * margin : margin; /* the target's name stands below its line, clear of the curves */
     s.high += margin;
     return s;
@@ -154,7 +156,7 @@ static void x_axis(const rbt_chart *chart, const scale *s, FILE *file)
         }
     }
     double step = rbt_chart_step(s->high / unit, 4);
-    for (int i = 0; i * step <= s->high / unit * (1 + 1e-9); i++) {
+    for (int i = 0; i < TICKS_MOST && i * step <= s->high / unit * (1 + 1e-9); i++) {
         double x = x_of(s, i * step * unit);
         fprintf(file, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.0f\" y2=\"%.0f\"/>", x, x, TOP,
                 HEIGHT - BOTTOM);
@@ -175,7 +177,7 @@ static void y_tick(const scale *s, double value, FILE *file)
 
     fprintf(file, "<line class=\"grid\" x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, s->width - RIGHT, y,
             y);
-    fprintf(file, "<text class=\"tick\" x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n", LEFT - 8, y + 4,
+    fprintf(file, "<text class=\"tick\" x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%.8g</text>\n", LEFT - 8, y + 4,
             value);
 }
 
@@ -191,9 +193,9 @@ static void y_axis(const rbt_chart *chart, const scale *s, FILE *file)
                 if (log10(WITHIN[k]) + p >= s->low && log10(WITHIN[k]) + p <= s->high && (!wide || p % every == 0))
                     y_tick(s, WITHIN[k] * pow(10, p), file);
     } else {
-        double step = rbt_chart_step(s->high - s->low, 4);
-        for (double i = ceil(s->low / step); i * step <= s->high; i++)
-            y_tick(s, i == 0 ? 0 : i * step, file);
+        double step = rbt_chart_step(s->high - s->low, 4), first = ceil(s->low / step);
+        for (int i = 0; i < TICKS_MOST && (first + i) * step <= s->high; i++)
+            y_tick(s, first + i == 0 ? 0 : (first + i) * step, file);
     }
     fprintf(file, "<text class=\"axis\" transform=\"translate(16 %.0f) rotate(-90)\" text-anchor=\"middle\">",
             TOP + (HEIGHT - TOP - BOTTOM) / 2);

@@ -80,9 +80,14 @@ static rbt_series series_of_points(const rbt_recorder *run, const char *name, bo
     return s;
 }
 
+/* Without the best once more, which --patience tells at the end: a curve does not go back in time. */
 static rbt_series series_of_evaluations(const rbt_recorder *run)
 {
-    rbt_series s = {"validation loss", run->evaluations.count, NULL, NULL, run->error.code == RBT_E_DIVERGED};
+    size_t n = run->evaluations.count;
+
+    if (n > 1 && run->evaluations.at[n - 1].seconds < run->evaluations.at[n - 2].seconds)
+        n--;
+    rbt_series s = {"validation loss", n, NULL, NULL, run->error.code == RBT_E_DIVERGED};
 
     s.x = rbt_alloc(s.n, sizeof *s.x);
     s.y = rbt_alloc(s.n, sizeof *s.y);

@@ -71,6 +71,32 @@ says 'would be written over'
 cp data.svm same.svm
 expect 2 train lr --data same.svm --out same.svm
 expect 2 train lr --data data.svm --valid same.svm --json same.svm
+cp data.svm same.svm
+expect 0 train lr --data data.svm --epochs 1 --quiet --out m.rbt
+expect 0 train kmeans --data data.svm --clusters 2 --quiet --out k.rbt
+printf 'epochs = 1\n' >job.txt
+printf '0 - 1\n1 - 2\n' >edges.txt
+seq 50 >names.txt
+cp m.rbt kept.rbt
+keeps() # FILE COMMAND...: which is refused, and FILE is as it was
+{
+    cp "$1" before
+    kept=$1
+    shift
+    expect 2 "$@"
+    says 'would be written over'
+    cmp -s before "$kept" || fail "$kept was written over by $*"
+}
+keeps same.svm eval --model m.rbt --data same.svm --json same.svm
+keeps m.rbt eval --model m.rbt --data same.svm --json m.rbt
+keeps kept.rbt eval --model m.rbt --baseline kept.rbt --data same.svm --json kept.rbt
+keeps k.rbt eval --model k.rbt --data same.svm --json k.rbt
+keeps edges.txt graph edges.txt --json edges.txt
+keeps edges.txt graph edges.txt --svg edges.txt
+keeps names.txt export --model m.rbt --format text --vocab names.txt --out names.txt
+keeps job.txt train lr --data same.svm --config job.txt --json job.txt
+keeps job.txt compare lr --data same.svm --protocols bsp --config job.txt --report job.txt
+keeps edges.txt train lr --data same.svm --sync hop --workers 3 --graph edges.txt --out edges.txt
 cmp -s same.svm data.svm || fail 'data was written over'
 
 # nor is one output written over another, whether the file is there or not

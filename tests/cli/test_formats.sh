@@ -80,6 +80,17 @@ for format in csv vw; do
 done
 expect 0 info back.csv --weight weight
 prints 'weights     1 to 2, 4 in all'
+expect 0 info back.csv # what convert has written says itself what the weights are
+prints 'weights     1 to 2, 4 in all'
+prints 'features    2'
+expect 0 convert --data back.csv --out again.csv
+cmp -s back.csv again.csv || fail 'weights become a feature on the way through CSV'
+expect 0 train lr --data weighted.csv --weight w --quiet --out weighted.rbt
+expect 0 eval --model weighted.rbt --data back.csv
+prints 'weight    4'
+printf 'label,weight,f2\n1,2,1\n0,1,0\n' >own.csv # another header is another matter
+expect 0 info own.csv
+prints 'features    2'
 expect 0 info back.vw --bits 1
 prints 'weights     1 to 2, 4 in all'
 
@@ -114,6 +125,26 @@ cp words.cache old.cache
 printf '\001' | dd of=old.cache bs=1 seek=8 conv=notrunc 2>/dev/null
 expect 1 info old.cache
 says 'format version 1, this program reads version 2; make it again from its text with rubato convert'
+
+# a label is a line, however long; blanks at its ends count where it stands in quotes
+long=$(printf '%0300d' 0 | tr 0 a)
+printf 'y,x\n%sb,1\n%sc,-1\n%sb,2\n%sc,-2\n' "$long" "$long" "$long" "$long" >long.csv
+for model in lr 'l1lr --l1 0.01'; do
+    # shellcheck disable=SC2086 # a model and its option
+    expect 0 train $model --data long.csv --quiet --out long.rbt
+    expect 0 predict --model long.rbt --data long.csv
+    [ "$(sed 1d long.csv | cut -d, -f1)" = "$(cat "$out")" ] || fail "$model: long labels are cut"
+done
+printf 'y,x\nb,1\n"b\nc",-1\n' >lines.csv
+expect 1 train lr --data lines.csv
+says 'lines.csv:3: '
+says 'expected a label without line ends and other control characters'
+printf 'y,x\n" x",1\nx,2\n"x\t",3\n' >blanks.csv
+expect 0 convert --data blanks.csv --out kept.csv
+sed 1d kept.csv | cut -d, -f1 | tr '\n\t' ';_' >"$out"
+prints '" x";x;"x_";'
+expect 0 info kept.csv
+prints 'x	: 1 row'
 
 # rows without labels: not for training
 printf '| a b\n| c\n' >none.vw

@@ -61,6 +61,24 @@ expect 2 gen docs --out x --to csv
 says 'choose uci'
 expect 2 gen images --out x --to cache
 says 'choose idx'
+for name in svm csv vw; do # a name by which it would be read as something else
+    expect 2 gen docs --out x.$name
+    says "x.$name: would hold docword, and be read as"
+done
+expect 2 gen lr --out x.csv --to libsvm
+says 'x.csv: would hold libsvm, and be read as csv because of its name; let it end otherwise'
+expect 2 gen ratings --out x.svm
+says 'would hold ratings, and be read as libsvm'
+expect 2 gen ratings --out x.csv --to ratings
+expect 2 gen lr --out x.tsv
+says 'x.tsv: Rubato writes no tabs between cells, only commas; let the name end with .csv'
+expect 2 convert --data lr.csv --out x.TSV
+says 'end with .csv'
+expect 2 convert --data lr.csv --out x.vw --to csv
+says 'would hold csv, and be read as vw'
+[ -z "$(find . -name 'x.*')" ] || fail 'a refusal leaves a file'
+expect 0 convert --data lr.csv --out y.csv --to cache # it is known by its first bytes
+expect 0 info y.csv
 expect 2 gen images --out -
 says 'two files'
 expect 2 gen lr --out x --to svm

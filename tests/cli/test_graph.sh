@@ -101,6 +101,10 @@ says 'path.txt:3: node 2 is out of range; the nodes are 0 to 1'
 expect 1 graph empty.txt
 says 'empty.txt: there is no edge in it'
 
+printf '0 - 1\n2 - 3\n' >apart.txt
+expect 1 graph apart.txt --svg apart.svg
+grep -q 'neighbours each, not connected, spectral gap' apart.svg || fail 'a graph in two parts has a diameter'
+
 # usage
 expect 2 graph
 says 'which graph?'
@@ -124,7 +128,7 @@ expect 2 graph ring 8 --backup 2
 says 'a node with 2 in-neighbours besides itself, and it would wait for none; give at most 1'
 expect 2 graph ring 8 --max-gap 0
 expect 2 graph ring 8 --json - --svg -
-says 'cannot both go to the standard output'
+says 'would both be written to the standard output'
 expect 1 graph complete 5000
 says 'take fewer, or another kind'
 if [ -c /dev/full ]; then

@@ -50,6 +50,11 @@ expect 0 eval --model local.rbt --data data.svm --json e.json
 expect 0 eval --model lr.rbt --data data.svm --json o.json
 cat o.json >>e.json
 check e.json 'all(abs(first[m] - last[m]) < 1e-6 for m in ("loss", "logloss", "accuracy", "auc", "f1", "precision", "recall"))'
+grep '^1' data.svm >ones.svm # of one class there is no auc
+for model in local.rbt lr.rbt; do
+    expect 0 eval --model $model --data ones.svm --metric auc
+    [ "$(sed -n 's/^auc *//p' "$out")" = - ] || fail "$model: an auc that does not exist is shown as something else"
+done
 for names in 50 3; do
     seq $names | sed 's/^/name/' >voc
     expect 0 info --vocab voc local.rbt

@@ -69,6 +69,9 @@ for arguments in '--optimizer newton' '--optimizer sdca --tolerance 1e-6 --epoch
     paste raw.txt scaled.txt | awk '{ d = $1 - $2; if (d * d > 1e-4 * (1 + $2 * $2)) exit 1 }' || fail "$arguments: not the same scores"
 done
 expect 0 train lr --data raw.svm --normalize standard --no-bias --out raw.rbt --quiet
+awk '{ print $1, "1:" NR % 7 "e-35", "2:" NR % 5 }' raw.svm >faint.svm
+expect 0 train lr --data faint.svm --normalize standard --epochs 1
+prints 'note: 1 feature varies by less than 1e-30, too little for --normalize standard'
 expect 0 train lr --data two.svm --normalize unit --out unit.rbt --quiet
 expect 0 eval --model unit.rbt --data two.svm --metric accuracy --json eval.json
 check eval.json 'first["accuracy"] > 0.7'
@@ -87,9 +90,9 @@ expect 0 train lr --data rare.svm --class-weight balanced --out balanced.rbt --q
 expect 0 eval --model balanced.rbt --data rare.svm --baseline plain.rbt --metric recall --json eval.json
 check eval.json 'first["recall"] > 0.5 > first["baseline"]["recall"]'
 expect 2 train lr --data two.svm --class-weight 5=1
-says "the data has no label '5'"
+says "the data has no label '5'; it has -1, 1"
 expect 2 train linear --data numbers.svm --class-weight balanced
-says 'which predicts numbers'
+says 'which predicts numbers; leave it out'
 
 # --l1: zeros, more of them the larger it is
 expect 0 train lr --data two.svm --out m.rbt --quiet
@@ -121,6 +124,7 @@ expect 0 train lr --data two.svm --valid valid.svm --optimizer sgd --lr 2 --deca
 check run.json 'last["clocks"] < 500 and len(events("eval")) == last["clocks"] + 1' # and the best once more
 check run.json 'min(e["loss"] for e in events("eval")) == events("eval")[-6]["loss"] == events("eval")[-1]["loss"]'
 check run.json 'abs(last["loss"] - events("clock")[-5]["loss"]) < 1e-9'
+check run.json 'all(events("eval")[-6][k] == events("eval")[-1][k] for k in ("clock", "seconds"))' # with its clock and time
 expect 0 eval --model best.rbt --data valid.svm --metric loss --json eval.json
 best=$(python3 -c 'import json; print(json.load(open("eval.json"))["loss"])')
 check run.json "abs(min(e['loss'] for e in events('eval')) - $best) < 1e-6"

@@ -25,6 +25,7 @@ for sync in hogwild 'hop --workers 2'; do
     # shellcheck disable=SC2086
     expect 0 train mf --data train.dat --valid test.dat --rank 30 --l2 0 --epochs 300 --patience 3 --sync $sync --out p.rbt --json p.json --quiet
     check p.json 'last["clocks"] < 300 and min(e["loss"] for e in events("eval")) == events("eval")[-1]["loss"]'
+    check p.json 'events("eval")[-1] in events("eval")[:-1]' # the best once more, with its clock and time
     expect 0 eval --model p.rbt --data test.dat --json e.json
     check e.json 'abs(last["loss"] - '"$(sed -n 's/.*"eval".*"loss":\([^,]*\).*/\1/p' p.json | tail -n 1)"') < 1e-6'
 done
@@ -132,6 +133,15 @@ printf 'user,item\n7,3\n7,nobody\n' >pairs.csv # a user and an item are enough
 [ "$(cut -f1,2 told-pairs | tr '\t\n' ',;')" = '7,3;7,nobody;' ] || fail 'predictions of pairs'
 expect 1 eval --model m.rbt --data pairs.csv
 says 'expected a rating'
+expect 1 train mf --data pairs.csv --rank 2 # but not to learn from, nor to validate with
+says "pairs.csv:1: 'user,item': expected a rating"
+expect 1 train mf --data train.dat --valid pairs.csv --rank 2
+says "pairs.csv:1: 'user,item': expected a rating"
+{ cat test.dat && echo 7::8::nothing; } >odd.dat # of what is left out of --valid is told, too
+expect 0 train mf --data train.dat --valid odd.dat --skip-bad 1 --rank 2 --epochs 1
+prints 'odd.dat:901: '
+expect 1 launch --local 2 -- train mf --data pairs.csv --rank 2
+says "pairs.csv:1: 'user,item': expected a rating"
 expect 0 info m.rbt
 prints '300 users and 120 items of rank 4'
 expect 0 predict --model m.rbt --user 7 --top 120

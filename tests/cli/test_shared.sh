@@ -108,6 +108,8 @@ awk '{ $1 = NR % 7; print }' d.svm >numbers.svm
 expect 1 train linear --data numbers.svm --optimizer sgd --lr 1e6 --out diverged.rbt
 says 'use a smaller --lr'
 [ ! -e diverged.rbt ] || fail 'a diverged model was saved'
+awk 'BEGIN { for (i = 0; i < 2000; i++) print (i < 1000 ? 0.001 : i % 2 ? 100 : -100), "1:" i % 5, "2:" i % 3 }' >sorted.svm
+expect 0 train linear --data sorted.svm --l2 0.1 # rows that are small at first are no sign of it
 
 # more threads than the system gives (the sanitizers need more memory than such a limit leaves)
 if [ "$RUBATO_SANITIZED" -eq 0 ]; then

@@ -32,6 +32,9 @@ grep '^seed 100007: ' first.txt >line.txt
 expect 0 swarm --replay 100007
 head -n 1 "$out" | cmp - line.txt || fail 'a replay goes another way than the swarm'
 
+expect 0 swarm --replay 18446744073709551615 # the last there is
+prints 'seed 18446744073709551615: '
+
 # seeds that have found something
 for seed in 331678 351464 1008836 2006265; do
     expect 0 swarm --replay $seed

@@ -93,6 +93,8 @@ expect 2 train lr --data data.svm --workers 100001
 says 'from 1 to 100000'
 expect 2 train lr --data data.svm --workers 2x
 says 'not a whole number'
+expect 2 train -- lr --data data.svm
+says "'--' says nothing here; leave it out"
 expect 2 train lr --data data.svm --servers 0
 says '--servers 0'
 expect 2 train lr --data data.svm --lr 0

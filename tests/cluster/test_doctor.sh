@@ -60,6 +60,10 @@ finds "^FAILED +a +rubato there is 0\.0\.1, here .*; install the same version"
 doctor 1 --hosts a --rsh "$rig/rsh" --data nowhere.svm
 finds "^FAILED +this host +data: nowhere\.svm: there is no such file"
 finds "^FAILED +a +data: nowhere\.svm: there is no such file"
+cp d.svm e.svm
+doctor 0 --hosts a --rsh "$rig/rsh" --data d.svm e.svm # several paths are several files, there too
+finds "^ok +this host +data: 2 files, [0-9]+ bytes$"
+finds "^ok +a +data: 2 files, [0-9]+ bytes$"
 mkdir folder
 doctor 1 --hosts a --rsh "$rig/rsh" --data folder
 finds "^FAILED +this host +data: folder is a folder; name the files in it"

@@ -119,6 +119,13 @@ static void labels_the_shape_does_not_have_are_refused_with_their_row(void **sta
     d = worded(words, 2, (const float[]){0, 1}, 2); /* words where the model has numbers */
     assert_int_equal(rbt_shape_apply(&shape, true, &d, &error), RBT_E_DATA);
     assert_non_null(strstr(error.text, "row 1 has the label no"));
+    rbt_data_deinit(&d);
+    static const char *const mixed[] = {"1", "x"};
+    d = worded(mixed, 2, (const float[]){0, 0, 1}, 3); /* numbers that are words because of another */
+    assert_int_equal(rbt_shape_apply(&shape, true, &d, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "row 3 has the label x, but the model was trained on 2 labels from 0 to 1"));
+    rbt_data_deinit(&d);
+    d = worded(words, 2, (const float[]){0, 1}, 2);
     rbt_shape numbers = {.cols = 1};
     assert_int_equal(rbt_shape_apply(&numbers, true, &d, &error), RBT_E_DATA);
     assert_non_null(strstr(error.text, "words such as 'no'"));

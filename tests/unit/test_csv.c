@@ -231,6 +231,18 @@ static void quoted_cells_hold_anything(void **state)
     rbt_data_deinit(&d);
 }
 
+/* Also where the delimiter is looked for: in the first line a quote opens where a cell may begin, and nowhere else. */
+static void a_quote_within_a_name_hides_no_delimiter(void **state)
+{
+    (void)state;
+    rbt_data d = parsed("y;5\" x;b\n1;0.5;3\n0;2;4\n");
+    assert_true(d.rows == 2 && d.cols == 2 && d.value[1] == 3);
+    rbt_data_deinit(&d);
+    d = parsed("y; \"a,b,\"\"c,d\" ;b\n1;0.5;3\n0;2;4\n");
+    assert_true(d.rows == 2 && d.cols == 2 && d.value[1] == 3);
+    rbt_data_deinit(&d);
+}
+
 static void bad_text_is_refused_with_its_line_and_what_was_expected(void **state)
 {
     (void)state;
@@ -246,6 +258,8 @@ static void bad_text_is_refused_with_its_line_and_what_was_expected(void **state
     refused("\"y,a\n1,2\n", "first row has a quote that is not closed");
     refused("y,a\n1,1e99\n", "mem:2: '1e99' in column 2, a: expected a number that");
     refused("y,a\n1e99,1\n", "mem:2: '1e99' in column 1, y: expected a label");
+    refused("y,a\nx,1\n\"u\nv\",2\n", "in column 1, y: expected a label without line ends");
+    refused("y,a\nu\x7f,1\nx,2\n", "in column 1, y: expected a label without line ends");
 }
 
 static void an_infinity_among_numbers_is_refused_with_its_line(void **state)
@@ -397,6 +411,7 @@ int main(void)
         cmocka_unit_test(a_label_column_of_too_many_words_is_the_wrong_one),
         cmocka_unit_test(rows_without_labels_are_fine_for_prediction),
         cmocka_unit_test(quoted_cells_hold_anything),
+        cmocka_unit_test(a_quote_within_a_name_hides_no_delimiter),
         cmocka_unit_test(bad_text_is_refused_with_its_line_and_what_was_expected),
         cmocka_unit_test(an_infinity_among_numbers_is_refused_with_its_line),
         cmocka_unit_test(a_word_among_numbers_is_reported_with_its_line),

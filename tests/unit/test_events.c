@@ -58,6 +58,12 @@ static void keys_are_lines_or_columns(void **state)
     keys_are("e1", (rbt_events_options){.column = 2}, "a b|c|d|");
     keys_are("e?", (rbt_events_options){.column = 1}, "1|2|3|4|");
     keys_are("e1", (rbt_events_options){.column = 2, .separator = ' ', .skip_bad = 2}, "b\tx|");
+    put_file("e1", "\xef\xbb\xbf"
+                   "5\tf\n6\tg\n"); /* a byte-order mark is no part of a key */
+    keys_are("e1", (rbt_events_options){0}, "5\tf|6\tg|");
+    keys_are("e?", (rbt_events_options){.column = 1}, "5|6|4|");
+    put_file("e1", "\xef\xbb\xbf");
+    keys_are("e1", (rbt_events_options){0}, "");
     put_file("e1", "");
     keys_are("e1", (rbt_events_options){0}, "");
     keys_are("e?", (rbt_events_options){.column = 2}, "e|");

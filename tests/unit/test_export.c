@@ -72,6 +72,16 @@ static void text_has_a_line_per_feature_that_counts(void **state)
     assert_int_equal(rbt_export_text(&t, NULL, "m", NULL), RBT_OK);
     (void)slurp(text, sizeof text);
     assert_string_equal(text, "bias\t3\n1\t0.5\n2\t-2\n5\t0.1\n");
+    static char from_0[] = "base 0\n", hashed[] = "bits 4\n"; /* as the data counts */
+    t.origin = from_0;
+    assert_int_equal(rbt_export_text(&t, NULL, "m", NULL), RBT_OK);
+    (void)slurp(text, sizeof text);
+    assert_string_equal(text, "bias\t3\n0\t0.5\n1\t-2\n4\t0.1\n");
+    t.origin = hashed;
+    assert_int_equal(rbt_export_text(&t, NULL, "m", NULL), RBT_OK);
+    (void)slurp(text, sizeof text);
+    assert_string_equal(text, "bias\t3\n0\t0.5\n1\t-2\n4\t0.1\n");
+    t.origin = NULL;
     t = softmax();
     assert_int_equal(rbt_export_text(&t, NULL, "m", NULL), RBT_OK);
     (void)slurp(text, sizeof text);

@@ -266,7 +266,7 @@ static void files_that_cannot_be_read_are_named(void **state)
     assert_int_equal(rbt_data_read("missing", &d, &error), RBT_E_IO);
     assert_non_null(strstr(error.text, "missing: cannot be opened: No such file"));
     assert_int_equal(rbt_data_read(".", &d, &error), RBT_E_IO);
-    assert_non_null(strstr(error.text, "Is a directory"));
+    assert_non_null(strstr(error.text, "is a folder; give a file, or the files in it, as in './*'"));
     put_file("a", "");
     assert_int_equal(rbt_data_read("a", &d, &error), RBT_E_DATA);
     assert_non_null(strstr(error.text, "a: has no rows"));

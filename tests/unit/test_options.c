@@ -102,7 +102,7 @@ static void numbers_are_parsed_strictly(void **state)
     refuses_value("clocks", "0x10", "not a whole number");
     refuses_value("clocks", "", "not a whole number");
     refuses_value("clocks", "-1", "not a whole number");
-    refuses_value("seed", "18446744073709551616", "not a whole number");
+    refuses_value("seed", "18446744073709551616", "is too large; give at most 18446744073709551615");
     refuses_value("lr", "nan", "not a number");
     refuses_value("lr", "1e999", "not a number");
     refuses_value("lr", "fast", "not a number");

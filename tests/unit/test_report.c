@@ -452,6 +452,25 @@ static void charts_survive_odd_values(void **state)
     free(s.text);
 }
 
+/* So do the losses of a run that begins at the optimum. */
+static void values_that_differ_in_their_last_bits_have_few_ticks(void **state)
+{
+    double x[] = {0, 1, 2}, y[] = {0.0836, nextafter(0.0836, 1), nextafter(0.0836, 0)};
+    rbt_chart chart = {.id = "c", .title = "t", .x_label = "x", .y_label = "y", .width = 500};
+    rbt_series series = {"flat", 3, x, y, false};
+    size_t ticks = 0;
+    sink s;
+
+    (void)state;
+    open_sink(&s);
+    rbt_chart_write(&chart, &series, 1, s.file);
+    fclose(s.file);
+    for (const char *at = s.text; (at = strstr(at, "text-anchor=\"end\"")) != NULL; at++)
+        ticks++;
+    assert_in_range(ticks, 2, 20);
+    free(s.text);
+}
+
 static void axis_steps_are_round(void **state)
 {
     (void)state;
@@ -477,6 +496,7 @@ int main(void)
         cmocka_unit_test(a_json_file_that_cannot_be_written_is_reported),
         cmocka_unit_test(the_page_is_whole_and_loads_nothing),
         cmocka_unit_test(charts_survive_odd_values),
+        cmocka_unit_test(values_that_differ_in_their_last_bits_have_few_ticks),
         cmocka_unit_test(axis_steps_are_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
