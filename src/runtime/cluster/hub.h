@@ -74,8 +74,11 @@ void rbt_hub_send(rbt_remote *peer, rbt_frame *frame);
 /* Takes the message, squeezes it (comm/squeeze.h) and sends it; how many bytes it took, without the frame around it. */
 size_t rbt_hub_send_message(rbt_remote *peer, rbt_message *message, unsigned codec);
 
-/* Waits until the peer's queue has room, or it is lost. Not on the hub's thread. */
+/* Waits until the peer's queue has room, or it is lost, or nobody is to wait any more. Not on the hub's thread. */
 void rbt_hub_wait_room(rbt_remote *peer);
+
+/* Whoever waits for room goes on, and nobody waits from now on: what is sent is of no account any more. */
+void rbt_hub_free_waiters(rbt_hub *hub);
 
 /* A sentence for the log about somebody who is not known; of very many only some are said. On the hub's thread. */
 void rbt_callers_tell(rbt_hub *hub, const char *format, ...) __attribute__((format(printf, 2, 3)));

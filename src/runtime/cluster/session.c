@@ -68,6 +68,7 @@ void rbt_session_end_here(rbt_session *s, const rbt_error *why)
     first = !s->over;
     set_over(s, why);
     pthread_mutex_unlock(&s->lock);
+    rbt_hub_free_waiters(s->hub);
     pthread_mutex_lock(&s->calling);
     if (first && s->hooks.on_over != NULL)
         s->hooks.on_over(s->hooks.context);
