@@ -38,7 +38,8 @@ rbt_err rbt_cluster_run(rbt_cluster *cluster, rbt_error *error);
  * the last parameters of its workers. */
 bool rbt_cluster_was_alone(rbt_cluster *cluster, float *mean);
 
-/* The lead: the sum of all processes' losses at these parameters, and over how many rows; waits for the answers. */
+/* The lead: the sum of all processes' losses at these parameters, and over how many rows; waits for the answers. RBT_E_INTERRUPTED: not
+ * after an interrupt, if they take long. */
 rbt_err rbt_cluster_losses(rbt_cluster *cluster, const float *w, double *sum, uint64_t *rows, rbt_error *error);
 
 #endif

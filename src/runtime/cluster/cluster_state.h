@@ -50,15 +50,15 @@ struct rbt_cluster {
     uint64_t (*before)[STATUS_FIELDS]; /* the lead: per worker, what its former lives have counted */
     float *question;                   /* elsewhere: parameters to be weighed, or NULL */
     uint64_t question_id;
-    const float *weighed; /* the lead: what the others are being asked about; NULL: nothing */
+    rbt_message *weighed; /* the lead: parameters that the others are being asked about; NULL: none */
+    bool hurries;         /* the lead: after an interrupt nobody waits for losses any more */
     bool closing;         /* the lead: has asked for the sums */
-    bool close;
-    bool is_alone;    /* elsewhere: the lead is gone, and this process goes on */
-    bool has_worked;  /* elsewhere: the workers here have ended ... */
-    rbt_err worked;   /* ... like this ... */
-    rbt_error failed; /* ... for this reason */
-    uint32_t view;    /* the last one that was heard */
-    rbt_snap **last;  /* without servers, per worker here: its last parameters; NULL: none yet */
+    bool is_alone;        /* elsewhere: the lead is gone, and this process goes on */
+    bool has_worked;      /* elsewhere: the workers here have ended ... */
+    rbt_err worked;       /* ... like this ... */
+    rbt_error failed;     /* ... for this reason */
+    uint32_t view;        /* the last one that was heard */
+    rbt_snap **last;      /* without servers, per worker here: its last parameters; NULL: none yet */
     bool ended;
     uint64_t stop_asked_ns;
     uint64_t told_ns;

@@ -83,13 +83,20 @@ bool rbt_session_is_lead(const rbt_session *s, const rbt_remote *peer)
 
 /* ----------------------------------------------------------------------------------------------------- speaking */
 
-void rbt_session_say_to(rbt_remote *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n)
+static rbt_pack head_of(uint32_t say, const rbt_pack *words)
 {
     rbt_pack head = {0};
 
     rbt_pack_u32(&head, say);
     if (words != NULL)
         rbt_pack_bytes(&head, words->at, words->count);
+    return head;
+}
+
+void rbt_session_say_to(rbt_remote *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n)
+{
+    rbt_pack head = head_of(say, words);
+
     rbt_hub_send(peer, rbt_frame_create(RBT_FRAME_CONTROL, head.at, head.count, body, body_n));
     rbt_array_free(&head);
 }
@@ -148,6 +155,18 @@ void rbt_session_say(rbt_session *s, uint32_t rank, uint32_t say, const rbt_pack
         rbt_session_say_to(peer, say, words, body, body_n);
     else
         rbt_free(body);
+    rbt_session_release(peer);
+}
+
+void rbt_session_say_blocks(rbt_session *s, uint32_t rank, uint32_t say, const rbt_pack *words,
+                            const rbt_message *blocks)
+{
+    rbt_remote *peer = rbt_session_hold(s, rank);
+    rbt_pack head = head_of(say, words);
+
+    if (peer != NULL)
+        rbt_hub_send(peer, rbt_frame_of_blocks(RBT_FRAME_CONTROL, head.at, head.count, rbt_message_copy(blocks)));
+    rbt_array_free(&head);
     rbt_session_release(peer);
 }
 

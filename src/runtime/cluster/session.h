@@ -193,6 +193,10 @@ void rbt_session_hook(rbt_session *session, const rbt_session_hooks *hooks);
 /* Says something of the runtime's own; `body` is taken. */
 void rbt_session_say(rbt_session *session, uint32_t rank, uint32_t say, const rbt_pack *words, void *body,
                      size_t body_n);
+
+/* The same with the values of dense blocks as the body, which stay where they are: several may be told the same. */
+void rbt_session_say_blocks(rbt_session *session, uint32_t rank, uint32_t say, const rbt_pack *words,
+                            const rbt_message *blocks);
 size_t rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message,
                         unsigned codec); /* takes it; how many bytes it took, without the frame around it */
 void rbt_session_wait_room(rbt_session *session);
