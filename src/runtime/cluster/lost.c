@@ -43,7 +43,7 @@ static void lead_lost_seat(rbt_session *s, uint32_t rank, const rbt_error *why)
     pthread_mutex_unlock(&s->lock);
     if (!started) {
         rbt_fail(&told, RBT_E_LOST, "%s was lost before the job started: %s", name, what);
-        rbt_session_end_here(s, &told);
+        rbt_session_end(s, &told);
         return;
     }
     tell_cut(s, rank, life);

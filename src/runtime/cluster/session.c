@@ -62,13 +62,16 @@ static void set_over(rbt_session *s, const rbt_error *why)
 
 void rbt_session_end_here(rbt_session *s, const rbt_error *why)
 {
-    bool first;
+    bool first, is_seated;
 
     pthread_mutex_lock(&s->lock);
     first = !s->over;
+    is_seated = !s->leads && s->size > 0;
     set_over(s, why);
     pthread_mutex_unlock(&s->lock);
     rbt_hub_free_waiters(s->hub);
+    if (first && is_seated && s->config.on_over != NULL)
+        s->config.on_over(s->config.context, why);
     pthread_mutex_lock(&s->calling);
     if (first && s->hooks.on_over != NULL)
         s->hooks.on_over(s->hooks.context);
@@ -288,7 +291,7 @@ static void take_failure(rbt_session *s, rbt_unpack *words, bool is_end)
         return;
     }
     rbt_fail(&told, why.code != RBT_OK ? why.code : RBT_E_PROTOCOL, "%s", why.text);
-    rbt_session_end_here(s, &told);
+    rbt_session_end(s, &told); /* the others may be reading for long yet, and so may this one */
 }
 
 static void take_start(rbt_session *s)

@@ -99,6 +99,8 @@ typedef struct rbt_session_config {
     const atomic_bool *interrupted; /* or NULL */
     char title[RBT_PICTURE_TITLE];  /* the lead: what the job is, for those who watch it */
     void (*on_free)(void *context); /* not the lead: from now on this process may go on without one; or NULL */
+    void (*on_over)(void *context,
+                    const rbt_error *why); /* not the lead, which had its seat: the job is over; or NULL */
     void *context;
     rbt_log log; /* at the lead; elsewhere only when there is no lead any more */
 } rbt_session_config;
