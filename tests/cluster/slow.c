@@ -1,9 +1,20 @@
-/* A model whose loss takes as long as a test likes: least squares, but while the file `slow` is in the current folder nobody comes to an
- * end with it. Who is held up so makes the file `weighing`. A shared object, for tests/cluster/test_processes_interrupt.sh. */
+/* A model that a test can follow and hold up: least squares, but while the file `slow` is in the current folder nobody comes to an end
+ * with the loss. Who is held up so makes the file `weighing`; who prepares data adds a byte to `prepared`. A shared object, for
+ * tests/cluster/test_processes_interrupt.sh and test_processes_rows.sh. */
 #include <fcntl.h>
 #include <rubato.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+static void leave_mark(const char *path, size_t bytes)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+    if (fd < 0 || write(fd, "x", bytes) != (ssize_t)bytes)
+        abort();
+    close(fd);
+}
 
 static size_t size(const rbt_shape *shape)
 {
@@ -18,6 +29,7 @@ static size_t outputs(const rbt_shape *shape)
 
 static rbt_err prepare(const rbt_data *data, rbt_shape *shape, rbt_error *error)
 {
+    leave_mark("prepared", 1);
     return rbt_shape_set_numbers(data, shape, error);
 }
 
@@ -35,10 +47,7 @@ static double loss(const rbt_shape *shape, const rbt_data *data, size_t first, s
     double sum = 0, s;
 
     while (access("slow", F_OK) == 0) {
-        int fd = open("weighing", O_WRONLY | O_CREAT, 0600);
-
-        if (fd >= 0)
-            close(fd);
+        leave_mark("weighing", 0);
         nanosleep(&nap, NULL);
     }
     for (size_t row = first; row < first + n; row++) {

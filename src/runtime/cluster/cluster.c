@@ -125,17 +125,9 @@ static bool hear_member(rbt_cluster *c, uint32_t rank, uint32_t say, rbt_unpack 
 
 static bool hear_lead(rbt_cluster *c, uint32_t say, rbt_unpack *words, rbt_arrival *arrival)
 {
-    rbt_rows_of rows;
-
     switch (say) {
     case SAY_INHERIT:
-        rows.worker = rbt_unpack_u32(words);
-        rows.first = rbt_unpack_u32(words);
-        rows.step = rbt_unpack_u32(words);
-        if (!rbt_unpack_done(words) || rows.worker >= c->run->topology->workers || rows.first >= rows.step)
-            return false;
-        rbt_heirs_begin(c, &rows);
-        return true;
+        return rbt_heirs_take(c, words);
     case SAY_CLOSE: /* on_say */
         return true;
     case SAY_WEIGH:

@@ -12,7 +12,7 @@ enum {
     SAY_TOTALS,               /* to the lead */
     SAY_WEIGH,                /* from the lead: what are the losses at these parameters? */
     SAY_LOSSES,               /* to the lead */
-    SAY_INHERIT,              /* from the lead: take over your part of a lost worker's rows */
+    SAY_INHERIT,              /* from the lead: take over your shares of lost workers' rows */
 };
 
 #define STATUS_FIELDS 8 /* that a worker's process tells of it */
@@ -114,9 +114,9 @@ void rbt_alone_deinit(rbt_cluster *c);
 
 /* ----------------------------------------------------------------------------------------------------- heirs.c */
 
-/* Takes rows of a lost worker over, on a thread of its own, one after the other. The lock is held. */
-void rbt_heirs_begin(rbt_cluster *c, const rbt_rows_of *rows);
-void rbt_heirs_end(rbt_cluster *c); /* waits for these threads */
+/* Takes rows of lost workers over, on a thread of its own; false: the words make no sense. The lock is held. */
+bool rbt_heirs_take(rbt_cluster *c, rbt_unpack *words);
+void rbt_heirs_end(rbt_cluster *c); /* waits for these threads, which begin nothing new */
 
 /* The lead: those that still work share the rows of a process that is gone. */
 void rbt_heirs_share(rbt_cluster *c, uint32_t rank);
