@@ -509,6 +509,13 @@ void rbt_hub_part(rbt_remote *to)
     uv_async_send(&to->hub->wake);
 }
 
+void rbt_hub_stay(rbt_remote *to)
+{
+    pthread_mutex_lock(&to->state->lock);
+    to->state->must_part = false;
+    pthread_mutex_unlock(&to->state->lock);
+}
+
 void rbt_hub_hold(rbt_remote *to)
 {
     rbt_remote_state *peer = to->state;

@@ -89,8 +89,11 @@ size_t rbt_hub_queued(rbt_remote *peer);
 /* Cuts a peer off; on_lost follows with this reason. */
 void rbt_hub_cut(rbt_remote *peer, const rbt_error *why);
 
-/* Says goodbye to a peer of which nothing is wanted any more; on_lost follows with RBT_OK, there and here. It may be dialled again. */
+/* Says goodbye to a peer of which nothing is wanted any more, when all that was sent has arrived; on_lost follows with RBT_OK, there and
+ * here. It may be dialled again. Staying takes that back, if it is not too late: then what is sent from now on is dropped, until
+ * on_lost. */
 void rbt_hub_part(rbt_remote *peer);
+void rbt_hub_stay(rbt_remote *peer);
 
 /* Reads nothing more from a peer, or again: what it sends waits on its side, but for what the system takes. Its end is noticed
  * all the same. On the hub's thread. */

@@ -55,9 +55,9 @@ typedef struct rbt_remote_state {
     bool is_lost;                     /* under the lock; set by the hub */
     bool must_cut;                    /* under the lock */
     bool must_part;                   /* under the lock: goodbye is to be said when all has arrived ... */
-    bool has_parted;                  /* ... has been said, by whomever: nobody minds its end, and it may come back */
-    rbt_error cut_why;                /* under the lock */
-    atomic_bool must_sum;             /* frames have their checksums worked out by who sends them */
+    bool has_parted;      /* ... has been said, by whomever: nobody minds its end, and it may come back; set under it */
+    rbt_error cut_why;    /* under the lock */
+    atomic_bool must_sum; /* frames have their checksums worked out by who sends them */
     pthread_cond_t room;
     size_t queued; /* bytes, under the lock */
 

@@ -53,7 +53,9 @@ typedef struct rbt_seat {
     rbt_seat_state state;
     bool is_missed;   /* its connection broke, and the lead was told; what came of that is not known here */
     rbt_remote *peer; /* NULL: this process, or not connected */
-    bool is_idle;     /* not the lead: this process needs no connection to it, now that the job runs */
+    bool is_idle;     /* not the lead: this process needs no connection to it, now that the job runs ... */
+    bool
+        is_parting; /* ... and has said so to the hub: when the connection is gone, and is needed after all, it dials again */
 
     /* The lead, before the start. */
     rbt_silence silence;
