@@ -344,6 +344,56 @@ static void words_that_have_not_gone_out_do_not_pile_up(void **state)
     close(fds[1]);
 }
 
+static void count_arrival(rbt_link *link, rbt_arrival *arrival)
+{
+    ++*(int *)link->context;
+    rbt_arrival_deinit(arrival);
+}
+
+static void forget_sent(rbt_link *link, rbt_frame *frame)
+{
+    (void)link;
+    rbt_frame_destroy(frame);
+}
+
+/* Over TLS a connection fails in the same reading that brings what was said last. */
+static void what_came_before_a_failure_is_heard(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_link_config config = hub_config(&key, RBT_ENCRYPT_ON, false);
+    rbt_address address = hub_free_address(false);
+    rbt_link *links[2];
+    rbt_error error;
+    int fds[2], heard[2] = {0, 0};
+
+    (void)state;
+    assert_int_equal(rbt_tls_create(&key, &config.tls, &error), RBT_OK);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
+    for (int i = 0; i < 2; i++) {
+        links[i] = rbt_link_create(&config, fds[i], &address, i == 1);
+        links[i]->on_arrival = count_arrival;
+        links[i]->on_sent = forget_sent;
+        links[i]->context = &heard[i];
+    }
+    for (int turn = 0; turn < 20; turn++)
+        rbt_link_step(links[turn % 2], RBT_LINK_READ | RBT_LINK_WRITE);
+    for (uint64_t i = 1; i <= 3; i++) {
+        rbt_frame *frame = rbt_frame_create(RBT_FRAME_CONTROL, &i, sizeof i, NULL, 0);
+
+        frame->header.sequence = i;
+        rbt_link_send(links[0], frame);
+    }
+    rbt_link_flush(links[0]);
+    assert_int_equal(write(fds[0], "this is no record of theirs", 27), 27);
+    rbt_link_step(links[1], RBT_LINK_READ);
+    assert_int_equal(heard[1], 3);
+    assert_int_equal(links[1]->state, RBT_LINK_CLOSED);
+    assert_contains(links[1]->why.text, "reading from");
+    rbt_link_destroy(links[0]);
+    rbt_link_destroy(links[1]);
+    rbt_tls_destroy(config.tls);
+}
+
 /* Callers that do not greet fill all places: one that does gets in, and the log names the others in a few words. */
 static void silent_callers_make_room_for_others(void **state)
 {
@@ -452,6 +502,7 @@ int main(void)
         cmocka_unit_test(who_breaks_the_protocol_is_cut_off),
         cmocka_unit_test(who_speaks_and_does_not_read_is_cut_off),
         cmocka_unit_test(words_that_have_not_gone_out_do_not_pile_up),
+        cmocka_unit_test(what_came_before_a_failure_is_heard),
         cmocka_unit_test(silent_callers_make_room_for_others),
         cmocka_unit_test(a_hub_without_files_is_an_error_with_a_remedy),
         cmocka_unit_test(a_call_that_cannot_be_taken_is_told_once),
