@@ -76,7 +76,7 @@ static const char *bare(const char *host)
 /* The host's name and the way there; what it is to dial to reach us. */
 static void check_way(doctor *d, patient *p)
 {
-    rbt_address there, mine;
+    rbt_address there, mine, told;
     char text[RBT_ADDRESS_ROOM], facing[RBT_ADDRESS_ROOM];
     rbt_error why;
 
@@ -93,9 +93,12 @@ static void check_way(doctor *d, patient *p)
     rbt_address_set_port(&mine, rbt_address_port(&d->listening));
     rbt_address_text(rbt_address_is_any(&d->listening) ? &mine : &d->listening, facing);
     tell(d, p->host, true, "is %s; this host is %s to it", text, facing);
-    snprintf(p->reaches_us, sizeof p->reaches_us, "%s", d->advertise != NULL ? d->advertise : facing);
-    if (d->advertise != NULL && strrchr(d->advertise, ':') == NULL)
-        snprintf(p->reaches_us, sizeof p->reaches_us, "%.140s:%u", d->advertise, rbt_address_port(&d->listening));
+    if (d->advertise == NULL)
+        memcpy(p->reaches_us, facing, sizeof facing);
+    else if (rbt_address_parse(d->advertise, rbt_address_port(&d->listening), &told, &why) == RBT_OK)
+        rbt_address_text(&told, p->reaches_us);
+    else
+        tell(d, p->host, false, "--advertise: %s", why.text);
 }
 
 static void check_here(doctor *d)
