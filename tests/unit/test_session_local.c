@@ -1,7 +1,7 @@
 /* Proves src/runtime/cluster/session.h where tests/cluster meets it by chance alone: a process that comes back, and is sent a message
  * that was meant for its former life before it is ready for any, drops it and goes on; in a first life that breaks the protocol; a
- * link that is needed again while it is being parted comes back. Sessions of one process talk to each other as those of several do. Nothing is timed: what comes from one peer comes in order, so a swap behind a message
- * tells that the message has been heard. */
+ * link that is needed again while it is being parted comes back. Sessions of one process talk to each other as those of several do.
+ * Nothing is timed: what comes from one peer comes in order, so a swap behind a message tells that the message has been heard. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The cluster runtime as cluster.c, status.c, links.c, alone.c and heirs.c know it; outside it is opaque. */
+/* The cluster runtime as cluster.c, status.c, links.c, room.c, alone.c and heirs.c know it; outside it is opaque. */
 #ifndef RBT_RUNTIME_CLUSTER_CLUSTER_STATE_H
 #define RBT_RUNTIME_CLUSTER_CLUSTER_STATE_H
 

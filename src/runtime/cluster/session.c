@@ -114,21 +114,12 @@ void rbt_session_say_error(rbt_remote *peer, uint32_t say, const rbt_error *why)
     rbt_array_free(&words);
 }
 
-/* What others say goes to a terminal, whose cursor it must not move. */
-static void make_printable(char *text)
-{
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < ' ' || *text == 127)
-            *text = '?';
-}
-
 bool rbt_session_read_error(rbt_unpack *words, rbt_error *why)
 {
     uint32_t code = rbt_unpack_u32(words);
 
     *why = (rbt_error){.code = (rbt_err)(code <= RBT_E_LOST ? code : RBT_E_PROTOCOL)};
-    rbt_unpack_text(words, why->text, sizeof why->text);
-    make_printable(why->text);
+    rbt_unpack_printable(words, why->text, sizeof why->text);
     return rbt_unpack_done(words);
 }
 
@@ -247,8 +238,7 @@ static void take_note(rbt_session *s, const rbt_remote *peer, rbt_unpack *words)
     uint32_t level = rbt_unpack_u32(words);
     char sentence[RBT_NOTE_ROOM];
 
-    rbt_unpack_text(words, sentence, sizeof sentence);
-    make_printable(sentence);
+    rbt_unpack_printable(words, sentence, sizeof sentence);
     if (rbt_unpack_done(words) && s->leads)
         rbt_log_event(&s->config.log, level <= RBT_LOG_WARNING ? (rbt_log_level)level : RBT_LOG_INFO, "cluster",
                       "%s: %s", peer->name, sentence);
@@ -592,14 +582,6 @@ rbt_err rbt_session_over(rbt_session *s, rbt_error *why)
         *why = s->end;
     pthread_mutex_unlock(&s->lock);
     return err;
-}
-
-void rbt_session_wait_over(rbt_session *s)
-{
-    pthread_mutex_lock(&s->lock);
-    while (!s->over)
-        rbt_session_nap(s);
-    pthread_mutex_unlock(&s->lock);
 }
 
 void rbt_session_name(const rbt_session *s, uint32_t rank, char *name, size_t room)

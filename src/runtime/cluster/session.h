@@ -213,9 +213,6 @@ void rbt_session_traffic(const rbt_session *session, uint64_t *out, uint64_t *in
 rbt_err rbt_session_over(rbt_session *session, rbt_error *why);
 bool rbt_session_is_over(rbt_session *session);
 
-/* Waits until it is over. */
-void rbt_session_wait_over(rbt_session *session);
-
 /* The log of a process (`write` of an rbt_log whose context is the session): told at the lead, by name. */
 void rbt_session_log(void *session, rbt_log_level level, const char *source, const char *sentence);
 

@@ -1,4 +1,4 @@
-/* A session as session.c, join.c, strangers.c, meet.c, swap.c, patience.c and lost.c know it; outside it is opaque. */
+/* A session as session.c, join.c, strangers.c, meet.c, swap.c, patience.c, lost.c and watch.c know it; outside it is opaque. */
 #ifndef RBT_RUNTIME_CLUSTER_SESSION_STATE_H
 #define RBT_RUNTIME_CLUSTER_SESSION_STATE_H
 
