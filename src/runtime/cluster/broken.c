@@ -41,7 +41,10 @@ void rbt_remote_part(rbt_hub *hub, rbt_remote_state *peer)
 {
     bool is_apart = peer->conn == NULL || !peer->conn->has_session, parts;
 
-    if (peer->has_parted || peer->is_lost || (!is_apart && rbt_remote_is_busy(peer)))
+    pthread_mutex_lock(&peer->lock);
+    parts = peer->must_part;
+    pthread_mutex_unlock(&peer->lock);
+    if (!parts || peer->has_parted || peer->is_lost || (!is_apart && rbt_remote_is_busy(peer)))
         return;
     pthread_mutex_lock(&peer->lock);
     parts = peer->must_part && (is_apart || peer->posted == NULL); /* what is posted from now on is dropped */
