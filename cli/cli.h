@@ -63,6 +63,10 @@ const atomic_bool *cli_stop_flag(void);
  * For the handlers of SIGINT, SIGTERM and SIGHUP. */
 bool cli_signal_is_echo(int number);
 
+/* The job that this process is a part of is over: it ends within 3 s with that code, whatever it is doing, and says why as `command`
+ * (NULL: it does not). Not for a lead, which has a result to look after. */
+void cli_leave_soon(const cli_command *command, const rbt_error *why);
+
 #define CLI_NODE_END "end" /* what a launcher says to its processes when they are to end at once */
 
 /* --------------------------------------------------------------------------------------------- arguments */

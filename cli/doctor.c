@@ -19,7 +19,6 @@
 #include "runtime/cluster/rsh.h"
 #include "runtime/cluster/spawn.h"
 
-#define SAME_HOST    "localhost"
 #define TURN_MS      50
 #define CALLERS_MOST 64  /* who call at a time and have not said who they are; others wait */
 #define CLOCK_MOST_S 2.0 /* more than that, and logs cannot be put together */
@@ -47,7 +46,7 @@ typedef struct doctor {
     int listener;
     rbt_address listening;
     doctor_call callers[CALLERS_MOST];
-    char key_text[RBT_KEY_ROOM], self[4096], directory[4096], here_data[DOCTOR_TEXT];
+    char key_text[RBT_KEY_ROOM], self[RBT_SPAWN_SELF], directory[4096], here_data[DOCTOR_TEXT];
     uint64_t patience_ms;
     uint32_t checks, failed;
 } doctor;
@@ -68,19 +67,14 @@ __attribute__((format(printf, 4, 5))) static void tell(doctor *d, const char *ho
 
 /* ------------------------------------------------------------------------------------------------------ this host */
 
-static const char *bare(const char *host)
-{
-    return strrchr(host, '@') != NULL ? strrchr(host, '@') + 1 : host;
-}
-
 /* The host's name and the way there; what it is to dial to reach us. */
 static void check_way(doctor *d, patient *p)
 {
-    rbt_address there, mine;
+    rbt_address there, mine, told;
     char text[RBT_ADDRESS_ROOM], facing[RBT_ADDRESS_ROOM];
     rbt_error why;
 
-    if (rbt_address_parse(bare(p->host), RBT_PORT, &there, &why) != RBT_OK) {
+    if (rbt_address_parse(rbt_host_bare(p->host), RBT_PORT, &there, &why) != RBT_OK) {
         tell(d, p->host, false, "name: %s", why.text);
         return;
     }
@@ -93,9 +87,12 @@ static void check_way(doctor *d, patient *p)
     rbt_address_set_port(&mine, rbt_address_port(&d->listening));
     rbt_address_text(rbt_address_is_any(&d->listening) ? &mine : &d->listening, facing);
     tell(d, p->host, true, "is %s; this host is %s to it", text, facing);
-    snprintf(p->reaches_us, sizeof p->reaches_us, "%s", d->advertise != NULL ? d->advertise : facing);
-    if (d->advertise != NULL && strrchr(d->advertise, ':') == NULL)
-        snprintf(p->reaches_us, sizeof p->reaches_us, "%.140s:%u", d->advertise, rbt_address_port(&d->listening));
+    if (d->advertise == NULL)
+        memcpy(p->reaches_us, facing, sizeof facing);
+    else if (rbt_address_parse(d->advertise, rbt_address_port(&d->listening), &told, &why) == RBT_OK)
+        rbt_address_text(&told, p->reaches_us);
+    else
+        tell(d, p->host, false, "--advertise: %s", why.text);
 }
 
 static void check_here(doctor *d)
@@ -138,9 +135,7 @@ static rbt_err listen_here(doctor *d, rbt_error *error)
 static void take(char *to, size_t room, const char *text)
 {
     snprintf(to, room, "%s", text);
-    for (char *c = to; *c != '\0'; c++) /* it will be printed */
-        if ((unsigned char)*c < ' ' || *c == 127)
-            *c = '?';
+    rbt_make_printable(to);
 }
 
 static void on_line(void *context, size_t child, const char *line)
@@ -180,7 +175,7 @@ static void on_ended(void *context, size_t child, const rbt_child_end *end)
 static rbt_err start(doctor *d, uint32_t i, rbt_error *error)
 {
     patient *p = &d->at[i];
-    bool is_here = strcmp(p->host, SAME_HOST) == 0;
+    bool is_here = strcmp(p->host, RBT_HOST_HERE) == 0;
     char number[16];
     const char *words[] = {is_here || d->rubato == NULL ? d->self : d->rubato,
                            "doctor",
@@ -361,7 +356,6 @@ static rbt_err prepare(doctor *d, rbt_error *error)
 {
     rbt_key key;
     uint64_t seconds = 20;
-    ssize_t n = readlink("/proc/self/exe", d->self, sizeof d->self - 1);
     rbt_spawn_handler handler = {.line = on_line, .ended = on_ended, .context = d};
     rbt_err err = cli_require("hosts", d->hosts, "LIST", error);
 
@@ -370,8 +364,8 @@ static rbt_err prepare(doctor *d, rbt_error *error)
     d->patience_ms = seconds * 1000;
     if (err == RBT_OK)
         err = rbt_hosts_parse("--hosts", d->hosts, &d->list, error);
-    if (err == RBT_OK && n <= 0)
-        err = rbt_fail(error, RBT_E_IO, "cannot find the path of this program in /proc/self/exe");
+    if (err == RBT_OK)
+        err = rbt_spawn_self(d->self, error);
     if (getcwd(d->directory, sizeof d->directory) == NULL)
         d->directory[0] = '\0';
     if (err == RBT_OK)

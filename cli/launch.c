@@ -17,11 +17,10 @@
 #include "runtime/cluster/rsh.h"
 #include "runtime/cluster/spawn.h"
 
-#define GRACE_MS  2000 /* for children to end by themselves when the job has */
-#define LAST_MS   200  /* for those that have not, before they are killed */
-#define TURN_MS   100
-#define RESTARTS  100 /* of one process, with --on-worker-loss wait */
-#define SAME_HOST "localhost"
+#define GRACE_MS 2000 /* for children to end by themselves when the job has */
+#define LAST_MS  200  /* for those that have not, before they are killed */
+#define TURN_MS  100
+#define RESTARTS 100 /* of one process, with --on-worker-loss wait */
 
 _Static_assert(RBT_STOP_MS + RBT_LEAVE_MS + LAST_MS < RBT_LAUNCH_MS && RBT_LAUNCH_MS < 5000, "docs/cluster.md: 5 s");
 
@@ -85,7 +84,7 @@ static const char *host_of(const launch *l, uint32_t rank)
 
 static bool is_this_host(const char *host)
 {
-    return host == NULL || strcmp(host, SAME_HOST) == 0;
+    return host == NULL || strcmp(host, RBT_HOST_HERE) == 0;
 }
 
 static bool has_others(const launch *l)
@@ -101,8 +100,7 @@ static rbt_err find_facing(const char *host, rbt_address *mine, rbt_error *error
 {
     rbt_address there;
     rbt_error why;
-    rbt_err err =
-        rbt_address_parse(strrchr(host, '@') != NULL ? strrchr(host, '@') + 1 : host, RBT_PORT, &there, error);
+    rbt_err err = rbt_address_parse(rbt_host_bare(host), RBT_PORT, &there, error);
 
     if (err != RBT_OK)
         return err;
@@ -406,12 +404,11 @@ static rbt_err pass_on(const launch_arguments *given, rbt_options *options, rbt_
 
 static rbt_err find_self(launch *l, rbt_error *error)
 {
-    char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    char path[RBT_SPAWN_SELF];
+    rbt_err err = rbt_spawn_self(path, error);
 
-    if (n <= 0)
-        return rbt_fail(error, RBT_E_IO, "cannot find the path of this program in /proc/self/exe");
-    path[n] = '\0';
+    if (err != RBT_OK)
+        return err;
     l->self = rbt_strdup(path);
     if (l->rubato == NULL)
         l->rubato = l->self;

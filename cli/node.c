@@ -14,8 +14,9 @@
 /* Between this process and its launcher, when there is one. */
 typedef struct leash {
     pthread_mutex_t lock;
-    bool is_free;  /* the job needs no lead any more: the end of the launcher is not ours */
-    bool is_cut;   /* the launcher is gone */
+    bool is_free;               /* the job needs no lead any more: the end of the launcher is not ours */
+    bool is_cut;                /* the launcher is gone */
+    const cli_command *command; /* as what it says why the job is over; NULL: it does not */
     char *unheard; /* the last sentence on the standard errors: a launcher that has ended may not have read it */
 } leash;
 
@@ -58,6 +59,11 @@ static void on_free(void *context)
     l->is_free = true;
     pthread_mutex_unlock(&l->lock);
     prctl(PR_SET_PDEATHSIG, 0);
+}
+
+static void on_over(void *context, const rbt_error *why)
+{
+    cli_leave_soon(((const leash *)context)->command, why);
 }
 
 /* Called when there is nobody else to tell it to. */
@@ -129,7 +135,7 @@ int cli_node(const cli_command *command, int argc, char **argv)
     cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
     static leash launcher = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* its watcher may outlive this function */
     rbt_session_config config = {
-        .on_free = on_free, .context = &launcher, .log = {.write = on_log, .context = &launcher}};
+        .on_free = on_free, .on_over = on_over, .context = &launcher, .log = {.write = on_log, .context = &launcher}};
     rbt_error error = {RBT_OK, ""};
     uint32_t rank;
     bool joined = false;
@@ -140,6 +146,7 @@ int cli_node(const cli_command *command, int argc, char **argv)
         cli_help(command, &arguments);
         return 0;
     }
+    launcher.command = given.quiet == NULL ? command : NULL;
     if (err == RBT_OK)
         err = settle(&given, &config, &rank, &error);
     if (err == RBT_OK && given.key != NULL && strcmp(given.key, "-") == 0 &&

@@ -82,6 +82,7 @@ static rbt_err join(const rbt_standing *standing, const rbt_session_config *conf
     uint64_t give_up_ns = rbt_now_ns() + config->join_timeout_ms * 1000000u;
     size_t places = standing->one_host ? 1 : standing->leads;
     rbt_error why = {RBT_OK, ""};
+    rbt_err err;
 
     for (;;) {
         for (size_t i = 0; i < places; i++) {
@@ -90,9 +91,9 @@ static rbt_err join(const rbt_standing *standing, const rbt_session_config *conf
             address_of(standing, config->local, i, address);
             if (probe(address, &why) != RBT_OK)
                 continue;
-            if (rbt_cluster_job_join(config, address, standing->rank, joined, error) == RBT_OK || *joined ||
-                places == 1)
-                return error->code;
+            err = rbt_cluster_job_join(config, address, standing->rank, joined, error);
+            if (err == RBT_OK || *joined || places == 1)
+                return err;
             why = *error;
         }
         if (rbt_now_ns() >= give_up_ns)
@@ -105,6 +106,13 @@ static rbt_err join(const rbt_standing *standing, const rbt_session_config *conf
     }
 }
 
+/* The lead says why. */
+static void on_over(void *context, const rbt_error *why)
+{
+    (void)context;
+    cli_leave_soon(NULL, why);
+}
+
 static int follow(const cli_command *command, const rbt_options *options, const rbt_standing *standing,
                   const rbt_gathering *gathering)
 {
@@ -115,6 +123,7 @@ static int follow(const cli_command *command, const rbt_options *options, const 
                                  .job = gathering->job,
                                  .local = gathering->local,
                                  .has_others = !standing->one_host,
+                                 .on_over = on_over,
                                  .join_timeout_ms = (uint64_t)options->join_timeout * 1000};
     rbt_error error = {RBT_OK, ""};
     bool joined = false;

@@ -481,7 +481,7 @@ static rbt_err follow(top *t, rbt_watch *watch, bool once, rbt_error *error)
             show(t);
         else
             continue;
-        if (once || t->lines.failed != 0)
+        if (once || t->lines.failed != 0 || (t->text != NULL && ferror(t->text))) /* nobody reads it: main() says so */
             return RBT_OK;
     }
 }
@@ -532,6 +532,7 @@ int cli_top(const cli_command *command, int argc, char **argv)
         err = rbt_fail(&error, RBT_E_USAGE,
                        "which job? give the address of its lead, HOST:PORT, as `rubato launch "
                        "--listen` prints it");
+    key = cli_key_file(key);
     if (err == RBT_OK && key != NULL) {
         err = rbt_key_read(key, &config.key, &error);
         config.has_key = err == RBT_OK;

@@ -124,6 +124,21 @@ static inline void rbt_unpack_text(rbt_unpack *unpack, char *out, size_t room)
     out[n] = '\0';
 }
 
+/* What others say goes to a terminal, whose cursor it must not move. */
+static inline void rbt_make_printable(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *text = '?';
+}
+
+/* A text that will be printed. */
+static inline void rbt_unpack_printable(rbt_unpack *unpack, char *out, size_t room)
+{
+    rbt_unpack_text(unpack, out, room);
+    rbt_make_printable(out);
+}
+
 /* Has everything been read, and nothing amiss? */
 static inline bool rbt_unpack_done(const rbt_unpack *unpack)
 {

@@ -242,11 +242,11 @@ static double losses_here(void *context, const float *w, uint64_t *rows)
     return *rows > 0 ? rbt_training_losses(training, w) : 0;
 }
 
-static rbt_err inherit_here(void *context, const rbt_rows_of *rows, size_t *taken, rbt_error *error)
+static rbt_err inherit_here(void *context, const rbt_rows_of *shares, size_t count, size_t *taken, rbt_error *error)
 {
     rbt_model_run *r = context;
 
-    return rbt_inherit(r, rbt_session_seat(r->session, rbt_session_rank(r->session)), rows, taken, error);
+    return rbt_inherit(r, rbt_session_seat(r->session, rbt_session_rank(r->session)), shares, count, taken, error);
 }
 
 typedef struct weighing {

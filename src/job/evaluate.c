@@ -175,6 +175,8 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
     uint64_t slowest = 0, need = options->eval_every > 0 ? options->eval_every : RBT_UNBOUNDED;
     rbt_err err = find_objective(evaluation, &evaluation->first, error);
 
+    if (err == RBT_E_INTERRUPTED) /* nothing will be compared with it */
+        err = RBT_OK;
     while (err == RBT_OK && slowest != RBT_UNBOUNDED && evaluation->watch.why == NULL) {
         rbt_progress progress;
         double objective;
@@ -186,8 +188,12 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
         if (evaluation->evaluations == 0 ||
             progress.updates > evaluation->last.updates) { /* else nothing has changed */
             err = find_objective(evaluation, &objective, error);
-            if (err == RBT_OK)
+            if (err == RBT_E_INTERRUPTED) { /* the parameters are kept all the same */
+                evaluation->loss = NAN;
+                err = RBT_OK;
+            } else if (err == RBT_OK) {
                 err = rbt_evaluation_take(evaluation, objective, NAN, &progress, error);
+            }
             /* The wish to stop is an objective below every target. */
             rbt_observer_report(observer, slowest, evaluation->watch.why != NULL ? -INFINITY : evaluation->loss);
         }

@@ -1,4 +1,4 @@
-/* The rows of a worker that was lost; the contract is in inherit.h. */
+/* The rows of workers that were lost; the contract is in inherit.h. */
 #include "job/inherit.h"
 
 #include <string.h>
@@ -56,55 +56,70 @@ static void make_shards(const rbt_shards *of, const rbt_seat *seat, const rbt_da
     }
 }
 
-static rbt_err take_rows(const rbt_loaded *all, const rbt_rows_of *taken, rbt_data *extra, rbt_error *error)
+/* Rows of the share, of those that its worker had. */
+static size_t count_rows(const rbt_shard *shard, const rbt_rows_of *share)
 {
-    const rbt_shard *shard = &all->shards.shard[taken->worker];
-    uint32_t *rows = rbt_alloc(shard->n, sizeof *rows);
+    return share->first < shard->n ? (shard->n - share->first + share->step - 1) / share->step : 0;
+}
+
+static rbt_err take_rows(const rbt_loaded *all, const rbt_rows_of *shares, size_t count, size_t *taken, rbt_data *extra,
+                         rbt_error *error)
+{
     size_t n = 0;
+    uint32_t *rows;
     rbt_err err;
 
-    for (size_t i = taken->first; i < shard->n; i += taken->step)
-        rows[n++] = shard->rows[i];
-    err = rbt_data_select(&all->data, rows, n, extra, error);
+    for (size_t i = 0; i < count; i++) {
+        taken[i] = count_rows(&all->shards.shard[shares[i].worker], &shares[i]);
+        n += taken[i];
+    }
+    rows = rbt_alloc(n, sizeof *rows);
+    n = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < taken[i]; k++)
+            rows[n++] = all->shards.shard[shares[i].worker].rows[shares[i].first + k * shares[i].step];
+    err = n > 0 ? rbt_data_select(&all->data, rows, n, extra, error) : RBT_OK;
     rbt_free(rows);
     return err;
 }
 
-rbt_err rbt_inherit(rbt_model_run *r, const rbt_seat *seat, const rbt_rows_of *rows, size_t *taken, rbt_error *error)
+/* Puts a training with these rows behind the last one. */
+static rbt_err add_training(rbt_training *last, const rbt_seat *seat, const rbt_data *extra, rbt_error *error)
+{
+    rbt_data both[2] = {*last->data, *extra};
+    heir *h = rbt_alloc(1, sizeof *h);
+    rbt_err err = rbt_data_join(both, 2, &h->data, error);
+
+    if (err != RBT_OK) {
+        rbt_free(h);
+        return err;
+    }
+    make_shards(last->shards, seat, &h->data, extra->rows, &h->shards);
+    h->training = *last;
+    h->training.data = &h->data;
+    h->training.shards = &h->shards;
+    h->training.problem.data = &h->data;
+    h->training.problem.shape = &h->training.shape;
+    atomic_store(&last->next, &h->training);
+    return RBT_OK;
+}
+
+rbt_err rbt_inherit(rbt_model_run *r, const rbt_seat *seat, const rbt_rows_of *shares, size_t count, size_t *taken,
+                    rbt_error *error)
 {
     rbt_training *last = &r->training;
     rbt_loaded all = {0};
-    rbt_data both[2] = {{0}};
-    heir *h = rbt_alloc(1, sizeof *h);
+    rbt_data extra = {0};
     rbt_err err = load_all(&r->job->options, &all, error);
 
-    *taken = 0;
     while (atomic_load(&last->next) != NULL)
         last = atomic_load(&last->next);
-    if (err == RBT_OK && rows->first >= all.shards.shard[rows->worker].n) { /* more heirs than rows */
-        rbt_loaded_deinit(&all);
-        rbt_free(h);
-        return RBT_OK;
-    }
     if (err == RBT_OK)
-        err = take_rows(&all, rows, &both[1], error);
-    both[0] = *last->data;
-    if (err == RBT_OK)
-        err = rbt_data_join(both, 2, &h->data, error);
+        err = take_rows(&all, shares, count, taken, &extra, error);
     rbt_loaded_deinit(&all);
-    if (err == RBT_OK) {
-        make_shards(last->shards, seat, &h->data, both[1].rows, &h->shards);
-        *taken = both[1].rows;
-        h->training = *last;
-        h->training.data = &h->data;
-        h->training.shards = &h->shards;
-        h->training.problem.data = &h->data;
-        h->training.problem.shape = &h->training.shape;
-        atomic_store(&last->next, &h->training);
-    } else {
-        rbt_free(h);
-    }
-    rbt_data_deinit(&both[1]);
+    if (err == RBT_OK && extra.rows > 0) /* there may be more heirs than rows */
+        err = add_training(last, seat, &extra, error);
+    rbt_data_deinit(&extra);
     return err;
 }
 

@@ -111,7 +111,8 @@ bool rbt_allreduce_go_on(rbt_allreduce *all, uint32_t view, rbt_env *env)
 void rbt_allreduce_handle(rbt_allreduce *all, rbt_message *message)
 {
     uint32_t workers = all->topology->workers;
-    bool is_sound = message->worker == (all->worker + workers - 1) % workers && message->parts.count == 1 &&
+    bool is_sound = all->topology->hop->allreduce && message->request < steps(all) &&
+                    message->worker == (all->worker + workers - 1) % workers && message->parts.count == 1 &&
                     message->parts.at[0].snap != NULL && message->parts.at[0].snap->type == RBT_F32 &&
                     message->parts.at[0].snap->form == RBT_DENSE && message->clock >= all->round &&
                     message->clock <= all->round + 1;

@@ -203,8 +203,14 @@ static void count_queue(rbt_peer *peer)
     }
     if (waiting > peer->peak_queue)
         peer->peak_queue = waiting;
-    /* With tokens nobody sends more than max_gap iterations ahead of us. */
+    /* With tokens nobody sends more than max_gap iterations ahead of us, or is not listened to. */
     RBT_ASSERT(hop_of(peer)->max_gap == 0 || waiting <= (1 + hop_of(peer)->max_gap) * in);
+}
+
+/* With tokens: has it sent as many iterations ahead as it may? One that sends more breaks the protocol. */
+static bool is_full(const rbt_peer *peer, const rbt_neighbour *n)
+{
+    return hop_of(peer)->max_gap > 0 && n->came.count > hop_of(peer)->max_gap;
 }
 
 static void take_update(rbt_peer *peer, rbt_neighbour *n, const rbt_message *message)
@@ -215,7 +221,7 @@ static void take_update(rbt_peer *peer, rbt_neighbour *n, const rbt_message *mes
         n->is_in = true;
         n->since = message->clock > missed ? message->clock : missed;
     }
-    if (message->clock < oldest(peer)) {
+    if (message->clock < oldest(peer) || is_full(peer, n)) {
         peer->discarded++;
         return;
     }

@@ -389,6 +389,7 @@ static void *thread_main(void *argument)
     worker_thread *thread = argument;
 
     run_worker(thread->places, thread->id, &thread->places->run->program, thread->staleness_seen);
+    atomic_fetch_sub(&thread->places->working, 1);
     return NULL;
 }
 
@@ -453,6 +454,7 @@ static void leave_unstarted(rbt_places *places, uint32_t id)
     rbt_client_retire(&client, &env);
     rbt_places_deliver(places, &env.out);
     rbt_client_deinit(&client);
+    atomic_fetch_sub(&places->working, 1);
 }
 
 rbt_err rbt_places_run(rbt_places *places, uint32_t first, uint32_t count, bool observe, rbt_error *error)
@@ -463,6 +465,7 @@ rbt_err rbt_places_run(rbt_places *places, uint32_t first, uint32_t count, bool 
     if (count > 0)
         init_process(places, first);
     run->started_ns = rbt_now_ns();
+    atomic_store(&places->working, count);
     for (uint32_t i = 0; i < count; i++) {
         threads[i] = (worker_thread){.places = places, .id = first + i};
         if (pthread_create(&threads[i].thread, NULL, thread_main, &threads[i]) != 0) {

@@ -52,7 +52,8 @@ typedef struct rbt_places {
     bool knows_all;       /* run->published is about every worker: whoever waits can say for whom */
     uint32_t incarnation; /* of the workers here: which life of theirs this is */
 
-    atomic_bool over; /* set by rbt_places_end */
+    atomic_bool over;    /* set by rbt_places_end */
+    atomic_uint working; /* workers here whose programs have not ended */
     pthread_mutex_t error_lock;
     rbt_err err; /* the first failure */
     rbt_error error;

@@ -52,6 +52,10 @@ finds "^FAILED +b +remote shell: .*255.*\"Permission denied"
 [ "$(grep -o "Permission denied" doctor.log | wc -l)" -eq 1 ] || fail "last words are told twice"
 finds "^ok +a +reaches this host"
 
+# The address that the hosts are told takes the port that is listened on, as a job's lead does.
+doctor 1 --hosts a --rsh "$rig/rsh" --listen :7475 --advertise '[fd77::1]'
+finds "^FAILED +a +does not reach this host at \[fd77::1\]:7475:"
+
 # Another version; data that is not there, or not the same; a port that is taken; the standard ssh without a key.
 printf '#!/bin/sh\nsed 1q >/dev/null\necho "doctor: version 0.0.1" >&2\n' >old-rubato
 chmod +x old-rubato

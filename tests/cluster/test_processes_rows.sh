@@ -36,3 +36,16 @@ for worker in 0 1 2; do
 done
 kill -INT "$job"
 job_end 130
+
+# Of a process with several workers all is taken over at once: whoever does reads the data once for it, not once per worker.
+job_start "$RUBATO" launch --local 3 --servers 1 -- train "$RUBATO_SLOW" --data d.svm --lr 0.001 --sync ssp --workers 6 --per-process 2 \
+    --clocks 100000000 --eval-every 100 --json job.json
+job_clock 2
+before=$(wc -c <prepared)
+job_kill 9 1
+for worker in 0 1; do
+    eventually 60 has_taken "$worker" '[23]' 67 || job_fail "$(taken "$worker" '[23]') rows of worker $worker are taken over"
+done
+kill -INT "$job"
+job_end 130
+[ "$(wc -c <prepared)" -eq $((before + 2)) ] || job_fail "two processes have read the data $(($(wc -c <prepared) - before)) times"

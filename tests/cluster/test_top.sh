@@ -78,6 +78,10 @@ prints "rows/s"
 prints "servers: rank 4 on"
 expect 0 top "$address" --key job.key --once --json -
 check "$out" 'len(lines) == 1 and first["phase"] == "running" and first["rows_per_second"] > 0 and len(first["workers"]) == 3'
+RUBATO_KEY_FILE=job.key expect 0 top "$address" --once
+prints "rows/s"
+{ timeout 60 "$RUBATO" top "$address" --key job.key 2>/dev/null || echo $? >code; } | head -n 1 >/dev/null
+[ "$(cat code)" -eq 141 ] || fail "top without a reader ends with $(cat code)"
 expect 1 top "$address" --key other.key --once
 says "key"
 child=$(pgrep -P "$pid" -f -- '--rank 2' | head -n 1)

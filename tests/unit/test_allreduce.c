@@ -118,6 +118,31 @@ static void everybody_ends_with_the_same_sum(void **state)
         }
 }
 
+static rbt_message *chunk_by_hand(uint32_t from, uint64_t request)
+{
+    rbt_message *chunk = rbt_message_create(RBT_MSG_CHUNK, from + 1, from + 2);
+
+    chunk->worker = from;
+    chunk->request = request;
+    rbt_array_push(&chunk->parts, ((rbt_part){.snap = rbt_snap_create(RBT_F32, 1)}));
+    return chunk;
+}
+
+static void chunks_of_steps_that_there_are_not_are_left_out(void **state)
+{
+    ring r;
+
+    (void)state;
+    ring_init(&r, 4);
+    for (uint64_t step = 0; step < 100; step++)
+        rbt_allreduce_handle(&r.of[2], chunk_by_hand(1, step));
+    assert_int_equal(r.of[2].came.count, 6); /* 2 (4 - 1) */
+    r.hop.allreduce = false;                 /* another protocol's job has none at all */
+    rbt_allreduce_handle(&r.of[1], chunk_by_hand(0, 0));
+    assert_int_equal(r.of[1].came.count, 0);
+    ring_deinit(&r);
+}
+
 static void what_is_not_from_the_one_before_is_left_out(void **state)
 {
     rbt_message *odd = rbt_message_create(RBT_MSG_CHUNK, 1, 3);
@@ -142,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everybody_ends_with_the_same_sum),
         cmocka_unit_test(what_is_not_from_the_one_before_is_left_out),
+        cmocka_unit_test(chunks_of_steps_that_there_are_not_are_left_out),
     };
 
     return cmocka_run_group_tests_name("allreduce", tests, NULL, NULL);

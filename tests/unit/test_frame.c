@@ -177,6 +177,42 @@ static void squeezed_messages_survive_connections_that_break(void **state)
     rbt_keys_deinit(&got);
 }
 
+/* The same bytes for several, from blocks that are held once. */
+static void frames_of_shared_blocks_carry_their_values(void **state)
+{
+    rbt_message *blocks = rbt_message_create(RBT_MSG_BLOCKS, 0, 0);
+    rbt_pack streams[2] = {{0}};
+
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        rbt_snap *snap = rbt_snap_create(RBT_F32, 100 * i); /* one of them is empty */
+
+        for (uint32_t k = 0; k < snap->length; k++)
+            snap->f32[k] = (float)(1000 * i + k);
+        rbt_array_push(&blocks->parts, ((rbt_part){.snap = snap}));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        rbt_frame *frame = rbt_frame_of_blocks(RBT_FRAME_CONTROL, "hello", 5, rbt_message_copy(blocks));
+        rbt_intake intake = frames_intake(1);
+        rbt_arrival a;
+        bool got = false;
+
+        assert_ptr_equal(frame->body.at[0].at, blocks->parts.at[1].snap->value);
+        frames_send(frame, 1, &streams[i]);
+        for (size_t at = 0; at < streams[i].count;)
+            at += frames_put(&intake, streams[i].at + at, streams[i].count - at);
+        assert_int_equal(rbt_intake_next(&intake, &a, &got, NULL), RBT_OK);
+        assert_true(got);
+        assert_int_equal(a.header.body, 300 * sizeof(float));
+        assert_memory_equal(a.body, blocks->parts.at[1].snap->f32, 100 * sizeof(float));
+        assert_memory_equal(a.body + 100 * sizeof(float), blocks->parts.at[2].snap->f32, 200 * sizeof(float));
+        rbt_arrival_deinit(&a);
+        rbt_intake_deinit(&intake);
+        rbt_array_free(&streams[i]);
+    }
+    rbt_message_destroy(blocks);
+}
+
 static void a_squeezed_frame_must_be_a_message_and_keep_to_the_limit(void **state)
 {
     rbt_frame *frame = rbt_frame_create(RBT_FRAME_CONTROL, "hello", 5, NULL, 0);
@@ -314,6 +350,7 @@ int main(void)
         cmocka_unit_test(a_body_larger_than_the_staging_goes_to_its_place),
         cmocka_unit_test(repeats_are_dropped_and_the_rest_goes_on),
         cmocka_unit_test(squeezed_messages_survive_connections_that_break),
+        cmocka_unit_test(frames_of_shared_blocks_carry_their_values),
         cmocka_unit_test(a_squeezed_frame_must_be_a_message_and_keep_to_the_limit),
         cmocka_unit_test(an_intake_ends_at_any_moment),
         cmocka_unit_test(bodies_come_through_the_ring_with_words_between),

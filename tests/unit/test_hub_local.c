@@ -435,6 +435,43 @@ static void without_memory_for_rings_the_socket_carries_everything(void **state)
 
 /* ---------------------------------------------------------------------------------------------- back-pressure */
 
+static void *wait_for_room(void *argument)
+{
+    rbt_hub_wait_room(argument);
+    return NULL;
+}
+
+/* A process that is stopped reads nothing and is not lost. */
+static void who_waits_for_room_goes_on_when_all_is_over(void **state)
+{
+    size_t n = (size_t)1 << 20;
+    pthread_t before, after;
+    hub_side a, b;
+    rbt_key key = hub_key();
+
+    (void)state;
+    hub_side_start(&a, hub_config(&key, RBT_ENCRYPT_AUTO, false));
+    hub_side_start(&b, hub_config(&key, RBT_ENCRYPT_AUTO, false));
+    hub_sides_join(&a, &b, true);
+    pthread_mutex_lock(&b.lock);
+    b.hold = true;
+    pthread_mutex_unlock(&b.lock);
+    for (uint64_t i = 0; rbt_hub_queued(a.to) < RBT_QUEUE_MOST; i++)
+        rbt_hub_send(a.to, rbt_frame_create(RBT_FRAME_CONTROL, &i, sizeof i, rbt_alloc(n, 1), n));
+    assert_int_equal(pthread_create(&before, NULL, wait_for_room, a.to), 0);
+    rbt_hub_free_waiters(a.hub);
+    assert_int_equal(pthread_create(&after, NULL, wait_for_room, a.to), 0);
+    pthread_join(before, NULL);
+    pthread_join(after, NULL);
+    assert_true(rbt_hub_queued(a.to) >= RBT_QUEUE_LOW);
+    pthread_mutex_lock(&b.lock);
+    b.hold = false;
+    pthread_cond_broadcast(&b.changed);
+    pthread_mutex_unlock(&b.lock);
+    hub_side_stop(&a, 5000);
+    hub_side_stop(&b, 0);
+}
+
 static void a_full_queue_is_waited_for(void **state)
 {
     rbt_key key = hub_key();
@@ -620,6 +657,7 @@ int main(void)
         cmocka_unit_test(rings_of_any_size_carry_everything),
         cmocka_unit_test(without_memory_for_rings_the_socket_carries_everything),
         cmocka_unit_test(a_full_queue_is_waited_for),
+        cmocka_unit_test(who_waits_for_room_goes_on_when_all_is_over),
         cmocka_unit_test(who_is_held_waits_and_is_heard_later),
         cmocka_unit_test(answers_do_not_wait_for_the_last_question),
         cmocka_unit_test(all_is_heard_of_one_that_left_before_its_answers),

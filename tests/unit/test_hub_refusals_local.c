@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------------------------------------------- refusals */
@@ -343,6 +344,56 @@ static void words_that_have_not_gone_out_do_not_pile_up(void **state)
     close(fds[1]);
 }
 
+static void count_arrival(rbt_link *link, rbt_arrival *arrival)
+{
+    ++*(int *)link->context;
+    rbt_arrival_deinit(arrival);
+}
+
+static void forget_sent(rbt_link *link, rbt_frame *frame)
+{
+    (void)link;
+    rbt_frame_destroy(frame);
+}
+
+/* Over TLS a connection fails in the same reading that brings what was said last. */
+static void what_came_before_a_failure_is_heard(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_link_config config = hub_config(&key, RBT_ENCRYPT_ON, false);
+    rbt_address address = hub_free_address(false);
+    rbt_link *links[2];
+    rbt_error error;
+    int fds[2], heard[2] = {0, 0};
+
+    (void)state;
+    assert_int_equal(rbt_tls_create(&key, &config.tls, &error), RBT_OK);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
+    for (int i = 0; i < 2; i++) {
+        links[i] = rbt_link_create(&config, fds[i], &address, i == 1);
+        links[i]->on_arrival = count_arrival;
+        links[i]->on_sent = forget_sent;
+        links[i]->context = &heard[i];
+    }
+    for (int turn = 0; turn < 20; turn++)
+        rbt_link_step(links[turn % 2], RBT_LINK_READ | RBT_LINK_WRITE);
+    for (uint64_t i = 1; i <= 3; i++) {
+        rbt_frame *frame = rbt_frame_create(RBT_FRAME_CONTROL, &i, sizeof i, NULL, 0);
+
+        frame->header.sequence = i;
+        rbt_link_send(links[0], frame);
+    }
+    rbt_link_flush(links[0]);
+    assert_int_equal(write(fds[0], "this is no record of theirs", 27), 27);
+    rbt_link_step(links[1], RBT_LINK_READ);
+    assert_int_equal(heard[1], 3);
+    assert_int_equal(links[1]->state, RBT_LINK_CLOSED);
+    assert_contains(links[1]->why.text, "reading from");
+    rbt_link_destroy(links[0]);
+    rbt_link_destroy(links[1]);
+    rbt_tls_destroy(config.tls);
+}
+
 /* Callers that do not greet fill all places: one that does gets in, and the log names the others in a few words. */
 static void silent_callers_make_room_for_others(void **state)
 {
@@ -374,6 +425,71 @@ static void silent_callers_make_room_for_others(void **state)
     hub_side_stop(&s, 0);
 }
 
+/* Only so many more files may be open in this process, until the limit that was before is set again. */
+static struct rlimit allow_files(rlim_t more)
+{
+    struct rlimit before, limit;
+    int next = dup(STDIN_FILENO);
+
+    assert_true(next >= 0);
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    limit = before;
+    limit.rlim_cur = (rlim_t)next + more;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    return before;
+}
+
+static void a_hub_without_files_is_an_error_with_a_remedy(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_link_config config = hub_config(&key, RBT_ENCRYPT_AUTO, false);
+    rbt_hub_events events = {0};
+    rbt_log log = {0};
+    rbt_hub *hub = NULL;
+    rbt_error error;
+
+    (void)state;
+    for (rlim_t files = 0; files < 2; files++) {
+        struct rlimit before = allow_files(files);
+
+        assert_int_equal(rbt_hub_create(&config, &events, &log, &hub, &error), RBT_E_LIMIT);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_contains(error.text, "ulimit -n");
+        assert_null(hub);
+    }
+}
+
+/* Ten times a second somebody who cannot be let in is tried again. */
+static void a_call_that_cannot_be_taken_is_told_once(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_address address;
+    struct rlimit before;
+    const char *first;
+    int fd, begun;
+    hub_side s;
+
+    (void)state;
+    hub_side_start(&s, hub_config(&key, RBT_ENCRYPT_AUTO, false));
+    address = hub_side_listen(&s, false);
+    before = allow_files(1);
+    fd = hub_plain_socket(&address);
+    wait_for(&s, strstr(s.log, "ulimit -n") != NULL);
+    begun = s.ticks;
+    wait_for(&s, s.ticks >= begun + 4);
+    pthread_mutex_lock(&s.lock);
+    first = strstr(s.log, "ulimit -n");
+    assert_null(strstr(first + 1, "ulimit -n"));
+    pthread_mutex_unlock(&s.lock);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    close(fd);
+    fd = introduced(&address, &key, 77);
+    wait_for(&s, s.opened == 1);
+    close(fd);
+    hub_side_stop(&s, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,7 +502,10 @@ int main(void)
         cmocka_unit_test(who_breaks_the_protocol_is_cut_off),
         cmocka_unit_test(who_speaks_and_does_not_read_is_cut_off),
         cmocka_unit_test(words_that_have_not_gone_out_do_not_pile_up),
+        cmocka_unit_test(what_came_before_a_failure_is_heard),
         cmocka_unit_test(silent_callers_make_room_for_others),
+        cmocka_unit_test(a_hub_without_files_is_an_error_with_a_remedy),
+        cmocka_unit_test(a_call_that_cannot_be_taken_is_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,8 +68,8 @@ static void a_worker_is_done_without_stopped_for_or_waited_for(void **state)
         set_up(&losses, TABLE[i].on_loss, 2, 1);
         rbt_losses_start(&losses);
         assert_int_equal(lose(&losses, 1, TABLE[i].reason), TABLE[i].verdict);
-        assert_int_equal(rbt_losses_is_done(&losses, 1), TABLE[i].is_done);
-        assert_int_equal(rbt_losses_is_told(&losses, 1), TABLE[i].is_done);
+        assert_int_equal(rbt_rank_is_done(losses.ranks[1].state), TABLE[i].is_done);
+        assert_int_equal(rbt_rank_is_told(losses.ranks[1].state), TABLE[i].is_done);
         assert_true(rbt_losses_is_lost(&losses, 1));
         rbt_losses_deinit(&losses);
     }
@@ -144,10 +144,10 @@ static void who_was_waited_for_returns_works_and_may_be_lost_again(void **state)
     assert_int_equal(lose(&losses, 1, NULL), RBT_VERDICT_WAIT); /* while it prepares */
     assert_true(rbt_losses_return(&losses, 1));
     rbt_losses_back(&losses, 1);
-    assert_false(rbt_losses_is_done(&losses, 1));
+    assert_false(rbt_rank_is_done(losses.ranks[1].state));
     rbt_losses_done(&losses, 1);
-    assert_true(rbt_losses_is_done(&losses, 1));
-    assert_false(rbt_losses_is_told(&losses, 1));
+    assert_true(rbt_rank_is_done(losses.ranks[1].state));
+    assert_false(rbt_rank_is_told(losses.ranks[1].state));
     rbt_losses_deinit(&losses);
 }
 
@@ -164,7 +164,7 @@ static void a_loss_after_the_last_clock_holds_nobody_up(void **state)
         rbt_losses_start(&losses);
         rbt_losses_done(&losses, 1);
         assert_int_equal(lose(&losses, 1, NULL), RBT_VERDICT_NOTHING);
-        assert_true(rbt_losses_is_told(&losses, 1));
+        assert_true(rbt_rank_is_told(losses.ranks[1].state));
         assert_false(rbt_losses_return(&losses, 1));
         rbt_losses_deinit(&losses);
     }

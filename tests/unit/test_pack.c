@@ -109,6 +109,28 @@ static void texts_that_do_not_fit_are_bad(void **state)
     assert_string_equal(text, "abc");
 }
 
+static void texts_to_be_printed_move_no_cursor(void **state)
+{
+    static const char *const TEXTS[][2] = {{"rank 3 on host b", "rank 3 on host b"},
+                                           {"a\033[2Jb\n\r\tc\x7f", "a?[2Jb???c?"},
+                                           {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
+                                           {"", ""}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++) {
+        rbt_pack out = {0};
+        rbt_unpack in;
+        char text[32];
+
+        rbt_pack_text(&out, TEXTS[i][0]);
+        in = rbt_unpack_of(out.at, out.count);
+        rbt_unpack_printable(&in, text, sizeof text);
+        assert_true(rbt_unpack_done(&in));
+        assert_string_equal(text, TEXTS[i][1]);
+        rbt_array_free(&out);
+    }
+}
+
 static void nothing_is_done_at_once(void **state)
 {
     rbt_unpack in = rbt_unpack_of(NULL, 0);
@@ -126,6 +148,7 @@ int main(void)
         cmocka_unit_test(golden_bytes),
         cmocka_unit_test(bytes_that_end_early_are_bad_everywhere),
         cmocka_unit_test(texts_that_do_not_fit_are_bad),
+        cmocka_unit_test(texts_to_be_printed_move_no_cursor),
         cmocka_unit_test(nothing_is_done_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

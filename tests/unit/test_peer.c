@@ -193,6 +193,21 @@ static void the_queue_holds_max_gap_more_iterations_of_each_sender(void **state)
     pond_deinit(&p);
 }
 
+static void who_sends_further_ahead_than_its_tokens_allow_is_not_heard(void **state)
+{
+    pond p;
+
+    (void)state;
+    pond_init(&p, RBT_GRAPH_COMPLETE, 3, (rbt_hop){.max_gap = 2});
+    for (uint64_t k = 0; k < 100; k++)
+        pond_give(&p, 0, update_by_hand(1, 7 * k, 1));
+    assert_int_equal(p.peers[0].peak_queue, 3);
+    assert_int_equal(p.peers[0].discarded, 97);
+    pond_give(&p, 0, update_by_hand(2, 0, 1)); /* another one is */
+    assert_true(pond_reduce(&p, 0, NULL));
+    pond_deinit(&p);
+}
+
 /* ------------------------------------------------------------------------------------------------------ sending */
 
 static void parameters_go_to_all_receivers_but_those_past_them(void **state)
@@ -425,6 +440,7 @@ int main(void)
         cmocka_unit_test(repeated_and_late_updates_change_nothing),
         cmocka_unit_test(what_is_no_update_of_a_sender_is_left_out),
         cmocka_unit_test(the_queue_holds_max_gap_more_iterations_of_each_sender),
+        cmocka_unit_test(who_sends_further_ahead_than_its_tokens_allow_is_not_heard),
         cmocka_unit_test(parameters_go_to_all_receivers_but_those_past_them),
         cmocka_unit_test(with_staleness_a_receiver_must_be_further_past),
         cmocka_unit_test(notify_ack_sends_when_the_last_was_used_by_all),

@@ -1,7 +1,7 @@
 /* Proves src/runtime/cluster/session.h where tests/cluster meets it by chance alone: a process that comes back, and is sent a message
- * that was meant for its former life before it is ready for any, drops it and goes on; in a first life that breaks the protocol. Sessions of one
- * process talk to each other as those of several do. Nothing is timed: what comes from one peer comes in order, so a swap behind a message
- * tells that the message has been heard. */
+ * that was meant for its former life before it is ready for any, drops it and goes on; in a first life that breaks the protocol; a
+ * link that is needed again while it is being parted comes back. Sessions of one process talk to each other as those of several do.
+ * Nothing is timed: what comes from one peer comes in order, so a swap behind a message tells that the message has been heard. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -198,11 +198,72 @@ static void in_a_first_life_a_message_before_the_start_is_a_breach(void **state)
     end(&j);
 }
 
+static bool has_heard(ear *e, uint64_t clock)
+{
+    bool heard;
+
+    pthread_mutex_lock(&e->lock);
+    heard = e->clock == clock;
+    pthread_mutex_unlock(&e->lock);
+    return heard;
+}
+
+static bool has_parted(rbt_remote *peer)
+{
+    bool parted;
+
+    pthread_mutex_lock(&peer->state->lock);
+    parted = peer->state->has_parted;
+    pthread_mutex_unlock(&peer->state->lock);
+    return parted;
+}
+
+/* The worker lets go of the server, and needs it again before the connection is gone: before (`is_late`: after) it has said goodbye. */
+static void part_and_need_again(bool is_late)
+{
+    ear e = {.lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
+    rbt_remote *server;
+    job j;
+
+    begin(&j, true);
+    rbt_session_hook(j.of[1], &(rbt_session_hooks){.on_message = on_message, .context = &e});
+    server = rbt_session_hold(j.of[2], 1);
+    pthread_mutex_lock(&j.of[1]->calling); /* the server's hub stays at the next message, and does not close */
+    (void)rbt_session_send(j.of[2], 1, rbt_message_create(RBT_MSG_PUSH, 2, 1), 0);
+    rbt_session_keep(j.of[2], (bool[SIZE]){false, false, false});
+    wait_for(j.of[2], !is_late || has_parted(server));
+    rbt_session_keep(j.of[2], (bool[SIZE]){false, true, false});
+    pthread_mutex_unlock(&j.of[1]->calling);
+    if (is_late)
+        wait_for(j.of[2], j.of[2]->seats[1].peer != NULL && j.of[2]->seats[1].peer != server);
+    rbt_session_release(server);
+    while (!has_heard(&e, FRESH)) { /* what is said before it is known to be gone is dropped */
+        rbt_message *m = rbt_message_create(RBT_MSG_PUSH, 2, 1);
+
+        m->clock = FRESH;
+        (void)rbt_session_send(j.of[2], 1, m, 0);
+        pthread_mutex_lock(&j.of[2]->lock);
+        rbt_session_nap(j.of[2]);
+        pthread_mutex_unlock(&j.of[2]->lock);
+    }
+    assert_int_equal(rbt_session_over(j.lead, NULL), RBT_OK);
+    rbt_session_hook(j.of[1], &(rbt_session_hooks){0});
+    end(&j);
+}
+
+static void a_link_that_is_needed_again_while_it_is_parted_comes_back(void **state)
+{
+    (void)state;
+    part_and_need_again(false);
+    part_and_need_again(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_back_drops_what_was_meant_for_its_former_life_and_goes_on),
         cmocka_unit_test(in_a_first_life_a_message_before_the_start_is_a_breach),
+        cmocka_unit_test(a_link_that_is_needed_again_while_it_is_parted_comes_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,18 +39,20 @@ void rbt_remote_lose(rbt_hub *hub, rbt_remote_state *peer, const rbt_error *why)
 
 void rbt_remote_part(rbt_hub *hub, rbt_remote_state *peer)
 {
-    bool must_part;
+    bool is_apart = peer->conn == NULL || !peer->conn->has_session, parts;
 
     pthread_mutex_lock(&peer->lock);
-    must_part = peer->must_part;
+    parts = peer->must_part;
     pthread_mutex_unlock(&peer->lock);
-    if (!must_part || peer->has_parted || peer->is_lost)
+    if (!parts || peer->has_parted || peer->is_lost || (!is_apart && rbt_remote_is_busy(peer)))
         return;
-    if (peer->conn == NULL || !peer->conn->has_session) {
-        peer->has_parted = true;
+    pthread_mutex_lock(&peer->lock);
+    parts = peer->must_part && (is_apart || peer->posted == NULL); /* what is posted from now on is dropped */
+    peer->has_parted = parts;
+    pthread_mutex_unlock(&peer->lock);
+    if (parts && is_apart) {
         rbt_remote_lose(hub, peer, &(rbt_error){.code = RBT_OK});
-    } else if (!rbt_remote_is_busy(peer)) {
-        peer->has_parted = true;
+    } else if (parts) {
         rbt_link_say(peer->conn->link, RBT_FRAME_BYE);
         rbt_remote_flush(peer); /* the other side closes */
     }
@@ -97,7 +99,11 @@ static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_remote_state *peer)
     peer->conn = NULL;
     c->peer = NULL;
     rbt_conn_close(c);
-    peer->has_parted = peer->has_parted || link->said_bye;
+    if (link->said_bye) {
+        pthread_mutex_lock(&peer->lock);
+        peer->has_parted = true;
+        pthread_mutex_unlock(&peer->lock);
+    }
     if (peer->has_parted)
         why = (rbt_error){.code = RBT_OK};
     if (is_final) {

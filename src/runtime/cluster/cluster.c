@@ -9,6 +9,8 @@
 
 #define STOP_NS                                                                                                        \
     (RBT_STOP_MS * UINT64_C(1000000)) /* workers that have not stopped so long after an interrupt are left behind */
+#define WEIGH_NS    (STOP_NS / 2)     /* so long after an interrupt losses are not waited for any more */
+#define PART_FLOATS ((size_t)1 << 28) /* of the parameters in one block of a question */
 
 /* -------------------------------------------------------------------------------------------------- who is where */
 
@@ -72,21 +74,23 @@ static void wake(rbt_cluster *c)
 /* Has a process done its work, has it told all, has it answered the question? Who is gone will not; who is away may come back. */
 static bool has_done(rbt_cluster *c, uint32_t rank)
 {
-    rbt_rank_state state = rbt_session_state(c->session, rank);
-
-    return state == RBT_RANK_DONE || state == RBT_RANK_TOLD || state == RBT_RANK_GONE;
+    return rbt_rank_is_done(rbt_session_state(c->session, rank));
 }
 
 static bool has_told(rbt_cluster *c, uint32_t rank)
 {
-    rbt_rank_state state = rbt_session_state(c->session, rank);
-
-    return state == RBT_RANK_TOLD || state == RBT_RANK_GONE;
+    return rbt_rank_is_told(rbt_session_state(c->session, rank));
 }
 
 static bool has_answered(rbt_cluster *c, uint32_t rank)
 {
     return c->ranks[rank].answered || rbt_session_state(c->session, rank) == RBT_RANK_GONE;
+}
+
+/* Is there nothing to wait for any more? */
+static bool need_not_answer(rbt_cluster *c, uint32_t rank)
+{
+    return c->hurries || has_answered(c, rank);
 }
 
 static bool hear_member(rbt_cluster *c, uint32_t rank, uint32_t say, rbt_unpack *words)
@@ -121,19 +125,10 @@ static bool hear_member(rbt_cluster *c, uint32_t rank, uint32_t say, rbt_unpack 
 
 static bool hear_lead(rbt_cluster *c, uint32_t say, rbt_unpack *words, rbt_arrival *arrival)
 {
-    rbt_rows_of rows;
-
     switch (say) {
     case SAY_INHERIT:
-        rows.worker = rbt_unpack_u32(words);
-        rows.first = rbt_unpack_u32(words);
-        rows.step = rbt_unpack_u32(words);
-        if (!rbt_unpack_done(words) || rows.worker >= c->run->topology->workers || rows.first >= rows.step)
-            return false;
-        rbt_heirs_begin(c, &rows);
-        return true;
-    case SAY_CLOSE:
-        c->close = true;
+        return rbt_heirs_take(c, words);
+    case SAY_CLOSE: /* on_say */
         return true;
     case SAY_WEIGH:
         c->question_id = rbt_unpack_u64(words);
@@ -163,6 +158,10 @@ static void on_say(void *context, uint32_t rank, uint32_t say, rbt_arrival *arri
     wake(c);
     pthread_mutex_unlock(&c->lock);
     rbt_arrival_deinit(arrival);
+    if (fine && !c->leads && say == SAY_CLOSE) { /* here, because the main thread may be weighing */
+        rbt_status_say(c, SAY_STATUS);           /* also what servers have sent since */
+        rbt_totals_say(c);
+    }
     if (!fine)
         rbt_session_cut(c->session, rank, "what it said makes no sense");
 }
@@ -219,18 +218,15 @@ static void on_lost(void *context, uint32_t rank, rbt_verdict verdict, const rbt
         rbt_heirs_share(c, rank);
 }
 
-/* The lead: asks a process what its rows' losses are at these parameters. The lock is held. */
+/* The lead: asks a process what its rows' losses are at these parameters, which all questions share. The lock is held. */
 static void ask_losses(rbt_cluster *c, uint32_t rank)
 {
-    size_t bytes = c->work.n * sizeof *c->weighed;
-    uint8_t *copy = rbt_session_seat(c->session, rank)->workers > 0 ? rbt_try_alloc_raw(bytes, 1) : NULL;
     rbt_pack words = {0};
 
-    if (copy == NULL)
+    if (rbt_session_seat(c->session, rank)->workers == 0)
         return;
-    memcpy(copy, c->weighed, bytes);
     rbt_pack_u64(&words, c->question_id);
-    rbt_session_say(c->session, rank, SAY_WEIGH, &words, copy, bytes);
+    rbt_session_say_blocks(c->session, rank, SAY_WEIGH, &words, c->weighed);
     rbt_array_free(&words);
 }
 
@@ -252,21 +248,39 @@ static void on_back(void *context, uint32_t rank)
     rbt_log_event(&c->run->log, RBT_LOG_INFO, "cluster", "%s is back", name);
 }
 
-/* The lead: an interrupt asks the workers to stop after their clocks; who takes too long is left behind. */
+/* Do workers train, here or elsewhere? */
+static bool is_at_work(rbt_cluster *c)
+{
+    bool works = atomic_load(&c->places.working) > 0;
+
+    for (uint32_t r = 1; r < rbt_session_size(c->session); r++)
+        works = works || rbt_session_state(c->session, r) == RBT_RANK_WORKING;
+    return works;
+}
+
+/* The lead: an interrupt asks the workers to stop after their clocks; losses that take too long are given up, and who takes longer
+ * still is left behind. */
 static void look_for_interrupt(rbt_cluster *c)
 {
+    uint64_t now = rbt_now_ns();
     rbt_error told;
 
     if (c->run->interrupted == NULL || !atomic_load(c->run->interrupted))
         return;
     if (c->stop_asked_ns == 0) {
-        c->stop_asked_ns = rbt_now_ns();
+        c->stop_asked_ns = now;
         rbt_places_request_stop(&c->places);
-    } else if (rbt_now_ns() > c->stop_asked_ns + STOP_NS) {
-        rbt_fail(&told, RBT_E_INTERRUPTED,
-                 "interrupted; workers did not finish the clock they were in within %u ms, so there is no result",
+    } else if (now > c->stop_asked_ns + STOP_NS) {
+        rbt_fail(&told, RBT_E_INTERRUPTED, "interrupted; %s within %u ms, so there is no result",
+                 is_at_work(c) ? "workers did not finish the clock they were in"
+                               : "what the workers have learned could not be collected",
                  RBT_STOP_MS);
         rbt_session_end(c->session, &told);
+    } else if (now > c->stop_asked_ns + WEIGH_NS) {
+        pthread_mutex_lock(&c->lock);
+        c->hurries = true;
+        wake(c);
+        pthread_mutex_unlock(&c->lock);
     }
 }
 
@@ -373,28 +387,70 @@ static void wait_for_all(rbt_cluster *c, bool (*has)(rbt_cluster *c, uint32_t ra
     pthread_mutex_unlock(&c->lock);
 }
 
+/* A copy of the parameters for the questions under way; NULL: there is no memory for it. */
+static rbt_message *copy_parameters(const float *w, size_t n)
+{
+    rbt_message *copy = rbt_message_create(RBT_MSG_BLOCKS, RBT_MASTER, RBT_MASTER);
+
+    for (size_t at = 0; at < n; at += PART_FLOATS) {
+        uint32_t part = (uint32_t)(n - at < PART_FLOATS ? n - at : PART_FLOATS);
+        rbt_snap *snap = rbt_snap_try_create(RBT_F32, RBT_DENSE, part, part);
+
+        if (snap == NULL) {
+            rbt_message_destroy(copy);
+            return NULL;
+        }
+        memcpy(snap->f32, w + at, part * sizeof *w);
+        rbt_array_push(&copy->parts, (rbt_part){.snap = snap});
+    }
+    return copy;
+}
+
+/* Has nobody been left out because there was no time? */
+static bool have_all_answered(rbt_cluster *c)
+{
+    bool all = true;
+
+    for (uint32_t r = 1; r < rbt_session_size(c->session); r++)
+        all = all && has_answered(c, r);
+    return all;
+}
+
 rbt_err rbt_cluster_losses(rbt_cluster *c, const float *w, double *sum, uint64_t *rows, rbt_error *error)
 {
     uint32_t size = rbt_session_size(c->session);
+    rbt_message *copy = copy_parameters(w, c->work.n);
+    bool is_complete;
 
+    if (copy == NULL)
+        return rbt_fail(error, RBT_E_MEMORY,
+                        "not enough memory to ask the processes for their losses at %zu parameters (%.0f MB); the lead "
+                        "needs a host with more",
+                        c->work.n, (double)c->work.n * sizeof *w / 1e6);
     pthread_mutex_lock(&c->lock);
     c->question_id++;
-    c->weighed = w;
+    c->weighed = copy;
     for (uint32_t r = 1; r < size; r++) {
         c->ranks[r].answered = rbt_session_seat(c->session, r)->workers == 0 || has_told(c, r);
         c->ranks[r].losses = 0;
         c->ranks[r].rows = 0;
-        ask_losses(c, r);
+        if (!c->hurries)
+            ask_losses(c, r);
     }
+    is_complete = !c->hurries;
     pthread_mutex_unlock(&c->lock);
     *rows = 0;
-    *sum = c->seat->workers > 0 ? c->work.losses(c->work.context, w, rows) : 0;
-    wait_for_all(c, has_answered);
+    *sum = is_complete && c->seat->workers > 0 ? c->work.losses(c->work.context, w, rows) : 0;
+    wait_for_all(c, need_not_answer);
     pthread_mutex_lock(&c->lock);
+    is_complete = is_complete && have_all_answered(c);
     c->weighed = NULL;
     pthread_mutex_unlock(&c->lock);
+    rbt_message_destroy(copy);
     if (rbt_session_over(c->session, error) != RBT_OK)
         return error != NULL ? error->code : RBT_E_LOST;
+    if (!is_complete)
+        return rbt_fail(error, RBT_E_INTERRUPTED, "interrupted; there was no time to work out the loss");
     for (uint32_t r = 1; r < size; r++) { /* in the order of ranks: the same sum each time */
         *sum += c->ranks[r].losses;
         *rows += c->ranks[r].rows;
@@ -438,12 +494,6 @@ static void answer(rbt_cluster *c)
             rbt_session_say(c->session, 0, SAY_LOSSES, &words, NULL, 0);
             rbt_array_free(&words);
             rbt_free(w);
-            pthread_mutex_lock(&c->lock);
-        } else if (c->close) {
-            c->close = false;
-            pthread_mutex_unlock(&c->lock);
-            rbt_status_say(c, SAY_STATUS); /* also what servers have sent since */
-            rbt_totals_say(c);
             pthread_mutex_lock(&c->lock);
         } else {
             pthread_cond_wait(&c->news, &c->lock);

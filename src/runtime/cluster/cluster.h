@@ -20,8 +20,9 @@ typedef double rbt_losses_here(void *context, const float *w, uint64_t *rows);
 /* What the job does for the runtime. */
 typedef struct rbt_cluster_work {
     rbt_losses_here *losses; /* asked by the lead; on the process's main thread */
-    /* Takes over some of a lost worker's rows, and says how many; on a thread of its own, one call at a time. NULL: nobody does. */
-    rbt_err (*inherit)(void *context, const rbt_rows_of *rows, size_t *taken, rbt_error *error);
+    /* Takes over some rows of lost workers, and says how many of each share; on a thread of its own, one call at a time. NULL: nobody
+     * does. */
+    rbt_err (*inherit)(void *context, const rbt_rows_of *shares, size_t count, size_t *taken, rbt_error *error);
     void *context;
     size_t n; /* parameters */
     rbt_on_loss on_loss;
@@ -38,7 +39,8 @@ rbt_err rbt_cluster_run(rbt_cluster *cluster, rbt_error *error);
  * the last parameters of its workers. */
 bool rbt_cluster_was_alone(rbt_cluster *cluster, float *mean);
 
-/* The lead: the sum of all processes' losses at these parameters, and over how many rows; waits for the answers. */
+/* The lead: the sum of all processes' losses at these parameters, and over how many rows; waits for the answers. RBT_E_INTERRUPTED: not
+ * after an interrupt, if they take long. */
 rbt_err rbt_cluster_losses(rbt_cluster *cluster, const float *w, double *sum, uint64_t *rows, rbt_error *error);
 
 #endif

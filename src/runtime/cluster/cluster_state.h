@@ -1,4 +1,4 @@
-/* The cluster runtime as cluster.c, status.c, links.c, alone.c and heirs.c know it; outside it is opaque. */
+/* The cluster runtime as cluster.c, status.c, links.c, room.c, alone.c and heirs.c know it; outside it is opaque. */
 #ifndef RBT_RUNTIME_CLUSTER_CLUSTER_STATE_H
 #define RBT_RUNTIME_CLUSTER_CLUSTER_STATE_H
 
@@ -12,7 +12,7 @@ enum {
     SAY_TOTALS,               /* to the lead */
     SAY_WEIGH,                /* from the lead: what are the losses at these parameters? */
     SAY_LOSSES,               /* to the lead */
-    SAY_INHERIT,              /* from the lead: take over your part of a lost worker's rows */
+    SAY_INHERIT,              /* from the lead: take over your shares of lost workers' rows */
 };
 
 #define STATUS_FIELDS 8 /* that a worker's process tells of it */
@@ -50,15 +50,15 @@ struct rbt_cluster {
     uint64_t (*before)[STATUS_FIELDS]; /* the lead: per worker, what its former lives have counted */
     float *question;                   /* elsewhere: parameters to be weighed, or NULL */
     uint64_t question_id;
-    const float *weighed; /* the lead: what the others are being asked about; NULL: nothing */
+    rbt_message *weighed; /* the lead: parameters that the others are being asked about; NULL: none */
+    bool hurries;         /* the lead: after an interrupt nobody waits for losses any more */
     bool closing;         /* the lead: has asked for the sums */
-    bool close;
-    bool is_alone;    /* elsewhere: the lead is gone, and this process goes on */
-    bool has_worked;  /* elsewhere: the workers here have ended ... */
-    rbt_err worked;   /* ... like this ... */
-    rbt_error failed; /* ... for this reason */
-    uint32_t view;    /* the last one that was heard */
-    rbt_snap **last;  /* without servers, per worker here: its last parameters; NULL: none yet */
+    bool is_alone;        /* elsewhere: the lead is gone, and this process goes on */
+    bool has_worked;      /* elsewhere: the workers here have ended ... */
+    rbt_err worked;       /* ... like this ... */
+    rbt_error failed;     /* ... for this reason */
+    uint32_t view;        /* the last one that was heard */
+    rbt_snap **last;      /* without servers, per worker here: its last parameters; NULL: none yet */
     bool ended;
     uint64_t stop_asked_ns;
     uint64_t told_ns;
@@ -114,9 +114,9 @@ void rbt_alone_deinit(rbt_cluster *c);
 
 /* ----------------------------------------------------------------------------------------------------- heirs.c */
 
-/* Takes rows of a lost worker over, on a thread of its own, one after the other. The lock is held. */
-void rbt_heirs_begin(rbt_cluster *c, const rbt_rows_of *rows);
-void rbt_heirs_end(rbt_cluster *c); /* waits for these threads */
+/* Takes rows of lost workers over, on a thread of its own; false: the words make no sense. The lock is held. */
+bool rbt_heirs_take(rbt_cluster *c, rbt_unpack *words);
+void rbt_heirs_end(rbt_cluster *c); /* waits for these threads, which begin nothing new */
 
 /* The lead: those that still work share the rows of a process that is gone. */
 void rbt_heirs_share(rbt_cluster *c, uint32_t rank);

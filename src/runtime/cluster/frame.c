@@ -123,6 +123,23 @@ rbt_frame *rbt_frame_create(rbt_frame_kind kind, const void *head, size_t n, voi
     return frame;
 }
 
+rbt_frame *rbt_frame_of_blocks(rbt_frame_kind kind, const void *head, size_t n, rbt_message *blocks)
+{
+    rbt_frame *frame = rbt_frame_create(kind, head, n, NULL, 0);
+
+    for (size_t i = 0; i < blocks->parts.count; i++) {
+        const rbt_snap *snap = blocks->parts.at[i].snap;
+        size_t bytes = snap->count * rbt_type_size(snap->type);
+
+        RBT_ASSERT(snap->form == RBT_DENSE);
+        if (bytes > 0)
+            rbt_array_push(&frame->body, ((rbt_piece){snap->value, bytes}));
+        frame->header.body += bytes;
+    }
+    frame->message = blocks;
+    return frame;
+}
+
 void rbt_frame_destroy(rbt_frame *frame)
 {
     if (frame == NULL)

@@ -72,6 +72,9 @@ rbt_frame *rbt_frame_of_message(rbt_message *message, unsigned codec, rbt_keys *
 
 /* `body` (taken, may be NULL) for what is large; `head` is copied. */
 rbt_frame *rbt_frame_create(rbt_frame_kind kind, const void *head, size_t n, void *body, size_t body_n);
+
+/* The same with the values of the message's blocks, which are dense, as the body; takes the message. */
+rbt_frame *rbt_frame_of_blocks(rbt_frame_kind kind, const void *head, size_t n, rbt_message *blocks);
 void rbt_frame_destroy(rbt_frame *frame);
 
 /* Works out the body's checksum; may be done on any thread before the frame is sent. */

@@ -247,6 +247,13 @@ rbt_err rbt_hosts_count(const char *what, const char *text, rbt_hosts *hosts, rb
     return RBT_OK;
 }
 
+const char *rbt_host_bare(const char *name)
+{
+    const char *at = strrchr(name, '@');
+
+    return at != NULL ? at + 1 : name;
+}
+
 void rbt_hosts_deinit(rbt_hosts *hosts)
 {
     for (size_t i = 0; i < hosts->count; i++)

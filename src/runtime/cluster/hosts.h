@@ -15,9 +15,10 @@
 
 #include "rubato.h"
 
-#define RBT_HOSTS_MAX      65536   /* hosts of one list */
-#define RBT_HOST_BYTES_MAX 255     /* characters of one name */
-#define RBT_PROCESSES_MAX  1000000 /* processes of one list, all hosts together */
+#define RBT_HOSTS_MAX      65536       /* hosts of one list */
+#define RBT_HOST_BYTES_MAX 255         /* characters of one name */
+#define RBT_HOST_HERE      "localhost" /* needs no remote shell */
+#define RBT_PROCESSES_MAX  1000000     /* processes of one list, all hosts together */
 
 typedef struct rbt_host {
     char *name;
@@ -34,6 +35,9 @@ typedef struct rbt_hosts {
 /* Reads a list; `what` is how messages name it: "--hosts", "SLURM_STEP_NODELIST". A host may appear twice. */
 rbt_err rbt_hosts_parse(const char *what, const char *text, rbt_hosts *hosts, rbt_error *error);
 void rbt_hosts_deinit(rbt_hosts *hosts);
+
+/* The name as the network knows it, without "user@". */
+const char *rbt_host_bare(const char *name);
 
 /* How many processes the hosts have, one number after the other, as Slurm writes it: "2(x3),1" = 2,2,2,1. There must be
  * one for each host. */

@@ -27,19 +27,49 @@ static void on_caller(uv_poll_t *poll, int status, int events)
         int fd = -1;
 
         if (rbt_socket_accept(l->fd, &fd, &from, &error) != RBT_OK) {
-            rbt_log_event(&l->hub->log, RBT_LOG_WARNING, "cluster", "%s", error.text);
+            if (!l->is_told)
+                rbt_log_event(&l->hub->log, RBT_LOG_WARNING, "cluster", "%s", error.text);
+            l->is_told = true;
             l->is_paused = true; /* the caller still stands there, and would be announced again and again */
             uv_poll_stop(&l->poll);
             return;
         }
         if (fd < 0)
             return;
+        l->is_told = false;
         rbt_callers_make_room(l->hub);
         rbt_conn_settle(rbt_conn_open(l->hub, fd, &from, true, NULL));
     }
 }
 
 /* ---------------------------------------------------------------------------------------------------- the loop */
+
+/* What the loop could not do, as the system says it. */
+static rbt_err refused(const char *what, int failed, rbt_error *error)
+{
+    const char *hint = rbt_socket_hint(-failed);
+
+    return rbt_fail(error, RBT_E_LIMIT, "cannot %s: %s%s%s", what, strerror(-failed), hint[0] != '\0' ? "; " : "",
+                    hint);
+}
+
+static void begin_listening(rbt_hub *hub, rbt_listener *l)
+{
+    int failed = uv_poll_init(&hub->loop, &l->poll, l->fd);
+    rbt_error error;
+
+    if (failed != 0) {
+        (void)refused("wait for callers", failed, &error);
+        rbt_log_event(&hub->log, RBT_LOG_WARNING, "cluster", "%s", error.text);
+        close(l->fd);
+        rbt_free(l);
+        return;
+    }
+    l->next = hub->listeners;
+    hub->listeners = l;
+    l->poll.data = l;
+    uv_poll_start(&l->poll, UV_READABLE, on_caller);
+}
 
 static void take_new(rbt_hub *hub)
 {
@@ -63,11 +93,7 @@ static void take_new(rbt_hub *hub)
     while (l != NULL) {
         rbt_listener *next = l->next;
 
-        l->next = hub->listeners;
-        hub->listeners = l;
-        l->poll.data = l;
-        RBT_ASSERT(uv_poll_init(&hub->loop, &l->poll, l->fd) == 0);
-        uv_poll_start(&l->poll, UV_READABLE, on_caller);
+        begin_listening(hub, l);
         l = next;
     }
 }
@@ -164,6 +190,8 @@ static void on_wake(uv_async_t *async)
         if (must_cut)
             why = peer->cut_why;
         peer->must_cut = false;
+        if (atomic_load(&hub->is_free))
+            pthread_cond_broadcast(&peer->room);
         pthread_mutex_unlock(&peer->lock);
         rbt_remote_flush(peer);
         rbt_remote_resume(peer);
@@ -267,6 +295,24 @@ static void *serve(void *argument)
 
 /* ----------------------------------------------------------------------------------------- for other threads */
 
+/* The loop and what wakes it. */
+static rbt_err open_loop(rbt_hub *hub, rbt_error *error)
+{
+    int failed = uv_loop_init(&hub->loop);
+
+    if (failed == 0) {
+        failed = uv_async_init(&hub->loop, &hub->wake, on_wake);
+        if (failed != 0)
+            uv_loop_close(&hub->loop);
+    }
+    if (failed != 0)
+        return refused("serve the network", failed, error);
+    hub->wake.data = hub->tick.data = hub;
+    RBT_ASSERT(uv_timer_init(&hub->loop, &hub->tick) == 0); /* which takes nothing */
+    uv_timer_start(&hub->tick, on_tick, TICK_MS, TICK_MS);
+    return RBT_OK;
+}
+
 rbt_err rbt_hub_create(const rbt_link_config *config, const rbt_hub_events *events, const rbt_log *log, rbt_hub **out,
                        rbt_error *error)
 {
@@ -274,6 +320,8 @@ rbt_err rbt_hub_create(const rbt_link_config *config, const rbt_hub_events *even
     uint8_t nonce[RBT_KEY_NONCE];
     rbt_err err = rbt_key_nonce(nonce, error);
 
+    if (err == RBT_OK)
+        err = open_loop(hub, error);
     if (err != RBT_OK) {
         rbt_free(hub);
         return err;
@@ -286,11 +334,6 @@ rbt_err rbt_hub_create(const rbt_link_config *config, const rbt_hub_events *even
     atomic_store(&hub->head_max, config->head_max);
     atomic_store(&hub->body_max, config->body_max);
     pthread_mutex_init(&hub->lock, NULL);
-    RBT_ASSERT(uv_loop_init(&hub->loop) == 0);
-    hub->wake.data = hub->tick.data = hub;
-    RBT_ASSERT(uv_async_init(&hub->loop, &hub->wake, on_wake) == 0);
-    RBT_ASSERT(uv_timer_init(&hub->loop, &hub->tick) == 0);
-    uv_timer_start(&hub->tick, on_tick, TICK_MS, TICK_MS);
     if (pthread_create(&hub->thread, NULL, serve, hub) != 0) {
         shut(hub);
         uv_run(&hub->loop, UV_RUN_DEFAULT);
@@ -423,9 +466,15 @@ void rbt_hub_wait_room(rbt_remote *to)
 
     pthread_mutex_lock(&peer->lock);
     if (peer->queued >= RBT_QUEUE_MOST)
-        while (peer->queued >= RBT_QUEUE_LOW && !peer->is_lost)
+        while (peer->queued >= RBT_QUEUE_LOW && !peer->is_lost && !atomic_load(&to->hub->is_free))
             pthread_cond_wait(&peer->room, &peer->lock);
     pthread_mutex_unlock(&peer->lock);
+}
+
+void rbt_hub_free_waiters(rbt_hub *hub)
+{
+    atomic_store(&hub->is_free, true);
+    uv_async_send(&hub->wake); /* its thread knows all peers */
 }
 
 size_t rbt_hub_queued(rbt_remote *to)
@@ -458,6 +507,13 @@ void rbt_hub_part(rbt_remote *to)
     peer->must_part = true;
     pthread_mutex_unlock(&peer->lock);
     uv_async_send(&to->hub->wake);
+}
+
+void rbt_hub_stay(rbt_remote *to)
+{
+    pthread_mutex_lock(&to->state->lock);
+    to->state->must_part = false;
+    pthread_mutex_unlock(&to->state->lock);
 }
 
 void rbt_hub_hold(rbt_remote *to)

@@ -74,8 +74,11 @@ void rbt_hub_send(rbt_remote *peer, rbt_frame *frame);
 /* Takes the message, squeezes it (comm/squeeze.h) and sends it; how many bytes it took, without the frame around it. */
 size_t rbt_hub_send_message(rbt_remote *peer, rbt_message *message, unsigned codec);
 
-/* Waits until the peer's queue has room, or it is lost. Not on the hub's thread. */
+/* Waits until the peer's queue has room, or it is lost, or nobody is to wait any more. Not on the hub's thread. */
 void rbt_hub_wait_room(rbt_remote *peer);
+
+/* Whoever waits for room goes on, and nobody waits from now on: what is sent is of no account any more. */
+void rbt_hub_free_waiters(rbt_hub *hub);
 
 /* A sentence for the log about somebody who is not known; of very many only some are said. On the hub's thread. */
 void rbt_callers_tell(rbt_hub *hub, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -86,8 +89,11 @@ size_t rbt_hub_queued(rbt_remote *peer);
 /* Cuts a peer off; on_lost follows with this reason. */
 void rbt_hub_cut(rbt_remote *peer, const rbt_error *why);
 
-/* Says goodbye to a peer of which nothing is wanted any more; on_lost follows with RBT_OK, there and here. It may be dialled again. */
+/* Says goodbye to a peer of which nothing is wanted any more, when all that was sent has arrived; on_lost follows with RBT_OK, there and
+ * here. It may be dialled again. Staying takes that back, if it is not too late: then what is sent from now on is dropped, until
+ * on_lost. */
 void rbt_hub_part(rbt_remote *peer);
+void rbt_hub_stay(rbt_remote *peer);
 
 /* Reads nothing more from a peer, or again: what it sends waits on its side, but for what the system takes. Its end is noticed
  * all the same. On the hub's thread. */

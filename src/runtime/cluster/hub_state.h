@@ -20,6 +20,7 @@ typedef struct rbt_conn {
     uv_poll_t poll;
     struct rbt_remote_state *peer; /* NULL: a caller that has not said who it is */
     bool is_probe;                 /* asks whether the peer's process lives, nothing else */
+    bool is_polled;                /* the system took it; who is not is closed at once */
     bool is_closing;
     bool has_session; /* the other side has said who it is */
     unsigned wants;   /* what the poll has been asked for */
@@ -54,9 +55,9 @@ typedef struct rbt_remote_state {
     bool is_lost;                     /* under the lock; set by the hub */
     bool must_cut;                    /* under the lock */
     bool must_part;                   /* under the lock: goodbye is to be said when all has arrived ... */
-    bool has_parted;                  /* ... has been said, by whomever: nobody minds its end, and it may come back */
-    rbt_error cut_why;                /* under the lock */
-    atomic_bool must_sum;             /* frames have their checksums worked out by who sends them */
+    bool has_parted;      /* ... has been said, by whomever: nobody minds its end, and it may come back; set under it */
+    rbt_error cut_why;    /* under the lock */
+    atomic_bool must_sum; /* frames have their checksums worked out by who sends them */
     pthread_cond_t room;
     size_t queued; /* bytes, under the lock */
 
@@ -68,7 +69,8 @@ typedef struct rbt_listener {
     struct rbt_listener *next;
     rbt_hub *hub;
     int fd;
-    bool is_paused; /* the system refused to take a call; the tick tries again */
+    bool is_paused; /* the system refused to take a call; the tick tries again ... */
+    bool is_told;   /* ... which is said once, until it has taken one */
     uv_poll_t poll;
 } rbt_listener;
 
@@ -85,7 +87,8 @@ struct rbt_hub {
     const rbt_remote_state *answering; /* whose words are being heard; the hub's thread's */
     rbt_vigil vigil;
     atomic_bool stopping;
-    bool parting; /* goodbye has been said; waits for the others to close */
+    atomic_bool is_free; /* nobody waits for room */
+    bool parting;        /* goodbye has been said; waits for the others to close */
     uint64_t stop_at_ns;
     atomic_ullong bytes_out, bytes_in;
     _Atomic uint64_t head_max, body_max;
@@ -116,6 +119,7 @@ void rbt_remote_lose(rbt_hub *hub, rbt_remote_state *peer, const rbt_error *why)
 uint64_t rbt_remote_patience_end(const rbt_remote_state *peer); /* until when one without a connection may get one */
 size_t rbt_frame_weight(const rbt_frame *frame);                /* what it counts for in a queue */
 
+/* To be settled next: one that the system does not take is closed then. */
 rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, rbt_remote_state *peer);
 void rbt_conn_close(rbt_conn *c);
 void rbt_conn_settle(rbt_conn *c);          /* looks at what became of a link after something was done with it */

@@ -430,7 +430,7 @@ static size_t list_missing(const rbt_session *s, rbt_seat_state state, char *tex
     return n;
 }
 
-/* "waiting for ranks 2, 3 (of 4); here: rank 1 on host a" */
+/* "2 of 3 processes are there; missing: rank 2 on host b; here: rank 1 on host a (10.0.0.1:4711), ...; others join at ..." */
 static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
 {
     char text[RBT_NOTE_ROOM], where[RBT_ADDRESS_ROOM + RBT_HOST_ROOM];

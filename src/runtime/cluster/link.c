@@ -186,10 +186,11 @@ static ssize_t read_tls(rbt_link *link, const rbt_piece *room, size_t count)
             rbt_error error;
             rbt_tls_state state = rbt_tls_read(link->tls, (uint8_t *)room[i].at + at, room[i].n - at, &done, &error);
 
-            if (state != RBT_TLS_DONE) {
+            if (state !=
+                RBT_TLS_DONE) { /* an end or a failure stays, and is told when what came before it has been heard */
                 if (state == RBT_TLS_END && total == 0)
                     close_ended(link);
-                else if (state == RBT_TLS_FAILED)
+                else if (state == RBT_TLS_FAILED && total == 0)
                     rbt_link_close(link, RBT_E_IO, "reading from %s: %s", link->name, error.text);
                 return total > 0 ? (ssize_t)total : -1;
             }

@@ -62,8 +62,8 @@ void rbt_links_keep(rbt_cluster *c)
     }
     for (uint32_t i = 0; topology->hop != NULL && i < c->seat->workers; i++)
         need_neighbours(c, c->seat->first_worker + i, list, is_needed);
+    rbt_session_keep(c->session, is_needed); /* under the lock: what was worked out last counts */
     pthread_mutex_unlock(&c->lock);
-    rbt_session_keep(c->session, is_needed);
     rbt_free(is_needed);
     rbt_free(list);
 }

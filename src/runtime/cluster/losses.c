@@ -34,17 +34,13 @@ bool rbt_losses_is_lost(const rbt_losses *losses, uint32_t rank)
     return losses->ranks[rank].state >= RBT_RANK_AWAY;
 }
 
-bool rbt_losses_is_done(const rbt_losses *losses, uint32_t rank)
+bool rbt_rank_is_done(rbt_rank_state state)
 {
-    rbt_rank_state state = losses->ranks[rank].state;
-
     return state == RBT_RANK_DONE || state == RBT_RANK_TOLD || state == RBT_RANK_GONE;
 }
 
-bool rbt_losses_is_told(const rbt_losses *losses, uint32_t rank)
+bool rbt_rank_is_told(rbt_rank_state state)
 {
-    rbt_rank_state state = losses->ranks[rank].state;
-
     return state == RBT_RANK_TOLD || state == RBT_RANK_GONE;
 }
 

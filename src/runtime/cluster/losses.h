@@ -99,9 +99,9 @@ void rbt_losses_complain(rbt_losses *losses, uint32_t by, uint32_t about, bool i
  * Servers are kept before workers, who is accused goes before who accuses, and who lost many before who lost one. */
 bool rbt_losses_judge(rbt_losses *losses, uint64_t now_ns, rbt_complaint *complaint);
 
-/* Have its workers ended, has all been told that will ever be? Who is gone has nothing more to say. */
-bool rbt_losses_is_done(const rbt_losses *losses, uint32_t rank);
-bool rbt_losses_is_told(const rbt_losses *losses, uint32_t rank);
+/* Have the workers of one in this state ended, has all been told that will ever be? Who is gone has nothing more to say. */
+bool rbt_rank_is_done(rbt_rank_state state);
+bool rbt_rank_is_told(rbt_rank_state state);
 bool rbt_losses_is_lost(const rbt_losses *losses, uint32_t rank);
 
 #endif

@@ -43,7 +43,7 @@ static void lead_lost_seat(rbt_session *s, uint32_t rank, const rbt_error *why)
     pthread_mutex_unlock(&s->lock);
     if (!started) {
         rbt_fail(&told, RBT_E_LOST, "%s was lost before the job started: %s", name, what);
-        rbt_session_end_here(s, &told);
+        rbt_session_end(s, &told);
         return;
     }
     tell_cut(s, rank, life);
@@ -219,6 +219,7 @@ void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why)
     rbt_session *s = context;
     uint32_t rank = peer->rank;
     uint64_t life = 0;
+    bool is_idle = false, is_again = false;
 
     if (rbt_session_is_lead(s, peer)) {
         lost_lead(s, peer, why);
@@ -232,15 +233,21 @@ void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why)
         rank = RBT_RANK_NONE; /* a former life */
     if (rank < s->size)
         life = s->seats[rank].life; /* one that was never reached has told none itself */
-    if (!s->leads && rank < s->size)
+    if (!s->leads && rank < s->size) {
         s->seats[rank].peer = NULL;
+        is_idle = s->seats[rank].is_idle;
+        is_again = s->seats[rank].is_parting && !is_idle && why->code == RBT_OK && rank < s->rank && !s->over;
+        s->seats[rank].is_parting = false;
+    }
     pthread_mutex_unlock(&s->lock);
     if (rank >= s->size) {
         if (why->code != RBT_OK && why->code != RBT_E_IO)
             rbt_callers_tell(s->hub, "%s", why->text);
     } else if (s->leads) {
         lead_lost_seat(s, rank, why);
-    } else if (why->code == RBT_E_PROTOCOL || (why->code != RBT_OK && !s->seats[rank].is_idle)) {
+    } else if (is_again) { /* it was not needed, and is now */
+        rbt_meet_again(s, rank);
+    } else if (why->code == RBT_E_PROTOCOL || (why->code != RBT_OK && !is_idle)) {
         complain(s, rank, life, why);
     }
 }

@@ -117,24 +117,39 @@ rbt_err rbt_session_meet(rbt_session *s, rbt_error *error)
     return err;
 }
 
+void rbt_meet_again(rbt_session *s, uint32_t rank)
+{
+    rbt_error error;
+
+    if (meet_seat(s, rank, &error) != RBT_OK)
+        rbt_session_log(s, RBT_LOG_WARNING, "cluster", error.text);
+}
+
+/* A seat's peer, and whether it is needed, change together: either this finds that the peer is gone, or rbt_session_on_lost that it is
+ * needed. */
 void rbt_session_keep(rbt_session *s, const bool *is_needed)
 {
     for (uint32_t r = 1; r < s->size && !s->leads; r++) {
+        rbt_seat *seat = &s->seats[r];
         rbt_remote *peer;
         bool was_idle;
-        rbt_error error;
 
         if (r == s->rank)
             continue;
-        peer = rbt_session_hold(s, r);
         pthread_mutex_lock(&s->lock);
-        was_idle = s->seats[r].is_idle;
-        s->seats[r].is_idle = !is_needed[r];
+        was_idle = seat->is_idle;
+        seat->is_idle = !is_needed[r];
+        peer = seat->peer;
+        if (peer != NULL)
+            atomic_fetch_add(&peer->holders, 1);
+        seat->is_parting = peer != NULL && (seat->is_parting || seat->is_idle);
         pthread_mutex_unlock(&s->lock);
-        if (!is_needed[r] && peer != NULL)
+        if (peer != NULL && !is_needed[r])
             rbt_hub_part(peer);
-        else if (is_needed[r] && peer == NULL && was_idle && r < s->rank && meet_seat(s, r, &error) != RBT_OK)
-            rbt_session_log(s, RBT_LOG_WARNING, "cluster", error.text);
+        else if (peer != NULL)
+            rbt_hub_stay(peer);
+        else if (is_needed[r] && was_idle && r < s->rank)
+            rbt_meet_again(s, r);
         rbt_session_release(peer);
     }
 }

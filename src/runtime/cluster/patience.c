@@ -1,6 +1,7 @@
 /* Whom a job waits for before it starts. Every process tells the lead once a second that it lives, and which other one it waits
  * for itself; the lead names every 5 s who keeps the job waiting, and gives it up when a process has been silent for the join
- * time-out. The lead tells the others that it lives, too; a lead that falls silent is named by them, and given up. Silent is a process of which no byte comes: one that reads data for an hour, or sends much over a slow link, is not.
+ * time-out. The lead tells the others that it lives, too; a lead that falls silent is named by them, and given up. Silent is a
+ * process of which no byte comes: one that reads data for an hour, or sends much over a slow link, is not.
  * Silence is counted in ticks of who listens, so one that was stopped itself does not take the others for it. Proved by
  * tests/cluster/test_processes_patience.sh. */
 #include <stdio.h>

@@ -83,12 +83,15 @@ void rbt_remote_drop_frames(rbt_remote_state *peer)
 
 /* -------------------------------------------------------------------------------------------- connections */
 
-static void on_conn_closed(uv_handle_t *handle)
+static void destroy_conn(rbt_conn *c)
 {
-    rbt_conn *c = handle->data;
-
     rbt_link_destroy(c->link);
     rbt_free(c);
+}
+
+static void on_conn_closed(uv_handle_t *handle)
+{
+    destroy_conn(handle->data);
 }
 
 void rbt_conn_close(rbt_conn *c)
@@ -104,6 +107,10 @@ void rbt_conn_close(rbt_conn *c)
             break;
         }
     hub->greeting -= c->link->accepting && !c->has_session;
+    if (!c->is_polled) {
+        destroy_conn(c);
+        return;
+    }
     uv_poll_stop(&c->poll);
     shutdown(c->link->fd, SHUT_RDWR); /* now, not when the loop gets round to it */
     uv_close((uv_handle_t *)&c->poll, on_conn_closed);
@@ -295,6 +302,7 @@ static void on_link_arrival(rbt_link *link, rbt_arrival *arrival)
 rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, rbt_remote_state *peer)
 {
     rbt_conn *c = rbt_alloc(1, sizeof *c);
+    int failed = uv_poll_init(&hub->loop, &c->poll, fd);
 
     c->hub = hub;
     c->peer = peer;
@@ -308,7 +316,9 @@ rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool ac
     c->next = hub->conns;
     hub->conns = c;
     hub->greeting += accepting;
-    RBT_ASSERT(uv_poll_init(&hub->loop, &c->poll, fd) == 0);
+    c->is_polled = failed == 0;
+    if (!c->is_polled)
+        rbt_link_close_broken(c->link, "waiting for", -failed);
     return c;
 }
 

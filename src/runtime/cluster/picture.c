@@ -47,15 +47,6 @@ void rbt_picture_pack(const rbt_picture *picture, rbt_pack *pack)
     }
 }
 
-/* What goes to a terminal must not move its cursor. */
-static void unpack_printable(rbt_unpack *unpack, char *out, size_t room)
-{
-    rbt_unpack_text(unpack, out, room);
-    for (char *c = out; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 127)
-            *c = '?';
-}
-
 static uint32_t unpack_up_to(rbt_unpack *unpack, uint32_t most)
 {
     uint32_t x = rbt_unpack_u32(unpack);
@@ -73,7 +64,7 @@ static void unpack_process(rbt_unpack *unpack, rbt_picture_process *process)
     process->workers = unpack_up_to(unpack, RBT_PICTURE_WORKERS);
     process->first_server = unpack_up_to(unpack, RBT_PICTURE_WORKERS);
     process->servers = unpack_up_to(unpack, RBT_PICTURE_WORKERS);
-    unpack_printable(unpack, process->host, sizeof process->host);
+    rbt_unpack_printable(unpack, process->host, sizeof process->host);
 }
 
 static void unpack_worker(rbt_unpack *unpack, rbt_picture_worker *worker)
@@ -92,12 +83,12 @@ bool rbt_picture_unpack(rbt_unpack *unpack, rbt_picture *picture)
 
     *picture = (rbt_picture){.phase = (rbt_picture_phase)unpack_up_to(unpack, RBT_PICTURE_OVER)};
     picture->end.code = (rbt_err)unpack_up_to(unpack, RBT_E_LOST);
-    unpack_printable(unpack, picture->end.text, sizeof picture->end.text);
+    rbt_unpack_printable(unpack, picture->end.text, sizeof picture->end.text);
     picture->elapsed_ns = rbt_unpack_u64(unpack);
     picture->bytes = rbt_unpack_u64(unpack);
     picture->messages = rbt_unpack_u64(unpack);
     picture->loss = rbt_unpack_f64(unpack);
-    unpack_printable(unpack, picture->title, sizeof picture->title);
+    rbt_unpack_printable(unpack, picture->title, sizeof picture->title);
     processes = unpack_up_to(unpack, RBT_PICTURE_RANKS);
     workers = unpack_up_to(unpack, RBT_PICTURE_WORKERS);
     if ((size_t)(unpack->end - unpack->at) < (size_t)processes * PROCESS_LEAST + (size_t)workers * WORKER_BYTES)

@@ -48,9 +48,9 @@ void rbt_seat_unpack_self(rbt_unpack *unpack, rbt_seat *seat)
     seat->host_id = rbt_unpack_u64(unpack);
     seat->pid = rbt_unpack_u32(unpack);
     rbt_unpack_text(unpack, seat->host, sizeof seat->host);
-    rbt_unpack_text(unpack, seat->tcp, sizeof seat->tcp);
-    rbt_unpack_text(unpack, seat->local, sizeof seat->local);
-    for (char *c = seat->host; *c != '\0'; c++) /* it will be printed */
+    rbt_unpack_printable(unpack, seat->tcp, sizeof seat->tcp);
+    rbt_unpack_printable(unpack, seat->local, sizeof seat->local);
+    for (char *c = seat->host; *c != '\0'; c++) /* one word in a sentence */
         if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 127)
             *c = '?';
 }

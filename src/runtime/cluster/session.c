@@ -62,12 +62,16 @@ static void set_over(rbt_session *s, const rbt_error *why)
 
 void rbt_session_end_here(rbt_session *s, const rbt_error *why)
 {
-    bool first;
+    bool first, is_seated;
 
     pthread_mutex_lock(&s->lock);
     first = !s->over;
+    is_seated = !s->leads && s->size > 0;
     set_over(s, why);
     pthread_mutex_unlock(&s->lock);
+    rbt_hub_free_waiters(s->hub);
+    if (first && is_seated && s->config.on_over != NULL)
+        s->config.on_over(s->config.context, why);
     pthread_mutex_lock(&s->calling);
     if (first && s->hooks.on_over != NULL)
         s->hooks.on_over(s->hooks.context);
@@ -82,13 +86,20 @@ bool rbt_session_is_lead(const rbt_session *s, const rbt_remote *peer)
 
 /* ----------------------------------------------------------------------------------------------------- speaking */
 
-void rbt_session_say_to(rbt_remote *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n)
+static rbt_pack head_of(uint32_t say, const rbt_pack *words)
 {
     rbt_pack head = {0};
 
     rbt_pack_u32(&head, say);
     if (words != NULL)
         rbt_pack_bytes(&head, words->at, words->count);
+    return head;
+}
+
+void rbt_session_say_to(rbt_remote *peer, uint32_t say, const rbt_pack *words, void *body, size_t body_n)
+{
+    rbt_pack head = head_of(say, words);
+
     rbt_hub_send(peer, rbt_frame_create(RBT_FRAME_CONTROL, head.at, head.count, body, body_n));
     rbt_array_free(&head);
 }
@@ -103,21 +114,12 @@ void rbt_session_say_error(rbt_remote *peer, uint32_t say, const rbt_error *why)
     rbt_array_free(&words);
 }
 
-/* What others say goes to a terminal, whose cursor it must not move. */
-static void make_printable(char *text)
-{
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < ' ' || *text == 127)
-            *text = '?';
-}
-
 bool rbt_session_read_error(rbt_unpack *words, rbt_error *why)
 {
     uint32_t code = rbt_unpack_u32(words);
 
     *why = (rbt_error){.code = (rbt_err)(code <= RBT_E_LOST ? code : RBT_E_PROTOCOL)};
-    rbt_unpack_text(words, why->text, sizeof why->text);
-    make_printable(why->text);
+    rbt_unpack_printable(words, why->text, sizeof why->text);
     return rbt_unpack_done(words);
 }
 
@@ -147,6 +149,18 @@ void rbt_session_say(rbt_session *s, uint32_t rank, uint32_t say, const rbt_pack
         rbt_session_say_to(peer, say, words, body, body_n);
     else
         rbt_free(body);
+    rbt_session_release(peer);
+}
+
+void rbt_session_say_blocks(rbt_session *s, uint32_t rank, uint32_t say, const rbt_pack *words,
+                            const rbt_message *blocks)
+{
+    rbt_remote *peer = rbt_session_hold(s, rank);
+    rbt_pack head = head_of(say, words);
+
+    if (peer != NULL)
+        rbt_hub_send(peer, rbt_frame_of_blocks(RBT_FRAME_CONTROL, head.at, head.count, rbt_message_copy(blocks)));
+    rbt_array_free(&head);
     rbt_session_release(peer);
 }
 
@@ -224,8 +238,7 @@ static void take_note(rbt_session *s, const rbt_remote *peer, rbt_unpack *words)
     uint32_t level = rbt_unpack_u32(words);
     char sentence[RBT_NOTE_ROOM];
 
-    rbt_unpack_text(words, sentence, sizeof sentence);
-    make_printable(sentence);
+    rbt_unpack_printable(words, sentence, sizeof sentence);
     if (rbt_unpack_done(words) && s->leads)
         rbt_log_event(&s->config.log, level <= RBT_LOG_WARNING ? (rbt_log_level)level : RBT_LOG_INFO, "cluster",
                       "%s: %s", peer->name, sentence);
@@ -268,7 +281,7 @@ static void take_failure(rbt_session *s, rbt_unpack *words, bool is_end)
         return;
     }
     rbt_fail(&told, why.code != RBT_OK ? why.code : RBT_E_PROTOCOL, "%s", why.text);
-    rbt_session_end_here(s, &told);
+    rbt_session_end(s, &told); /* the others may be reading for long yet, and so may this one */
 }
 
 static void take_start(rbt_session *s)
@@ -569,14 +582,6 @@ rbt_err rbt_session_over(rbt_session *s, rbt_error *why)
         *why = s->end;
     pthread_mutex_unlock(&s->lock);
     return err;
-}
-
-void rbt_session_wait_over(rbt_session *s)
-{
-    pthread_mutex_lock(&s->lock);
-    while (!s->over)
-        rbt_session_nap(s);
-    pthread_mutex_unlock(&s->lock);
 }
 
 void rbt_session_name(const rbt_session *s, uint32_t rank, char *name, size_t room)

@@ -53,7 +53,9 @@ typedef struct rbt_seat {
     rbt_seat_state state;
     bool is_missed;   /* its connection broke, and the lead was told; what came of that is not known here */
     rbt_remote *peer; /* NULL: this process, or not connected */
-    bool is_idle;     /* not the lead: this process needs no connection to it, now that the job runs */
+    bool is_idle;     /* not the lead: this process needs no connection to it, now that the job runs ... */
+    bool
+        is_parting; /* ... and has said so to the hub: when the connection is gone, and is needed after all, it dials again */
 
     /* The lead, before the start. */
     rbt_silence silence;
@@ -99,6 +101,8 @@ typedef struct rbt_session_config {
     const atomic_bool *interrupted; /* or NULL */
     char title[RBT_PICTURE_TITLE];  /* the lead: what the job is, for those who watch it */
     void (*on_free)(void *context); /* not the lead: from now on this process may go on without one; or NULL */
+    void (*on_over)(void *context,
+                    const rbt_error *why); /* not the lead, which had its seat: the job is over; or NULL */
     void *context;
     rbt_log log; /* at the lead; elsewhere only when there is no lead any more */
 } rbt_session_config;
@@ -193,6 +197,10 @@ void rbt_session_hook(rbt_session *session, const rbt_session_hooks *hooks);
 /* Says something of the runtime's own; `body` is taken. */
 void rbt_session_say(rbt_session *session, uint32_t rank, uint32_t say, const rbt_pack *words, void *body,
                      size_t body_n);
+
+/* The same with the values of dense blocks as the body, which stay where they are: several may be told the same. */
+void rbt_session_say_blocks(rbt_session *session, uint32_t rank, uint32_t say, const rbt_pack *words,
+                            const rbt_message *blocks);
 size_t rbt_session_send(rbt_session *session, uint32_t rank, rbt_message *message,
                         unsigned codec); /* takes it; how many bytes it took, without the frame around it */
 void rbt_session_wait_room(rbt_session *session);
@@ -204,9 +212,6 @@ void rbt_session_traffic(const rbt_session *session, uint64_t *out, uint64_t *in
 /* The job ended: RBT_OK while it has not. */
 rbt_err rbt_session_over(rbt_session *session, rbt_error *why);
 bool rbt_session_is_over(rbt_session *session);
-
-/* Waits until it is over. */
-void rbt_session_wait_over(rbt_session *session);
 
 /* The log of a process (`write` of an rbt_log whose context is the session): told at the lead, by name. */
 void rbt_session_log(void *session, rbt_log_level level, const char *source, const char *sentence);

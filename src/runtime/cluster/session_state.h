@@ -1,4 +1,4 @@
-/* A session as session.c, join.c, strangers.c, meet.c, swap.c, patience.c and lost.c know it; outside it is opaque. */
+/* A session as session.c, join.c, strangers.c, meet.c, swap.c, patience.c, lost.c and watch.c know it; outside it is opaque. */
 #ifndef RBT_RUNTIME_CLUSTER_SESSION_STATE_H
 #define RBT_RUNTIME_CLUSTER_SESSION_STATE_H
 
@@ -161,6 +161,7 @@ void rbt_patience_tell(rbt_session *session, uint32_t first);
 
 /* ---------------------------------------------------------------------------------------------------- meet.c */
 
+void rbt_meet_again(rbt_session *session, uint32_t rank); /* dials a seat before this one */
 void rbt_meet_iam(rbt_session *session, rbt_remote *peer, rbt_unpack *words);
 
 void rbt_meet_forget(rbt_session *session, const rbt_remote *peer); /* it is lost; NULL: all of them */

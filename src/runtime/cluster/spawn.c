@@ -42,6 +42,16 @@ struct rbt_spawn {
 /* What an event belongs to: the child's number, and which of its two files. */
 enum { OF_ERRORS = 0, OF_PROCESS = 1 };
 
+rbt_err rbt_spawn_self(char path[RBT_SPAWN_SELF], rbt_error *error)
+{
+    ssize_t n = readlink("/proc/self/exe", path, RBT_SPAWN_SELF - 1);
+
+    if (n <= 0)
+        return rbt_fail(error, RBT_E_IO, "cannot find the path of this program in /proc/self/exe; is /proc mounted?");
+    path[n] = '\0';
+    return RBT_OK;
+}
+
 rbt_err rbt_spawn_create(const rbt_spawn_handler *handler, rbt_spawn **spawn, rbt_error *error)
 {
     int epoll = epoll_create1(EPOLL_CLOEXEC);

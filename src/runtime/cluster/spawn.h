@@ -21,6 +21,7 @@
 #include "rubato.h"
 
 #define RBT_SPAWN_LINE_MAX 2000 /* bytes; a longer line comes in pieces */
+#define RBT_SPAWN_SELF     4096
 
 typedef struct rbt_child_spec {
     const char *name;         /* for sentences: "worker process 3" */
@@ -44,6 +45,9 @@ typedef struct rbt_spawn_handler {
 } rbt_spawn_handler;
 
 typedef struct rbt_spawn rbt_spawn;
+
+/* The path of this program. */
+rbt_err rbt_spawn_self(char path[RBT_SPAWN_SELF], rbt_error *error);
 
 rbt_err rbt_spawn_create(const rbt_spawn_handler *handler, rbt_spawn **spawn, rbt_error *error);
 
