@@ -52,6 +52,14 @@ static inline void rbt_row_prefetch(const rbt_data *data, size_t row)
     }
 }
 
+/* The same for what there are K of per feature, side by side: parameters that are too many for a core's own cache. */
+static inline void rbt_row_prefetch_parameters(rbt_row row, const float *w, size_t k)
+{
+    for (size_t i = 0; i < row.n && i < 128; i++)
+        for (size_t c = 0; c < k; c += 16)
+            __builtin_prefetch(w + (size_t)row.index[i] * k + c);
+}
+
 static inline float rbt_row_dot(rbt_row row, const float *w)
 {
     const uint32_t *index = row.index;

@@ -280,6 +280,7 @@ void rbt_sgd_attach(rbt_sgd *sgd, rbt_walk *walk)
                   : sgd->problem->outputs == 1 && sgd->problem->l1 == 0 ? apply_one
                                                                         : apply_plain;
     walk->stepper = sgd;
+    walk->by_feature = sgd->optimizer == RBT_OPTIMIZER_SGD && sgd->shrink != NULL ? sgd->shrink : sgd->share;
     walk->numbered = sgd->optimizer == RBT_OPTIMIZER_ASGD && walk->access != RBT_ACCESS_ALONE;
 }
 

@@ -8,15 +8,20 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-#define AHEAD      8   /* rows asked for before they are needed */
-#define BIAS_STEPS 64  /* rows between two writes of the biases, which every row changes */
-#define NUMBERS    64  /* of steps, that a thread takes at once */
-#define APART      128 /* bytes: two cache lines, which processors like to fetch together */
-#define SPINS      64  /* looks at a lock or a turn before the processor is given away */
+#define AHEAD      8         /* rows asked for before they are needed */
+#define FAR_BYTES  (1 << 20) /* of parameters: more are asked for, too; fewer are there already */
+#define BIAS_STEPS 64        /* rows between two writes of the biases, which every row changes */
+#define NUMBERS    64        /* of steps, that a thread takes at once */
+#define APART      128       /* bytes: two cache lines, which processors like to fetch together */
+#define SPINS      64        /* looks at a lock or a turn before the processor is given away */
 
 rbt_err rbt_walk_init(rbt_walk *walk, const rbt_problem *problem, rbt_access access, uint32_t threads, rbt_error *error)
 {
-    *walk = (rbt_walk){.problem = problem, .access = access, .threads = threads, .caution = 1};
+    *walk = (rbt_walk){.problem = problem,
+                       .access = access,
+                       .threads = threads,
+                       .caution = 1,
+                       .is_far = problem->weights * sizeof(float) > FAR_BYTES};
     if (access == RBT_ACCESS_AIG) {
         walk->locks = rbt_try_alloc(problem->shape->cols + 1, sizeof *walk->locks);
         if (walk->locks == NULL)
@@ -178,6 +183,16 @@ static void take_numbers(rbt_walker *walker, size_t left)
         atomic_fetch_add_explicit(&walker->walk->number, left < NUMBERS ? left : NUMBERS, memory_order_relaxed);
 }
 
+/* What the row's features will be looked up for. */
+static void prefetch_parameters(const rbt_walker *walker, size_t r)
+{
+    const rbt_walk *walk = walker->walk;
+    rbt_row row = rbt_row_of(walk->problem->data, r, walk->problem->shape->cols);
+    rbt_row_prefetch_parameters(row, walker->w, walk->problem->outputs);
+    if (walk->by_feature != NULL)
+        rbt_row_prefetch_parameters(row, walk->by_feature, 1);
+}
+
 void rbt_walker_rows(rbt_walker *walker, const uint32_t *rows, size_t n, size_t known)
 {
     rbt_walk *walk = walker->walk;
@@ -187,6 +202,8 @@ void rbt_walker_rows(rbt_walker *walker, const uint32_t *rows, size_t n, size_t 
             rbt_row_prefetch_start(walk->problem->data, rows[i + 2 * AHEAD]);
         if (i + AHEAD < known)
             rbt_row_prefetch(walk->problem->data, rows[i + AHEAD]);
+        if (walk->is_far && i + 1 < known)
+            prefetch_parameters(walker, rows[i + 1]);
         if (walk->numbered && i % NUMBERS == 0)
             take_numbers(walker, n - i);
         step_row(walker, rows[i]);

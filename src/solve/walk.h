@@ -33,6 +33,7 @@ typedef struct rbt_walk {
     atomic_size_t turn;     /* round-robin: how many updates have been applied */
     bool numbered;          /* steps of all threads have numbers of their own, from 0 on in every pass, ... */
     atomic_size_t number;   /* ... and this is the next that no thread has taken */
+    bool is_far;            /* the parameters do not fit into a core's own cache */
     bool want_loss;         /* add up the rows' losses as they are met */
     double caution;         /* dual steps: how many times its own effect on a row's value a step reckons with */
     float threshold;        /* decision values are of parameters shrunk towards zero by this much */
@@ -42,6 +43,7 @@ typedef struct rbt_walk {
     bool (*coefficients)(struct rbt_walker *walker, size_t row, double *z);
     void (*apply)(struct rbt_walker *walker, rbt_row row, const double *coefficient);
     void *stepper;
+    const float *by_feature; /* a number per feature that it looks up beside the parameters; NULL: none */
 } rbt_walk;
 
 /* One thread's part. */
