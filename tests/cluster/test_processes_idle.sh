@@ -25,10 +25,13 @@ spent()
         cat "/proc/$pid/task/"*/schedstat | sed "s/^/$pid /"
     done
 }
-spent >before
-sleep 3 # this is what is measured: three seconds of waiting
-spent >after
-python3 - <<'PYTHON' || job_fail "a process that waits uses the processor: $(cat before after)"
+# Three seconds of waiting. A machine that is slow for a moment may charge them for it: then it is measured again.
+quiet()
+{
+    spent >before
+    sleep 3
+    spent >after
+    python3 - <<'PYTHON'
 import collections, sys
 def read(name):
     sums = collections.Counter()
@@ -42,6 +45,8 @@ used = {pid: (after[pid] - before[pid]) / 1e9 for pid in before}
 print(used)
 sys.exit(0 if max(used.values()) <= 0.01 * 3 else 1)
 PYTHON
+}
+quiet || quiet || quiet || quiet || job_fail "a process that waits uses the processor: $(cat before after)"
 kill -CONT "$slow"
 job_clock $(($(grep -c . job.json) + 1))
 kill -INT "$job"
