@@ -9,6 +9,9 @@
 
 #include "data/data.h"
 
+#define RBT_ROW_FETCHED 128 /* features of a row that are asked for: the processor finds the rest by itself */
+#define RBT_LINE_FLOATS 16  /* of a cache line */
+
 static inline float rbt_load(const float *at)
 {
     float value;
@@ -45,8 +48,8 @@ static inline void rbt_row_prefetch_start(const rbt_data *data, size_t row)
 static inline void rbt_row_prefetch(const rbt_data *data, size_t row)
 {
     size_t first = data->start[row], n = data->start[row + 1] - first;
-    n = n < 128 ? n : 128; /* the processor finds the rest by itself */
-    for (size_t i = 0; i < n; i += 16) {
+    n = n < RBT_ROW_FETCHED ? n : RBT_ROW_FETCHED;
+    for (size_t i = 0; i < n; i += RBT_LINE_FLOATS) {
         __builtin_prefetch(data->index + first + i);
         __builtin_prefetch(data->value + first + i);
     }
@@ -55,8 +58,8 @@ static inline void rbt_row_prefetch(const rbt_data *data, size_t row)
 /* The same for what there are K of per feature, side by side: parameters that are too many for a core's own cache. */
 static inline void rbt_row_prefetch_parameters(rbt_row row, const float *w, size_t k)
 {
-    for (size_t i = 0; i < row.n && i < 128; i++)
-        for (size_t c = 0; c < k; c += 16)
+    for (size_t i = 0; i < row.n && i < RBT_ROW_FETCHED; i++)
+        for (size_t c = 0; c < k; c += RBT_LINE_FLOATS)
             __builtin_prefetch(w + (size_t)row.index[i] * k + c);
 }
 
