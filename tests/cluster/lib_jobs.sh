@@ -1,7 +1,10 @@
 # shellcheck shell=sh
 # Jobs of several processes; sourced behind ../cli/lib.sh or lib_netns.sh, whose `fail` it uses.
 #
-#   job_data                      makes d.svm and sets $learning, options under which every runtime does the same work
+#   job_data                      makes d.svm and sets $learning, options under which every runtime does the same work, and $holding,
+#                                 the same with a model that can be held up (slow.c)
+#   job_hold                      jobs that train $holding stop at their 30th clock ...
+#   job_release                   ... until now
 #   job_local W ARGUMENTS...      trains with W workers in one process; sets $hash
 #   job_start COMMAND...          in the background, in a session of its own, output in job.out and job.err; sets $job
 #   job_clock [N]                 waits until its job.json has N clocks (1)
@@ -22,7 +25,20 @@ fi
 job_data()
 {
     "$RUBATO" gen lr --out d.svm --rows 400 --cols 50 --nnz 8 --seed 3 || fail "no data"
-    learning="lr --data d.svm --lr 0.1 --batch 10 --batches-per-clock 1"
+    steps="--data d.svm --lr 0.1 --batch 10 --batches-per-clock 1"
+    learning="lr $steps"
+    # shellcheck disable=SC2034 # for the tests
+    holding="${RUBATO_SLOW:-} $steps --eval-every 10"
+}
+
+job_hold()
+{
+    : >held
+}
+
+job_release()
+{
+    rm held
 }
 
 eventually()

@@ -1,11 +1,14 @@
 /* A model that a test can follow and hold up: least squares, but while the file `slow` is in the current folder nobody comes to an end
- * with the loss. Who is held up so makes the file `weighing`; who prepares data adds a byte to `prepared`. A shared object, for
- * tests/cluster/test_processes_interrupt.sh and test_processes_rows.sh. */
+ * with the loss, and while the file `held` is there no process goes beyond its first HELD_AFTER batches. Who is held up with the loss
+ * makes the file `weighing`; who prepares data adds a byte to `prepared`. A shared object, for the tests beside it. */
 #include <fcntl.h>
 #include <rubato.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#define HELD_AFTER 30
 
 static void leave_mark(const char *path, size_t bytes)
 {
@@ -41,14 +44,18 @@ static void score(const rbt_shape *shape, const rbt_data *data, size_t row, cons
             *value += (double)w[data->index[i]] * (double)data->value[i];
 }
 
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
 static double loss(const rbt_shape *shape, const rbt_data *data, size_t first, size_t n, const float *w)
 {
-    const struct timespec nap = {.tv_nsec = 10000000};
     double sum = 0, s;
 
     while (access("slow", F_OK) == 0) {
         leave_mark("weighing", 0);
-        nanosleep(&nap, NULL);
+        nap();
     }
     for (size_t row = first; row < first + n; row++) {
         score(shape, data, row, w, &s);
@@ -60,8 +67,12 @@ static double loss(const rbt_shape *shape, const rbt_data *data, size_t first, s
 static double gradient(const rbt_shape *shape, const rbt_data *data, const uint32_t *rows, size_t n, const float *w,
                        float *g)
 {
+    static atomic_int batches;
     double sum = 0, s;
 
+    if (atomic_fetch_add(&batches, 1) >= HELD_AFTER)
+        while (access("held", F_OK) == 0)
+            nap();
     for (size_t k = 0; k < n; k++) {
         size_t row = rows[k];
 

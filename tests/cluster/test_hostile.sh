@@ -11,15 +11,16 @@ job_data
 "$RUBATO" key new job.key >/dev/null
 frames=10000
 
-# --- callers without a seat. One worker is stopped, so that the job waits until all have been attacked.
+# --- callers without a seat. The job is held up until all have been attacked.
+lr=$learning
+learning=$holding
 job_local 3 --sync bsp --servers 1 --clocks 12000
+job_hold
 # shellcheck disable=SC2086 # options
 job_start timeout -k 1 200 "$RUBATO" launch --local 3 --servers 1 --listen 127.0.0.1:0 --key job.key -- train $learning --sync bsp \
     --clocks 12000 --json job.json
 job_clock
 job=$(pgrep -P "$job")
-frozen=$(job_rank 3)
-kill -STOP "$frozen"
 tcp=$(sed -n 's/^ *watch *rubato top \([^ ]*\) .*/\1/p' job.out)
 worker=$(job_rank 1)
 server=$(job_rank 4)
@@ -57,7 +58,7 @@ done
 nobody_grew "$before" "$(memory_of "$job") $(memory_of "$worker") $(memory_of "$server")"
 
 # and while it runs, as long as it does
-kill -CONT "$frozen"
+job_release
 attackers=
 for at in "$lead_at" "$worker_at" "$server_at"; do
     attack strangers job.key "$at" 2000 5
@@ -85,6 +86,7 @@ esac
 exec sh -c "\$2"
 SHELL
 chmod +x shell
+learning=$lr
 job_local 3 --sync bsp --servers 1 --clocks 100
 
 # Runs a job with a mad member; sets $job_code. It may end in any way, but it ends.

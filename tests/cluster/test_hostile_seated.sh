@@ -13,10 +13,12 @@ frames=10000
 [ "$RUBATO_SANITIZED" -eq 0 ] || frames=${RBT_HOSTILE_FRAMES:-3000} # by hand: all of them
 lead_at=unix:@rubato-seated-$$
 
-job_local 4 --sync bsp --clocks 6000
+learning=$holding
+job_local 4 --sync bsp --clocks 60
+job_hold
 # shellcheck disable=SC2086 # options
 job_start timeout -k 1 600 "$RUBATO" train $learning --runtime cluster --workers 4 --servers 1 --colocate off --listen "$lead_at" \
-    --key job.key --sync bsp --clocks 6000 --eval-every 100 --on-worker-loss wait --json job.json
+    --key job.key --sync bsp --clocks 60 --on-worker-loss wait --json job.json
 
 node()
 {
@@ -29,6 +31,7 @@ done
 job_clock 2
 # shellcheck disable=SC2154 # set by node
 kill -9 "$node_2" "$node_3" "$node_4"
+job_release
 lead=$(pgrep -P "$job")
 # shellcheck disable=SC2154 # set by node
 worker_at=$(address_of "$node_1") server_at=$(address_of "$node_5")

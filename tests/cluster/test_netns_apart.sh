@@ -11,37 +11,40 @@ job_data
 # A worker on each of the three, and a server on a.
 launch()
 {
-    job_start timeout -k 1 120 "$RUBATO" launch --hosts a,b,c --rsh "$rig/rsh" "$@" --eval-every 100 --json job.json
+    job_hold
+    job_start timeout -k 1 120 "$RUBATO" launch --hosts a,b,c --rsh "$rig/rsh" "$@" --json job.json
+    job_clock 2
 }
 
-# Two hosts with workers alone have nothing to say to each other. The job outlasts the time in which a silent host is noticed.
-job_local 3 --sync bsp --clocks 60000
+learning=$holding
+job_local 3 --sync bsp --clocks 60
+
+# Two hosts with workers alone have nothing to say to each other.
 # shellcheck disable=SC2086 # options
-launch --servers 1 --colocate off -- train $learning --sync bsp --clocks 60000
-job_clock 2
+launch --servers 1 --colocate off -- train $learning --sync bsp --clocks 60
 rig_apart b c
+sleep 6 # twice the time in which a silent host is noticed
+job_release
 job_end 0
 rig_together b c
 [ "$(job_hash job.json)" = "$hash" ] || job_fail "two hosts that do not need each other disturbed the job"
 
 # A worker's host and the server's.
-job_local 3 --sync bsp --clocks 3000
 for loss in continue stop wait; do
     # shellcheck disable=SC2086 # options
-    launch --servers 1 --colocate off -- train $learning --sync bsp --clocks 3000 --on-worker-loss "$loss"
-    job_clock 2
+    launch --servers 1 --colocate off -- train $learning --sync bsp --clocks 60 --on-worker-loss "$loss"
     rig_apart a c
+    eventually 60 grep -q "rank 3 on host c was lost" job.out job.err || job_fail "nobody was cut off"
+    job_release
     case $loss in
     continue)
         job_end 0
-        job_says "rank 3 on host c was lost"
         ;;
     stop)
         job_end 7
         job_says "the job ends, as --on-worker-loss stop says"
         ;;
     wait)
-        eventually 60 grep -q "rank 3 on host c was lost" job.out job.err || job_fail "nobody was cut off"
         rig_together a c
         job_end 0
         [ "$(job_hash job.json)" = "$hash" ] || job_fail "a worker that was cut off and came back changed the result"
@@ -53,8 +56,7 @@ done
 
 # Both hold parameters: there is nobody to do without.
 # shellcheck disable=SC2086 # options
-launch --servers 3 --colocate on -- train $learning --sync bsp --clocks 100000000
-job_clock 2
+launch --servers 3 --colocate on -- train $learning --sync bsp --clocks 60
 rig_apart a b
 job_end 7
 job_says "lost each other"
@@ -63,9 +65,9 @@ rig_together a b
 
 # Two peers that are neighbours.
 # shellcheck disable=SC2086 # options
-launch -- train $learning --sync hop --graph ring --clocks 20000
-job_clock 2
+launch -- train $learning --sync hop --graph ring --clocks 60
 rig_apart a b
+eventually 60 grep -q "rank 2 on host b was lost" job.out job.err || job_fail "nobody was cut off"
+job_release
 job_end 0
-job_says "rank 2 on host b was lost"
 job_says "lost each other"

@@ -26,15 +26,20 @@ launch localhost,a
 launch a,localhost --colocate on
 launch localhost,a --insecure
 launch localhost,a --listen 10.77.0.254:0
-job_local 2 --sync bsp --clocks 3000
+lr=$learning
+learning=$holding
+job_local 2 --sync bsp --clocks 60
+job_hold
 # shellcheck disable=SC2086 # options
-job_start "$RUBATO" launch --hosts localhost,a --rsh "$rig/rsh" --join-timeout 50 -- train $learning --sync bsp --clocks 3000 \
-    --eval-every 100 --on-worker-loss wait --json job.json
+job_start "$RUBATO" launch --hosts localhost,a --rsh "$rig/rsh" --join-timeout 50 -- train $learning --sync bsp --clocks 60 \
+    --on-worker-loss wait --json job.json
 job_clock 2
 pgrep -P "$job" -f -- "--join-timeout 50" >/dev/null || job_fail "the processes are not told the join time-out"
 job_kill KILL 1
+job_release
 job_end 0
 [ "$(job_hash job.json)" = "$hash" ] || job_fail "a process of this host that came back changes the result"
+learning=$lr
 job_local 2 --sync bsp --clocks 40
 
 # This host's own name leads to loopback, as Debian writes it into /etc/hosts; the remote shell leads back here.

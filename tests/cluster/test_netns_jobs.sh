@@ -35,11 +35,15 @@ rig_unlimit b
 rig_unlimit c
 
 # A cable is pulled and put back: nothing is lost, nothing comes twice.
-job_local 3 --sync bsp --clocks 3000
+lr=$learning
+learning=$holding
+job_local 3 --sync bsp --clocks 60
+job_hold
 # shellcheck disable=SC2086 # options
-launch a,b,c --servers 2 -- train $learning --sync bsp --clocks 3000 --eval-every 100
+launch a,b,c --servers 2 -- train $learning --sync bsp --clocks 60
 job_clock 2
 rig_link b down
+job_release
 sleep 1 # so long the link is down; this is what is tested
 rig_link b up
 job_end 0
@@ -47,20 +51,22 @@ job_end 0
 
 # A host is gone. Workers: the others go on, or stop. Servers: the job ends.
 for loss in continue stop; do
+    job_hold
     # shellcheck disable=SC2086 # options
-    launch a,b,c --servers 1 --colocate off -- train $learning --sync bsp --clocks 2500 --eval-every 100 \
-        --on-worker-loss "$loss"
+    launch a,b,c --servers 1 --colocate off -- train $learning --sync bsp --clocks 60 --on-worker-loss "$loss"
     job_clock 2
     rig_link c down
+    eventually 60 grep -q "rank 3 on host c was lost" job.out job.err || job_fail "nobody misses a host that is gone"
+    job_release
     if [ "$loss" = continue ]; then
         job_end 0
     else
         job_end 7
         job_says "the job ends, as --on-worker-loss stop says"
     fi
-    job_says "rank 3 on host c was lost"
     rig_link c up
 done
+learning=$lr
 # shellcheck disable=SC2086 # options
 launch a,b,c --servers 1 --colocate off -- train $learning --sync bsp --clocks 100000000 --eval-every 100
 job_clock 2

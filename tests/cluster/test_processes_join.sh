@@ -115,8 +115,10 @@ for rank in 1 2; do
 done
 
 # A worker that was started by hand is started again by hand.
-job_local 2 --sync bsp --clocks 30000
-alone --clocks 30000 --eval-every 100 --listen "$name" --on-worker-loss wait
+learning=$holding
+job_local 2 --sync bsp --clocks 60
+job_hold
+alone --clocks 60 --listen "$name" --on-worker-loss wait
 for rank in 1 2 3; do
     "$RUBATO" node --join "$name" --rank "$rank" >"node-$rank" 2>&1 &
     eval "node_$rank=$!"
@@ -125,6 +127,7 @@ job_clock 2
 # shellcheck disable=SC2154 # set by eval
 kill -9 "$node_2"
 eventually 60 said "waiting for it to come back" || job_fail "the lead does not say that it waits"
+job_release
 "$RUBATO" node --join "$name" >node-2 2>&1 || fail "the one that came back: $(cat node-2)"
 job_end 0
 [ "$(job_hash job.json)" = "$hash" ] || fail "a worker that came back has changed the result"

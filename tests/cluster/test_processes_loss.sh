@@ -24,13 +24,20 @@ done
 
 # Nobody can take over what a method's worker has made of its rows: the job ends, or goes on with the rest if it was told to.
 "$RUBATO" gen ratings --out r.txt --users 60 --items 40 --rows 1000 --seed 3 || fail "no ratings"
-for loss in "7 auto" "0 continue"; do
-    job_start "$RUBATO" launch --local 3 --servers 1 -- train mf --data r.txt --rank 8 --epochs 3000 --sync bsp --eval-every 100 \
-        --json job.json --on-worker-loss "${loss#* }"
+for loss in auto continue; do
+    job_start "$RUBATO" launch --local 3 --servers 1 -- train mf --data r.txt --rank 8 --epochs 1000000 --sync bsp --eval-every 100 \
+        --json job.json --on-worker-loss "$loss"
     job_clock 2
     job_kill 9 2
-    job_end "${loss% *}"
-    job_says "nobody can take over its part of the data"
+    if [ "$loss" = auto ]; then
+        job_end 7
+        job_says "nobody can take over its part of the data"
+    else
+        eventually 60 grep -q "nobody can take over its part of the data" job.out job.err || job_fail "a loss is not told"
+        job_clock $(($(grep -c . job.json) + 1))
+        kill -INT "$job"
+        job_end 130
+    fi
     ! grep -q "take over its rows" job.out job.err || job_fail "nobody takes over rows of a method"
 done
 
@@ -111,10 +118,12 @@ exec 9>&-
 
 # A guarantee that is verified is not broken by a loss.
 for sync in bsp "ssp --staleness 2"; do
+    job_hold
     # shellcheck disable=SC2086 # options
-    job_start "$RUBATO" launch --local 3 --servers 2 -- train $learning --clocks 6000 --eval-every 100 --json job.json --verify --sync $sync
+    job_start "$RUBATO" launch --local 3 --servers 2 -- train $holding --clocks 60 --json job.json --verify --sync $sync
     job_clock 2
     job_kill 9 2
+    job_release
     job_end 0
     job_says "the others go on without it"
 done
