@@ -100,10 +100,11 @@ double rbt_training_rate(const void *context, uint64_t clock)
     case RBT_DECAY_SQRT:
         return options->lr / sqrt(options->decay_factor * (double)clock + 1);
     case RBT_DECAY_MULT: {
-        double rate = options->lr;
+        double rate = options->lr, power = options->decay_factor;
 
-        for (uint64_t i = 0; i < clock && rate > 0; i++) /* no pow(): the same bits on every machine */
-            rate *= options->decay_factor;
+        for (uint64_t left = clock; left > 0; left /= 2, power *= power) /* no pow(): the same bits on every machine */
+            if (left % 2 != 0)
+                rate *= power;
         return rate;
     }
     case RBT_DECAY_NONE:

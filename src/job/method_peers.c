@@ -96,25 +96,12 @@ static void set_reach(rbt_method_run *r)
     r->plan.own_reach = own > OWN_MOST ? OWN_MOST : own > r->plan.reach ? own : r->plan.reach;
 }
 
-static rbt_err check_size(const rbt_method_run *r, size_t n, rbt_error *error)
-{
-    if (n < UINT32_MAX) /* one more is for the sums of all-reduce */
-        return RBT_OK;
-    return rbt_fail(
-        error, RBT_E_LIMIT,
-        "without servers every worker holds all parameters of %s, which are %zu, and %u is the most; use --sync "
-        "ssp",
-        r->plan.method->name, n, UINT32_MAX - 1);
-}
-
 rbt_err rbt_method_peers_lay_out(rbt_method_run *r, rbt_error *error)
 {
     const rbt_options *options = &r->job->options;
     size_t n = r->plan.method->size(&r->plan);
-    rbt_err err = check_size(r, n, error);
+    rbt_err err = rbt_hop_init(&r->setup.hop, options, n, error);
 
-    if (err == RBT_OK)
-        err = rbt_hop_init(&r->setup.hop, options, (uint32_t)n, error);
     if (err == RBT_OK)
         err = rbt_setup_lay_out_peers(&r->setup, options, error);
     if (err != RBT_OK)

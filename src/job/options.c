@@ -415,7 +415,7 @@ static bool option_applies(const rbt_options *options, const rbt_option *o)
     if (o->offset == OFFSET(momentum))
         return options->optimizer == RBT_OPTIMIZER_MOMENTUM || options->rule == RBT_RULE_MOMENTUM;
     if (o->offset == OFFSET(delta))
-        return options->model != NULL && strcmp(options->model, "huber") == 0;
+        return !isnan(options->delta) || (options->model != NULL && strcmp(options->model, "huber") == 0);
     if (o->offset == OFFSET(l1))
         return options->l1 > 0;
     if (o->offset == OFFSET(patience))

@@ -244,6 +244,10 @@ void rbt_options_settle_filter(rbt_options *options);
 /* --decay that nobody gave, once the optimizer is known: by rbt_options_check, or when the data is. */
 void rbt_options_settle_decay(rbt_options *options);
 
+/* The rule of what goes under `auto`, and whether a --budget makes sense with it. */
+rbt_rule_kind rbt_options_rule(const rbt_options *options, rbt_sync sync);
+rbt_err rbt_options_check_budget(const rbt_options *options, rbt_sync sync, rbt_rule_kind rule, rbt_error *error);
+
 /* Parts of rbt_options_check (options_peers.c): `served` is an option given that is for servers, or NULL. */
 rbt_err rbt_options_check_peers(const rbt_options *options, rbt_sync sync, const char *served, rbt_error *error);
 void rbt_options_settle_peers(rbt_options *options);

@@ -112,16 +112,8 @@ static const char *why_not_in_parts(rbt_rule_kind rule)
 
 /* Managed communication sends parts of updates, which must come to the same as the whole, before a clock ends, which BSP
  * forbids. */
-static rbt_err check_budget(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
+rbt_err rbt_options_check_budget(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
 {
-    uint64_t bytes, burst;
-
-    if (o->budget == NULL && o->priority != RBT_PRIORITY_ROUND_ROBIN)
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--priority makes no sense without --budget: it says what is sent first within a budget; "
-                        "give --budget, say 200Mbit");
-    if (o->budget == NULL)
-        return RBT_OK;
     if (sync != RBT_SYNC_SSP && sync != RBT_SYNC_ASP)
         return rbt_fail(error, RBT_E_USAGE,
                         "--budget makes no sense with --sync %s, where nobody may see a clock's updates before it "
@@ -134,7 +126,30 @@ static rbt_err check_budget(const rbt_options *o, rbt_sync sync, rbt_rule_kind r
     if (why_not_in_parts(rule) != NULL)
         return rbt_fail(error, RBT_E_USAGE, "--budget makes no sense with --rule %s: %s", rule_name(rule),
                         why_not_in_parts(rule));
-    return rbt_budget_parse(o->budget, &bytes, &burst, error);
+    return RBT_OK;
+}
+
+static rbt_err check_budget(const rbt_options *o, rbt_sync sync, rbt_rule_kind rule, rbt_error *error)
+{
+    uint64_t bytes, burst;
+
+    if (o->budget == NULL && o->priority != RBT_PRIORITY_ROUND_ROBIN)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--priority makes no sense without --budget: it says what is sent first within a budget; "
+                        "give --budget, say 200Mbit");
+    if (o->budget == NULL)
+        return RBT_OK;
+    rbt_err err = rbt_options_check_budget(o, sync, rule, error);
+    return err == RBT_OK ? rbt_budget_parse(o->budget, &bytes, &burst, error) : err;
+}
+
+/* Is how long it trains to be found out on the way? */
+static bool ends_by_looking(const rbt_options *o, rbt_sync sync)
+{
+    bool is_open = o->clocks == 0 && o->epochs == 0;
+
+    return o->tolerance > 0 || (is_open && (o->has_target || (isnan(o->tolerance) && sync >= RBT_SYNC_HOGWILD &&
+                                                              rbt_trainee_method(o->model) == NULL)));
 }
 
 /* The option that is about servers and was given, or NULL. */
@@ -433,6 +448,10 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
             o->cache == RBT_CACHE_AUTO ? "--cache auto" : "--store both");
     if (o->clocks > 0 && o->epochs > 0)
         return rbt_fail(error, RBT_E_USAGE, "--clocks and --epochs both say how long to train; give one of them");
+    if (o->eval_every == 0 && ends_by_looking(o, sync))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--eval-every 0 leaves the last look only, and what shall end the training is seen by looking; "
+                        "give --epochs and no --tolerance, or --eval-every 1 or more");
     err = check_rule(o, error);
     if (err == RBT_OK)
         err = check_budget(o, sync, rule, error);
@@ -445,6 +464,15 @@ static rbt_err check_combinations(const rbt_options *o, rbt_sync sync, rbt_rule_
 static bool may_share(const rbt_options *o)
 {
     return o->runtime == RBT_RUNTIME_LOCAL && o->model != NULL && !rbt_trainee_needs_servers(o->model);
+}
+
+/* A method's increments add up. */
+rbt_rule_kind rbt_options_rule(const rbt_options *options, rbt_sync sync)
+{
+    return options->rule != RBT_RULE_AUTO               ? options->rule
+           : rbt_trainee_method(options->model) != NULL ? RBT_RULE_SUM
+           : sync == RBT_SYNC_BSP                       ? RBT_RULE_CON
+                                                        : RBT_RULE_DYN;
 }
 
 static rbt_sync settled_sync(const rbt_options *o)
@@ -515,10 +543,7 @@ static void settle(rbt_options *o)
     }
     if (o->servers == 0)
         o->servers = 1;
-    if (method != NULL) { /* a clock is a pass, or a batch if one is asked for; increments add up */
-        if (o->rule == RBT_RULE_AUTO)
-            o->rule = RBT_RULE_SUM;
-    } else if (o->batch == 0) { /* a step size found by trying rows is one for rows */
+    if (method == NULL && o->batch == 0) { /* a step size found by trying rows is one for rows */
         bool by_row = o->lr == 0 && !rbt_options_adaptive(o) && o->optimizer == RBT_OPTIMIZER_SGD;
         o->batch = by_row ? 1 : 10;
         o->batch_percent = !by_row;
@@ -527,8 +552,7 @@ static void settle(rbt_options *o)
         o->decay = RBT_DECAY_NONE;
     if (isnan(o->tolerance))
         o->tolerance = 0;
-    if (o->rule == RBT_RULE_AUTO)
-        o->rule = o->sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
+    o->rule = rbt_options_rule(o, o->sync);
     if (o->sync != RBT_SYNC_SSP)
         o->staleness = o->sync == RBT_SYNC_BSP ? 0 : RBT_UNBOUNDED;
     if (has_factor(o->rule) && o->global_rate == 0)
@@ -548,12 +572,10 @@ static void settle(rbt_options *o)
 rbt_err rbt_options_check(rbt_options *options, rbt_error *error)
 {
     const rbt_method *method = rbt_trainee_method(options->model);
-    rbt_rule_kind rule = options->rule;
     rbt_sync sync = settled_sync(options);
+    rbt_rule_kind rule = rbt_options_rule(options, sync);
     rbt_err err = check_values(options, error);
 
-    if (rule == RBT_RULE_AUTO)
-        rule = method != NULL ? RBT_RULE_SUM : sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
     if (err == RBT_OK)
         err = check_learning(options, error);
     if (err == RBT_OK)

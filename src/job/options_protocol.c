@@ -14,10 +14,8 @@
 /* Forgets what makes no sense under the options' sync and rule. */
 static void drop_senseless(rbt_options *o)
 {
-    rbt_rule_kind rule = o->rule;
+    rbt_rule_kind rule = rbt_options_rule(o, o->sync);
 
-    if (rule == RBT_RULE_AUTO)
-        rule = o->sync == RBT_SYNC_BSP ? RBT_RULE_CON : RBT_RULE_DYN;
     if (o->sync != RBT_SYNC_SSP && o->sync != RBT_SYNC_HOP)
         o->staleness_given = false;
     if (o->sync != RBT_SYNC_SSP)
@@ -46,6 +44,7 @@ static void drop_senseless(rbt_options *o)
         o->partition_sync = RBT_AUTO;
         o->global_rate = o->filter = o->significant = 0;
         o->filter_given = o->significant_given = false;
+        o->verify = false;
         rbt_options_drop_codec(o, false);
     }
     if (rule != RBT_RULE_CON && rule != RBT_RULE_MOMENTUM)
@@ -56,16 +55,19 @@ static void drop_senseless(rbt_options *o)
     }
     if (rule != RBT_RULE_DYN)
         o->partition_sync = RBT_AUTO;
+    if (rbt_options_check_budget(o, o->sync, rule, NULL) != RBT_OK) {
+        rbt_free(o->budget);
+        o->budget = NULL;
+        o->priority = RBT_PRIORITY_ROUND_ROBIN;
+    }
     if (rbt_options_shared(o)) { /* what servers and batches are about */
         o->servers = 0;
         o->rule = RBT_RULE_AUTO;
         o->batch = 0;
         o->batches_per_clock = 0;
+        o->partition_sync = RBT_AUTO;
+        o->global_rate = o->filter = o->significant = 0;
         o->filter_given = o->significant_given = false;
-        o->filter = o->significant = 0;
-        rbt_free(o->budget);
-        o->budget = NULL;
-        o->priority = RBT_PRIORITY_ROUND_ROBIN;
         rbt_options_drop_codec(o, true);
         o->verify = o->encode = false;
         o->epochs = ceil(o->epochs); /* a clock is a pass */

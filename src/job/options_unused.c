@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "job/trainee.h"
 
 /* Is the word among those with blanks between? */
 static bool listed(const char *words, const char *word)
@@ -73,7 +74,7 @@ rbt_err rbt_options_check_unused(const rbt_options *o, rbt_sync sync, const rbt_
     if (o->momentum != RBT_MOMENTUM_DEFAULT && o->optimizer != RBT_OPTIMIZER_MOMENTUM && o->rule != RBT_RULE_MOMENTUM)
         return rbt_fail(error, RBT_E_USAGE,
                         "--momentum makes no sense without --optimizer momentum or --rule momentum; give one of them");
-    if (!isnan(o->delta) && o->model != NULL && strcmp(o->model, "huber") != 0 && strchr(o->model, '/') == NULL)
+    if (!isnan(o->delta) && o->model != NULL && strcmp(o->model, "huber") != 0 && !rbt_trainee_is_path(o->model))
         return rbt_fail(error, RBT_E_USAGE,
                         "--delta makes no sense for %s: it is where huber's loss becomes linear; "
                         "leave it out, or train huber",

@@ -61,7 +61,7 @@ static rbt_err check_backup(const rbt_hop *hop, rbt_error *error)
     return RBT_OK;
 }
 
-rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t parameters, rbt_error *error)
+rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, size_t parameters, rbt_error *error)
 {
     const char *usual = options->sync == RBT_SYNC_ADPSGD ? "ring" : "ring-based"; /* which is seldom bipartite */
     const char *name = options->graph != NULL ? options->graph : usual;
@@ -69,7 +69,7 @@ rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t paramete
     rbt_graph_kind kind;
     rbt_err err = RBT_OK;
 
-    *hop = (rbt_hop){.parameters = parameters,
+    *hop = (rbt_hop){.parameters = (uint32_t)parameters,
                      .seed = options->seed,
                      .damping = 1,
                      .serial = options->order == RBT_ORDER_SERIAL,
@@ -79,6 +79,11 @@ rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t paramete
                      .staleness = options->staleness,
                      .skip = options->skip,
                      .skip_trigger = options->skip_trigger};
+    if (parameters >= UINT32_MAX) /* one more is for the sums of all-reduce */
+        return rbt_fail(error, RBT_E_LIMIT,
+                        "without servers every worker holds all parameters of %s, which are %zu, and %u is the most; "
+                        "use --sync ssp",
+                        options->model, parameters, UINT32_MAX - 1);
     hop->allreduce = options->sync == RBT_SYNC_ALLREDUCE;
     if (hop->allreduce)
         return RBT_OK;

@@ -9,7 +9,7 @@
 #include "job/gradient.h"
 
 /* The graph and the bounds that the options describe. */
-rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, uint32_t parameters, rbt_error *error);
+rbt_err rbt_hop_init(rbt_hop *hop, const rbt_options *options, size_t parameters, rbt_error *error);
 void rbt_hop_deinit(rbt_hop *hop);
 
 /* How much of an update that is right for a peer alone may be added: in parallel order averages and updates overshoot together

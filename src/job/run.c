@@ -82,7 +82,7 @@ static rbt_err lay_out(const rbt_options *options, rbt_model_run *r, rbt_error *
     rbt_err err = RBT_OK;
 
     if (rbt_options_peers(options)) {
-        err = rbt_hop_init(&r->setup.hop, options, (uint32_t)r->training.n, error);
+        err = rbt_hop_init(&r->setup.hop, options, r->training.n, error);
         return err == RBT_OK ? rbt_setup_lay_out_peers(&r->setup, options, error) : err;
     }
     err = rbt_setup_lay_out(&r->setup, options, specs, options->verify ? 2 : 1, error);

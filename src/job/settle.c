@@ -11,12 +11,15 @@
 #include "solve/columns.h"
 #include "solve/newton.h"
 #include "solve/rate.h"
+#include "solve/sdca.h"
 
 #define FEW_PARAMETERS 2000
 #define CHEAP_VALUES   1e8 /* are visited in about a second: so many may be before a training without --epochs ends */
 #define MOST_EPOCHS    10000
 #define WEAK           0.01 /* l2 times rows, of a row's square */
-#define HURRIED        10   /* passes, in which averaged steps come further than dual ones along a loss with corners */
+#define HEAVY_BYTES    (double)((size_t)64 << 20)
+#define HEAVY_TIMES    2  /* the data's own bytes */
+#define HURRIED        10 /* passes, in which averaged steps come further than dual ones along a loss with corners */
 
 /* Do so few features occur in the data that there are at most FEW_PARAMETERS to learn? Looks only as long as it may. */
 static rbt_err has_few_parameters(const rbt_problem *problem, bool *few, rbt_error *error)
@@ -46,13 +49,25 @@ static bool is_hurried(const rbt_problem *problem, const rbt_options *options)
     return options->tolerance == 0 && problem->l1 == 0 && !rbt_newton_fits(problem) && passes <= HURRIED;
 }
 
+/* Would what a solver keeps, so many bytes for each row and class, be much, and far more than the data itself? */
+static bool is_heavy(const rbt_problem *problem, size_t bytes)
+{
+    const rbt_data *data = problem->data;
+    double own = (double)data->rows * (double)problem->outputs * (double)bytes;
+    double given = (double)data->nnz * (sizeof *data->index + sizeof *data->value) +
+                   (double)data->rows * (sizeof *data->start + sizeof *data->label);
+    return own > HEAVY_BYTES && own > HEAVY_TIMES * given;
+}
+
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
  * second derivatives are cheap, unless somebody wants to see steps kept apart; dual coordinate ascent for many. Where an l2 that
- * somebody chose is weak, it is too slow with l1, and with so few parameters that the rows contradict each other: then gradient steps. */
+ * somebody chose is weak, it is too slow with l1, and with so few parameters that the rows contradict each other: then gradient steps,
+ * as where there is hardly any data beside what the others keep of each row. */
 static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, bool l2_given, rbt_error *error)
 {
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
-    bool few, newton = rbt_newton_fits(&problem) && !rbt_options_takes_turns(options);
+    bool few, newton = rbt_newton_fits(&problem) && !rbt_options_takes_turns(options) &&
+                       !is_heavy(&problem, RBT_NEWTON_ROW_BYTES);
     rbt_err err = has_few_parameters(&problem, &few, error);
 
     if (err != RBT_OK)
@@ -60,6 +75,7 @@ static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, 
     if (options->optimizer == RBT_OPTIMIZER_AUTO)
         options->optimizer = few && is_hurried(&problem, options)                        ? RBT_OPTIMIZER_ASGD
                              : few && newton                                             ? RBT_OPTIMIZER_NEWTON
+                             : is_heavy(&problem, RBT_SDCA_ROW_BYTES)                    ? RBT_OPTIMIZER_SGD
                              : l2_given && (few || options->l1 > 0) && is_weak(&problem) ? RBT_OPTIMIZER_SGD
                                                                                          : RBT_OPTIMIZER_SDCA;
     rbt_options_settle_decay(options);

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "job/text.h"
 
-static bool is_path(const char *name)
+bool rbt_trainee_is_path(const char *name)
 {
     size_t n = strlen(name);
 
@@ -88,7 +88,7 @@ rbt_err rbt_trainee_find(const char *name, rbt_trainee *kind, rbt_error *error)
     char known[256] = "";
 
     *kind = (rbt_trainee){0};
-    if (name != NULL && is_path(name))
+    if (name != NULL && rbt_trainee_is_path(name))
         return open_plugin(name, kind, error);
     if (name != NULL)
         *kind = (rbt_trainee){rbt_model_find(name), rbt_method_find(name), false};

@@ -17,6 +17,9 @@ typedef struct rbt_trainee {
 /* An unknown name is refused with the nearest one, or with the list of those there are. */
 rbt_err rbt_trainee_find(const char *name, rbt_trainee *kind, rbt_error *error);
 
+/* Does the name lead to a shared object? */
+bool rbt_trainee_is_path(const char *name);
+
 /* Is it one that cannot go through shared memory: a method without a `pass`, or a model from a shared object? */
 bool rbt_trainee_needs_servers(const char *name);
 

@@ -83,11 +83,11 @@ static rbt_err allocate(rbt_newton *t, rbt_error *error)
     const rbt_problem *p = t->problem;
     size_t n = p->n, cells = p->data->rows * p->outputs, threads = rbt_team_threads(t->team);
     double *vectors = t->w = rbt_try_alloc(7 * n, sizeof *vectors);
-    double *rows = t->z = rbt_try_alloc(cells, 3 * sizeof *rows);
+    double *rows = t->z = rbt_try_alloc(cells, RBT_NEWTON_ROW_BYTES);
     t->partial = rbt_try_alloc(threads * 2 * n, sizeof *t->partial);
     if (vectors == NULL || rows == NULL || t->partial == NULL)
         return rbt_fail(error, RBT_E_MEMORY,
-                        "not enough memory for Newton's method on %zu rows and %zu parameters; use --optimizer sdca",
+                        "not enough memory for Newton's method on %zu rows and %zu parameters; use --optimizer sgd",
                         p->data->rows, n);
     t->gradient = vectors + n;
     t->diagonal = vectors + 2 * n;

@@ -12,6 +12,8 @@
 
 typedef struct rbt_newton rbt_newton;
 
+#define RBT_NEWTON_ROW_BYTES (3 * sizeof(double)) /* kept for each row and class */
+
 /* Can it: is the loss smooth, and is there no l1? */
 bool rbt_newton_fits(const rbt_problem *problem);
 

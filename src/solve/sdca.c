@@ -44,6 +44,7 @@ static double row_norms(void *context, size_t first, size_t n)
 rbt_err rbt_sdca_init(rbt_sdca *sdca, const rbt_problem *problem, rbt_team *team, rbt_error *error)
 {
     size_t rows = problem->data->rows;
+    _Static_assert(RBT_SDCA_ROW_BYTES == sizeof *sdca->dual + sizeof *sdca->z, "the header says how much");
     *sdca = (rbt_sdca){.problem = problem,
                        .dual = rbt_try_alloc(rows, problem->outputs * sizeof *sdca->dual),
                        .q = rbt_try_alloc_raw(rows, sizeof *sdca->q),

@@ -12,6 +12,8 @@
 
 #include "solve/walk.h"
 
+#define RBT_SDCA_ROW_BYTES (2 * sizeof(float)) /* kept for each row and class */
+
 /* Where a bias was in a pass and in the one before, the objective's slope along it there (with the best weights for each), and
  * where it is in the next. */
 typedef struct rbt_sdca_bias {

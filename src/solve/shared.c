@@ -431,7 +431,15 @@ rbt_err rbt_shared_train(const rbt_problem *problem, const rbt_shared_options *o
                          rbt_team *team, float *w, rbt_shared_worker *workers, rbt_shared_listener *listener,
                          void *context, rbt_error *error)
 {
-    training t = {.problem = problem, .options = options, .shards = shards, .team = team, .w = w, .reports = workers};
+    training t = {.problem = problem,
+                  .options = options,
+                  .shards = shards,
+                  .team = team,
+                  .w = w,
+                  .reports = workers,
+                  .objective = INFINITY,
+                  .gap = INFINITY,
+                  .dual = -INFINITY}; /* nothing is known yet */
     rbt_err err = set_up(&t, shards, error);
     if (err == RBT_OK) {
         bool more = true;

@@ -179,3 +179,11 @@ check b.json "'ended' not in last or last['loss'] < 1.002 * $(loss_of run.json)"
 # the standard input is read once
 expect 2 train lr --data - --valid -
 says 'read once'
+
+# what a solver keeps of each row and class may be far more than the data: then another one is chosen
+expect 0 gen multiclass --rows 30000 --cols 6 --nnz 2 --classes 100 --out classes.svm
+expect 0 train softmax --data classes.svm --epochs 1 --json run.json --quiet
+check run.json "first['optimizer'] == 'sdca'"
+expect 0 gen multiclass --rows 300 --cols 6 --nnz 2 --classes 100 --out classes.svm
+expect 0 train softmax --data classes.svm --epochs 1 --json run.json --quiet
+check run.json "first['optimizer'] == 'newton'"

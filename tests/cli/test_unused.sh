@@ -120,6 +120,11 @@ says '--skip-bad makes no sense for data.cache'
 expect 0 train lr --data data.cache --valid bad.svm --skip-bad 3 --epochs 1 --quiet
 
 refused '--patience counts evaluations' lr --data data.svm --valid data.svm --patience 3 --eval-every 0
+for ending in '' '--tolerance 0.01 --epochs 9' '--target-loss 0.5' '--sync bsp --target-loss 0.5'; do
+    # shellcheck disable=SC2086 # options
+    refused '--eval-every 0 leaves the last look only' lr --data data.svm --eval-every 0 $ending
+done
+expect 0 train lr --data data.svm --eval-every 0 --epochs 2 --quiet
 refused "--class-weight gives label '1' two weights" lr --data data.svm --class-weight 1=2,1=3
 refused '- is given twice' lr --data - -
 expect 2 info data.svm --vocab data.svm

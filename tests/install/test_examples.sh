@@ -40,6 +40,10 @@ run() { # OPTIONS...: on every runtime, the same bits
         fail "$1 differs between runtimes"
 }
 
+# a shared object may make of --delta what it likes: it is part of the job
+"$rubato" train poisson.so --data counts.svm --lr 0.01 --epochs 1 --delta 0.25 --json delta.json --quiet
+grep -q '"delta":0.25' delta.json || fail '--delta does not reach a model from a shared object'
+
 # what lacks a function is refused by its name, before it is called
 for lacks in 'rbt_method m = {.name = "m", .about = "a"}:method:plan' 'rbt_model m = {.name = "g", .about = "a"}:model:size' 'rbt_method m = {0}:method:name'; do
     kind=${lacks#*:}

@@ -272,6 +272,15 @@ static bool note(void *context, const rbt_shared_pass *pass)
     return pass->clock != t->stop_after && !is_close;
 }
 
+static double note_thread(const void *context, uint32_t worker, uint64_t clock)
+{
+    test_training *const *t = context;
+    (void)clock;
+    if (worker == 1 && !pthread_equal(pthread_self(), (*t)->caller))
+        (*t)->together++;
+    return 1;
+}
+
 double train(const rbt_problem *problem, test_training *t, float *out)
 {
     rbt_team *team = make_team(t->workers);
@@ -288,6 +297,8 @@ double train(const rbt_problem *problem, test_training *t, float *out)
                                   .seed = 7,
                                   .clocks = t->passes,
                                   .close = t->close,
+                                  .slow = note_thread,
+                                  .slow_context = &t,
                                   .eval_every = t->eval_last        ? 0
                                                 : t->eval_every > 0 ? t->eval_every
                                                                     : 1};
@@ -295,6 +306,8 @@ double train(const rbt_problem *problem, test_training *t, float *out)
         assert_int_equal(rbt_rate_find(problem, t->optimizer, 0.9, 7, &t->rate, &error), RBT_OK);
     assert_int_equal(rbt_shards_create(problem->data, t->workers, 7, &shards, &error), RBT_OK);
     t->looks = 0;
+    t->together = 0;
+    t->caller = pthread_self();
     assert_int_equal(rbt_shared_train(problem, &options, &shards, team, w, reports, note, t, &error), RBT_OK);
     t->outcome = rbt_problem_objective(problem, w, team);
     if (out != NULL)

@@ -3,6 +3,8 @@
 #ifndef TESTS_UNIT_PROBLEMS_H
 #define TESTS_UNIT_PROBLEMS_H
 
+#include <pthread.h>
+
 #include "solve/shared.h"
 
 typedef struct test_kind {
@@ -62,6 +64,8 @@ typedef struct test_training {
     double gap[512];
     size_t looks;
     double outcome;
+    uint64_t together; /* passes in which the second worker had a thread of its own */
+    pthread_t caller;
 } test_training;
 
 /* Trains from zeros; `w` receives the parameters unless it is NULL. Answers with the objective of the outcome. */

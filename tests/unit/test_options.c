@@ -11,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "job/gradient.h"
 #include "job/options.h"
+#include "job/options_table.h"
 #include "job/text.h"
 
 static void set(rbt_options *o, const char *name, const char *value)
@@ -401,6 +403,64 @@ static void a_protocol_drops_the_codecs_it_has_no_use_for(void **state)
     rbt_options_deinit(&o);
 }
 
+static void a_factor_shrinks_steps_as_a_power_after_however_many_clocks(void **state)
+{
+    rbt_options o;
+
+    (void)state;
+    rbt_options_init(&o);
+    set(&o, "lr", "3");
+    set(&o, "decay", "mult:0.5");
+    for (int clock = 0; clock < 60; clock++)
+        assert_true(rbt_training_rate(&o, (uint64_t)clock) == ldexp(3, -clock));
+    set(&o, "decay", "mult:0.999999999999");
+    assert_true(fabs(rbt_training_rate(&o, 1000000000000) / (3 * exp(-1)) - 1) < 1e-3);
+    assert_true(rbt_training_rate(&o, UINT64_MAX) == 0);
+    rbt_options_deinit(&o);
+}
+
+static const rbt_option *named(const char *name)
+{
+    size_t i = 0;
+
+    while (strcmp(rbt_option_at(i)->name, name) != 0)
+        i++;
+    return rbt_option_at(i);
+}
+
+/* One command line serves several protocols: what one of them has no use for does not stop the comparison. */
+static void a_protocol_drops_what_it_would_refuse(void **state)
+{
+    static const struct {
+        const char *option, *value, *rule, *protocol, *kept_by;
+    } CASES[] = {{"partition-sync", "on", NULL, "hogwild", "ssp:3/dyn"},
+                 {"global-rate", "0.5", "con", "hogwild", "ssp"},
+                 {"budget", "200Mbit", "con", "bsp", "ssp"},
+                 {"budget", "200Mbit", "con", "hop:ring", "asp"},
+                 {"budget", "200Mbit", NULL, "ssp:2/dyn", "ssp:2/con"},
+                 {"verify", "true", NULL, "hop:ring", "ssp"}};
+    rbt_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+        for (int kept = 0; kept < 2; kept++) {
+            rbt_options o, fresh;
+
+            rbt_options_init(&o);
+            rbt_options_init(&fresh);
+            set(&o, "model", "lr");
+            set(&o, CASES[i].option, CASES[i].value);
+            if (CASES[i].rule != NULL)
+                set(&o, "rule", CASES[i].rule);
+            assert_int_equal(rbt_options_set_protocol(&o, kept ? CASES[i].kept_by : CASES[i].protocol, &error), RBT_OK);
+            assert_int_equal(rbt_option_is_same(named(CASES[i].option), &o, &fresh), !kept);
+            if (rbt_options_check(&o, &error) != RBT_OK)
+                fail_msg("case %zu: %s", i, error.text);
+            rbt_options_deinit(&o);
+            rbt_options_deinit(&fresh);
+        }
+}
+
 static void protocols_of_peers_set_graph_and_bounds(void **state)
 {
     rbt_options o;
@@ -567,6 +627,8 @@ int main(void)
         cmocka_unit_test(eager_is_listed_while_the_protocol_is_auto),
         cmocka_unit_test(what_is_listed_describes_the_same_job),
         cmocka_unit_test(protocols_set_sync_staleness_and_rule),
+        cmocka_unit_test(a_protocol_drops_what_it_would_refuse),
+        cmocka_unit_test(a_factor_shrinks_steps_as_a_power_after_however_many_clocks),
         cmocka_unit_test(a_protocol_drops_the_codecs_it_has_no_use_for),
         cmocka_unit_test(protocols_of_peers_set_graph_and_bounds),
         cmocka_unit_test(a_job_file_sets_options),

@@ -86,6 +86,21 @@ static void newton_by_several_threads_reaches_the_optimum(void **state)
 }
 
 /* Each worker finds the optimum of its own rows; their mean is near that of all. */
+/* A first look after many passes has nothing to compare with: it is no reason to go on without company. */
+static void who_looks_seldom_keeps_all_threads(void **state)
+{
+    test_kind kind = {
+        .model = "svm", .rows = 4000, .cols = 1000, .density = 0.02, .noise = 1, .no_bias = true, .l2 = 0.05};
+    test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 2, .passes = 12, .eval_every = 5};
+    test_problem p;
+    (void)state;
+    test_problem_init(&p, &kind);
+    (void)train(&p.problem, &t, NULL);
+    if (t.together <= t.eval_every)
+        fail_msg("only %llu passes had two threads", (unsigned long long)t.together);
+    test_problem_deinit(&p);
+}
+
 static void the_mean_of_workers_alone_is_near_the_optimum(void **state)
 {
     test_kind kind = kind_of("lr");
@@ -257,6 +272,7 @@ int main(void)
         cmocka_unit_test(every_access_with_every_optimizer_reaches_the_optimum),
         cmocka_unit_test(the_gap_closes_with_several_threads_as_with_one),
         cmocka_unit_test(newton_by_several_threads_reaches_the_optimum),
+        cmocka_unit_test(who_looks_seldom_keeps_all_threads),
         cmocka_unit_test(the_mean_of_workers_alone_is_near_the_optimum),
         cmocka_unit_test(one_worker_gives_the_same_bits_twice),
         cmocka_unit_test(workers_alone_and_newtons_give_the_same_bits_twice),
