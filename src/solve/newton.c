@@ -16,6 +16,8 @@
 #include "solve/rows.h"
 
 #define MANY     4096 /* columns: of more it is seen which ones occur */
+#define SQUARE   256  /* parameters, whose second derivatives have room in a cache ... */
+#define SHORT    64   /* ... and values of a row, with which adding them up costs less than the passes they save */
 #define CG_STEPS 200
 #define CG_WORTH 0.1   /* of the mean step's gain is what a step of conjugate gradients must bring, ... */
 #define CG_CALM  2     /* ... or after so many that do not it ends, ... */
@@ -38,6 +40,7 @@ struct rbt_newton {
     double *residual, *direction, *product; /* of conjugate gradients, n each */
     double *z, *bend, *zd;                  /* rows * outputs: decision values, second derivatives, along a direction */
     double *partial;                        /* threads * 2 n: sums of each thread */
+    double *square;                         /* threads * n^2: likewise of all second derivatives, or NULL */
     double *scratch;                        /* threads * outputs */
     double falls[2];                        /* that the model promised in the last iteration and in the one before */
     const double *vector;                   /* what a pass multiplies with */
@@ -78,6 +81,15 @@ static rbt_err narrow_down(rbt_newton *t, const rbt_problem *problem, rbt_error 
     return RBT_OK;
 }
 
+/* Of few parameters and short rows the second derivatives are added up once, instead of going through the rows for each product. */
+static bool may_square(const rbt_problem *p)
+{
+    double pairs = 0;
+    for (size_t r = 0; p->outputs == 1 && p->n <= SQUARE && r < p->data->rows; r++)
+        pairs += pow((double)(p->data->start[r + 1] - p->data->start[r]), 2);
+    return p->outputs == 1 && p->n <= SQUARE && pairs <= SHORT * (double)p->data->nnz;
+}
+
 static rbt_err allocate(rbt_newton *t, rbt_error *error)
 {
     const rbt_problem *p = t->problem;
@@ -98,6 +110,8 @@ static rbt_err allocate(rbt_newton *t, rbt_error *error)
     t->bend = rows + cells;
     t->zd = rows + 2 * cells;
     t->scratch = rbt_alloc(threads * p->outputs, sizeof *t->scratch);
+    if (may_square(p))
+        t->square = rbt_alloc(threads * n * n, sizeof *t->square);
     return RBT_OK;
 }
 
@@ -122,6 +136,7 @@ void rbt_newton_destroy(rbt_newton *newton)
     rbt_free(newton->w);
     rbt_free(newton->z);
     rbt_free(newton->partial);
+    rbt_free(newton->square);
     rbt_free(newton->scratch);
     rbt_free(newton->places);
     rbt_free(newton->column);
@@ -166,6 +181,20 @@ static void add_row(const rbt_problem *p, rbt_row row, const double *s, const do
         if (d != NULL)
             diagonal[p->weights + c] += d[c];
     }
+}
+
+/* square += d x x^T, above the diagonal and on it. A row's indices ascend, and the bias is the last. */
+static void add_square(const rbt_problem *p, rbt_row row, double d, double *square)
+{
+    for (size_t i = 0; i < row.n; i++) {
+        double x = d * (double)row.value[i], *line = square + row.index[i] * p->n;
+        for (size_t j = i; j < row.n; j++)
+            line[row.index[j]] += x * (double)row.value[j];
+        if (p->shape->bias)
+            line[p->weights] += x;
+    }
+    if (p->shape->bias)
+        square[p->weights * p->n + p->weights] += d;
 }
 
 /* A row's slopes, from its decision values; what the products need is left in `bend`: second derivatives, or softmax's
@@ -222,8 +251,12 @@ static void pass_thread(void *context, uint32_t thread)
     const rbt_problem *p = t->problem;
     size_t k = p->outputs, rows = p->data->rows, threads = rbt_team_threads(t->team);
     double *sum = t->partial + thread * 2 * p->n, *diagonal = sum + p->n, *u = t->scratch + thread * k;
-    double *s = rbt_alloc(k, sizeof *s);
+    double *s = rbt_alloc(k, sizeof *s), *square = NULL;
     memset(sum, 0, 2 * p->n * sizeof *sum);
+    if (t->square != NULL && t->what == PASS_GRADIENT) {
+        square = t->square + thread * p->n * p->n;
+        memset(square, 0, p->n * p->n * sizeof *square);
+    }
     for (size_t r = rows * thread / threads; r < rows * (thread + 1) / threads; r++) {
         rbt_row row = row_at(t, r, thread);
         if (t->what == PASS_SCORES) {
@@ -231,6 +264,8 @@ static void pass_thread(void *context, uint32_t thread)
         } else if (t->what == PASS_GRADIENT) {
             derive(p, r, t->z + r * k, t->bend + r * k, s, u);
             add_row(p, row, s, u, sum, diagonal);
+            if (square != NULL)
+                add_square(p, row, *u, square);
         } else {
             scores(p, row, t->vector, u);
             multiply(p, r, t->bend + r * k, u);
@@ -308,6 +343,26 @@ static double dot(const double *a, const double *b, size_t n)
     return sum;
 }
 
+/* Puts the threads' sums together: all of it then is in the first one's, as a mean over the rows. */
+static void complete_square(rbt_newton *t)
+{
+    size_t n = t->problem->n, threads = rbt_team_threads(t->team);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i; j < n; j++) {
+            double sum = 0;
+            for (size_t m = 0; m < threads; m++)
+                sum += t->square[m * n * n + i * n + j];
+            t->square[i * n + j] = t->square[j * n + i] = sum / (double)t->problem->data->rows;
+        }
+}
+
+static void multiply_square(const rbt_newton *t, const double *vector, double *product)
+{
+    size_t n = t->problem->n;
+    for (size_t i = 0; i < n; i++)
+        product[i] = dot(t->square + i * n, vector, n);
+}
+
 /* Solves (second derivative) step = -gradient, roughly. `fall` is how far the quadratic model falls with it: when that is no
  * more than `near`, it is made sure of. */
 static uint64_t solve(rbt_newton *t, double near, double *fall)
@@ -325,7 +380,10 @@ static uint64_t solve(rbt_newton *t, double near, double *fall)
     }
     exact = CG_EXACT * rho;
     while (steps < CG_STEPS && rho > exact && (calm < enough || (n <= CG_SMALL && steps < n))) {
-        pass(t, PASS_PRODUCT, d, q, NULL);
+        if (t->square != NULL)
+            multiply_square(t, d, q);
+        else
+            pass(t, PASS_PRODUCT, d, q, NULL);
         for (size_t i = 0; i < p->weights; i++)
             q[i] += p->l2 * d[i];
         steps++;
@@ -391,6 +449,8 @@ double rbt_newton_iterate(rbt_newton *t, float *w, double close, double *gap, ui
     pass(t, PASS_SCORES, t->w, NULL, NULL);
     memcpy(t->z, t->zd, cells * sizeof *t->z);
     pass(t, PASS_GRADIENT, NULL, t->gradient, t->diagonal);
+    if (t->square != NULL)
+        complete_square(t);
     for (size_t i = 0; i < n; i++) {
         t->gradient[i] += i < p->weights ? p->l2 * t->w[i] : 0;
         t->diagonal[i] += i < p->weights ? p->l2 : 0;
@@ -398,6 +458,8 @@ double rbt_newton_iterate(rbt_newton *t, float *w, double close, double *gap, ui
     }
     before = objective_along(t, 0);
     *passes = 3 + solve(t, close * before, &fall);
+    if (t->square != NULL)
+        *passes = 3;
     pass(t, PASS_SCORES, t->step, NULL, NULL);
     double slope = dot(t->gradient, t->step, n);
     after = objective_along(t, step);

@@ -1,8 +1,9 @@
 /* Newton's method with conjugate gradients, for few parameters and smooth losses: whole passes over the data, in which
  * each thread adds up its rows; no step size, no scaling of features needed.
  *
- * An iteration solves the quadratic model roughly (preconditioned by its diagonal), then shortens the step until the
- * objective falls, which costs no further pass. Called by shared.c. Always holds: the objective never rises. Proved by
+ * An iteration solves the quadratic model roughly (preconditioned by its diagonal; with few parameters and short rows its second
+ * derivatives are added up in one pass, else every step of it is a pass), then shortens the step until the objective falls, which
+ * costs no further pass. Called by shared.c. Always holds: the objective never rises. Proved by
  * tests/unit/test_solve.c (known optima, agreement with sdca).
  */
 #ifndef RBT_SOLVE_NEWTON_H

@@ -553,6 +553,31 @@ static void newton_does_not_mind_columns_that_do_not_occur(void **state)
     }
 }
 
+/* Of few columns second derivatives are added up once, of more every product goes through the rows: the way is the same. */
+static void newton_goes_the_same_way_with_few_columns_and_with_more(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < SMOOTH_COUNT; m++)
+        for (uint32_t workers = 1; workers < 4; workers++) {
+            test_kind kind = kind_of(SMOOTH[m]);
+            test_training few = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = workers, .passes = 4}, more = few;
+            test_problem p;
+            kind.cols = 40; /* of fewer the model is solved to the end */
+            kind.weights = workers == 2;
+            kind.no_bias = workers == 3;
+            test_problem_init(&p, &kind);
+            (void)train(&p.problem, &few, NULL);
+            p.data.cols = p.shape.cols = 3000; /* most of which no row has */
+            p.problem = rbt_problem_of(p.problem.model, &p.shape, &p.data, kind.l1, kind.l2);
+            (void)train(&p.problem, &more, NULL);
+            for (size_t i = 0; i < few.looks; i++)
+                if (!within(few.objective[i], more.objective[i], 1e-6))
+                    fail_msg("%s, %u workers, iteration %zu: %.9g and %.9g", SMOOTH[m], workers, i + 1,
+                             few.objective[i], more.objective[i]);
+            test_problem_deinit(&p);
+        }
+}
+
 static void columns_that_occur_have_places_in_their_order(void **state)
 {
     test_kind kind = kind_of("lr");
@@ -621,6 +646,7 @@ int main(void)
         cmocka_unit_test(newton_knows_how_far_it_is),
         cmocka_unit_test(newton_on_one_class_stays_finite),
         cmocka_unit_test(newton_does_not_mind_columns_that_do_not_occur),
+        cmocka_unit_test(newton_goes_the_same_way_with_few_columns_and_with_more),
         cmocka_unit_test(columns_that_occur_have_places_in_their_order),
         cmocka_unit_test(newton_is_only_for_smooth_objectives),
     };
