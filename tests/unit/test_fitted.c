@@ -149,6 +149,23 @@ static void a_file_without_what_the_method_needs_is_refused(void **state)
     rbt_fitted_deinit(&f);
 }
 
+/* Whatever was in the caller's memory: it is not freed. */
+static void a_file_that_is_refused_leaves_an_empty_model(void **state)
+{
+    static const char *const paths[] = {"m", "m/none"}; /* damaged; not there */
+    rbt_fitted g;
+    rbt_error error;
+
+    (void)state;
+    put_file("m", "no model");
+    for (size_t i = 0; i < 2; i++) {
+        memset(&g, 0x5a, sizeof g);
+        assert_int_not_equal(rbt_fitted_load(paths[i], &g, &error), RBT_OK);
+        assert_true(g.arrays == 0 && g.lists == 0 && g.numbers == 0);
+        rbt_fitted_deinit(&g);
+    }
+}
+
 static void no_two_things_have_one_name(void **state)
 {
     const char *names[] = {"a", "b"};
@@ -183,6 +200,7 @@ int main(void)
         cmocka_unit_test(every_damaged_byte_and_every_cut_is_detected),
         cmocka_unit_test(nothing_behind_the_checksum_is_believed),
         cmocka_unit_test(a_file_without_what_the_method_needs_is_refused),
+        cmocka_unit_test(a_file_that_is_refused_leaves_an_empty_model),
         cmocka_unit_test(no_two_things_have_one_name),
         cmocka_unit_test(an_array_that_cannot_exist_is_refused),
     };
