@@ -17,9 +17,13 @@
 rbt_err rbt_weights_open(const rbt_fitted *fitted, rbt_error *error)
 {
     const rbt_values *w = rbt_fitted_values(fitted, "weights");
+    const rbt_name_list *labels = rbt_fitted_names(fitted, "labels");
 
     if (w == NULL || w->type != RBT_F32 || w->rows != 1 || isnan(rbt_fitted_number(fitted, "intercept")))
         return rbt_fail(error, RBT_E_DATA, "the model file does not hold weights and an intercept; train it again");
+    if (labels != NULL && labels->n != 2)
+        return rbt_fail(error, RBT_E_DATA, "the model file has %zu labels in the place of two or none; train it again",
+                        labels->n);
     return RBT_OK;
 }
 

@@ -166,6 +166,37 @@ static void a_file_that_is_refused_leaves_an_empty_model(void **state)
     }
 }
 
+/* A linear model, with the first n of these labels. */
+static rbt_fitted linear(const char *method, size_t n, const char *const *labels)
+{
+    rbt_fitted f = {.method = rbt_method_find(method)};
+    float *w = rbt_fitted_add(&f, "weights", RBT_F32, 1, 2);
+
+    w[1] = 0.5f;
+    rbt_fitted_set(&f, "intercept", 0.25);
+    rbt_fitted_add_names(&f, "labels", n, labels);
+    return f;
+}
+
+static void labels_are_two_or_none(void **state)
+{
+    static const char *const labels[] = {"a", "b", "c"}, *const methods[] = {"lasso", "l1lr"};
+
+    (void)state;
+    for (size_t m = 0; m < 2; m++) {
+        for (size_t n = 0; n <= 3; n++) {
+            rbt_fitted f = linear(methods[m], n, labels), g;
+            rbt_error error;
+
+            assert_int_equal(rbt_fitted_save(&f, "m", &error), RBT_OK);
+            assert_int_equal(rbt_fitted_load("m", &g, &error), n == 2 ? RBT_OK : RBT_E_DATA);
+            assert_true(n == 2 || strstr(error.text, "labels") != NULL);
+            rbt_fitted_deinit(&g);
+            rbt_fitted_deinit(&f);
+        }
+    }
+}
+
 static void no_two_things_have_one_name(void **state)
 {
     const char *names[] = {"a", "b"};
@@ -201,6 +232,7 @@ int main(void)
         cmocka_unit_test(nothing_behind_the_checksum_is_believed),
         cmocka_unit_test(a_file_without_what_the_method_needs_is_refused),
         cmocka_unit_test(a_file_that_is_refused_leaves_an_empty_model),
+        cmocka_unit_test(labels_are_two_or_none),
         cmocka_unit_test(no_two_things_have_one_name),
         cmocka_unit_test(an_array_that_cannot_exist_is_refused),
     };
