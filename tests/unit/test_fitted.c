@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "method/method.h"
+#include "method/weights.h"
 
 static int leave_folder(void **state)
 {
@@ -197,6 +198,31 @@ static void labels_are_two_or_none(void **state)
     }
 }
 
+static void labels_are_words_where_readers_take_them_for_words(void **state)
+{
+    static const struct {
+        const char *labels[2];
+        bool numbers;
+    } cases[] = {{{"-1", "1"}, true},       {{"0.5", "1e2"}, true},
+                 {{"0x10", "0x20"}, false}, {{"-inf", "inf"}, false},
+                 {{"1", "nan"}, false},     {{" 1", " 2"}, false},
+                 {{"", "1"}, false},        {{"16777216", "16777217"}, false}}; /* one float for both */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rbt_fitted f = linear("l1lr", 2, cases[i].labels);
+        rbt_trained t;
+        rbt_error error;
+
+        assert_int_equal(rbt_weights_trained(&f, &t, &error), RBT_OK);
+        assert_true((t.shape.labels != NULL) == cases[i].numbers && (t.shape.names == NULL) == cases[i].numbers);
+        if (!cases[i].numbers)
+            assert_string_equal(t.shape.names[1], cases[i].labels[1]);
+        rbt_trained_deinit(&t);
+        rbt_fitted_deinit(&f);
+    }
+}
+
 static void no_two_things_have_one_name(void **state)
 {
     const char *names[] = {"a", "b"};
@@ -233,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_file_without_what_the_method_needs_is_refused),
         cmocka_unit_test(a_file_that_is_refused_leaves_an_empty_model),
         cmocka_unit_test(labels_are_two_or_none),
+        cmocka_unit_test(labels_are_words_where_readers_take_them_for_words),
         cmocka_unit_test(no_two_things_have_one_name),
         cmocka_unit_test(an_array_that_cannot_exist_is_refused),
     };
