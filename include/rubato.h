@@ -443,8 +443,9 @@ typedef struct rbt_result {
     uint32_t folds;   /* cross-validation: so many; the rest is of the model trained on all rows */
     double fold_loss; /* on the rows left out: mean over the folds, and standard deviation */
     double fold_loss_deviation;
-    double fold_score; /* likewise: accuracy, or the root of the mean squared error */
+    double fold_score; /* likewise: accuracy, or, of a model of numbers, the root of the mean squared error */
     double fold_score_deviation;
+    bool folds_of_numbers;
 
     uint32_t threads;
     uint32_t servers;

@@ -481,6 +481,7 @@ static rbt_err cross_validate(rbt_job *job, const rbt_loaded *whole, rbt_result 
             note_fold(job, whole->model, k, &outcomes[k]);
     }
     folded->folds = folds;
+    folded->folds_of_numbers = !rbt_model_is_classifier(whole->model);
     spread(&outcomes->loss, folds, sizeof *outcomes / sizeof(double), &folded->fold_loss, &folded->fold_loss_deviation);
     spread(&outcomes->score, folds, sizeof *outcomes / sizeof(double), &folded->fold_score,
            &folded->fold_score_deviation);
@@ -525,6 +526,7 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
         err = run_read(&r, started, error);
     if (err == RBT_OK) {
         job->result.folds = folded.folds;
+        job->result.folds_of_numbers = folded.folds_of_numbers;
         job->result.fold_loss = folded.fold_loss;
         job->result.fold_loss_deviation = folded.fold_loss_deviation;
         job->result.fold_score = folded.fold_score;

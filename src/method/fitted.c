@@ -411,6 +411,7 @@ rbt_err rbt_fitted_load_own(const char *path, const rbt_method *own, rbt_fitted 
     rbt_input input;
     rbt_err err = rbt_input_open(path, &input, error);
 
+    *fitted = (rbt_fitted){0}; /* what was there is not ours to free */
     if (err != RBT_OK)
         return err;
     err = rbt_fitted_decode(input.bytes, input.n, input.name, own, fitted, error);

@@ -248,10 +248,11 @@ static void kmeans_end(rbt_plan *plan)
 
 typedef struct kmeans_worker {
     means now;
-    float *sum;     /* k x cols: what this clock changes */
-    float *read;    /* a row of the table */
+    double *sum;    /* k x cols: what is not written yet; of many rows, floats would lose a part of each */
+    float *row;     /* of the table of sums: as read, or to be written */
     int64_t *count; /* as read; then what this clock changes */
-    float *weight;  /* likewise; NULL: not weighted */
+    double *weight; /* as sum; NULL: not weighted */
+    float *weights; /* as row; NULL likewise */
     float *score;
     uint32_t *where; /* per row of the worker: its cluster; k: none yet */
 } kmeans_worker;
@@ -263,32 +264,40 @@ static rbt_err read_means(rbt_worker *worker, const kmeans_state *s, kmeans_work
     rbt_err err = rbt_get_row(worker, s->counts, 0, RBT_STALENESS_OF_JOB, w->count, error);
 
     if (err == RBT_OK && s->weighted)
-        err = rbt_get_row(worker, s->weights, 0, RBT_STALENESS_OF_JOB, w->weight, error);
+        err = rbt_get_row(worker, s->weights, 0, RBT_STALENESS_OF_JOB, w->weights, error);
     for (size_t c = 0; err == RBT_OK && c < k; c++) {
-        float size = size_of(w->count[c], s->weighted ? &w->weight[c] : NULL);
+        float size = size_of(w->count[c], s->weighted ? &w->weights[c] : NULL);
 
-        err = rbt_get_row(worker, s->sums, c, RBT_STALENESS_OF_JOB, w->read, error);
+        err = rbt_get_row(worker, s->sums, c, RBT_STALENESS_OF_JOB, w->row, error);
         for (size_t j = 0; err == RBT_OK && j < cols; j++)
-            w->read[j] = size > 0 ? w->read[j] / size : s->start.transposed[j * k + c];
+            w->row[j] = size > 0 ? w->row[j] / size : s->start.transposed[j * k + c];
         if (err == RBT_OK)
-            means_set(&w->now, c, w->read);
+            means_set(&w->now, c, w->row);
     }
     memset(w->count, 0, k * sizeof *w->count);
-    if (s->weighted)
-        memset(w->weight, 0, k * sizeof *w->weight);
     return err;
 }
 
 /* Puts a row into a cluster, with its weight, or takes it out, with that below zero. */
-static void move_row(kmeans_worker *w, const rbt_data *data, size_t row, size_t cluster, float weight)
+static void move_row(kmeans_worker *w, const rbt_data *data, size_t row, size_t cluster, double weight)
 {
-    float *sum = w->sum + cluster * w->now.cols;
+    double *sum = w->sum + cluster * w->now.cols;
 
     for (size_t i = data->start[row]; i < data->start[row + 1]; i++)
-        sum[data->index[i]] += weight * data->value[i];
+        sum[data->index[i]] += weight * (double)data->value[i];
     w->count[cluster] += weight > 0 ? 1 : -1;
     if (w->weight != NULL)
         w->weight[cluster] += weight;
+}
+
+/* What a table's row is changed by, as floats; what these round off stays and is written the next time. */
+static const float *take_rounded(double *change, size_t n, float *rounded)
+{
+    for (size_t i = 0; i < n; i++) {
+        rounded[i] = (float)change[i];
+        change[i] -= (double)rounded[i];
+    }
+    return rounded;
 }
 
 static rbt_err write_changes(rbt_worker *worker, const kmeans_state *s, kmeans_worker *w, const bool *changed,
@@ -298,13 +307,10 @@ static rbt_err write_changes(rbt_worker *worker, const kmeans_state *s, kmeans_w
     rbt_err err = rbt_inc_row(worker, s->counts, 0, w->count, error);
 
     if (err == RBT_OK && s->weighted)
-        err = rbt_inc_row(worker, s->weights, 0, w->weight, error);
-    for (size_t c = 0; err == RBT_OK && c < k; c++) {
-        if (!changed[c])
-            continue;
-        err = rbt_inc_row(worker, s->sums, c, w->sum + c * cols, error);
-        memset(w->sum + c * cols, 0, cols * sizeof *w->sum);
-    }
+        err = rbt_inc_row(worker, s->weights, 0, take_rounded(w->weight, k, w->weights), error);
+    for (size_t c = 0; err == RBT_OK && c < k; c++)
+        if (changed[c])
+            err = rbt_inc_row(worker, s->sums, c, take_rounded(w->sum + c * cols, cols, w->row), error);
     return err;
 }
 
@@ -327,10 +333,10 @@ static rbt_err kmeans_clock(rbt_worker *worker, const rbt_plan *plan, kmeans_wor
         if (to == from)
             continue;
         if (from < w->now.k) {
-            move_row(w, plan->data, rows[i], from, -(float)weight);
+            move_row(w, plan->data, rows[i], from, -weight);
             changed[from] = true;
         }
-        move_row(w, plan->data, rows[i], to, (float)weight);
+        move_row(w, plan->data, rows[i], to, weight);
         changed[to] = true;
         w->where[i] = (uint32_t)to;
     }
@@ -347,10 +353,11 @@ static rbt_err kmeans_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
 {
     const kmeans_state *s = plan->state;
     size_t k = s->start.k, cols = s->start.cols, rows, first, n;
-    kmeans_worker w = {.sum = rbt_try_alloc(k, cols * sizeof(float)),
-                       .read = rbt_alloc(cols, sizeof *w.read),
+    kmeans_worker w = {.sum = rbt_try_alloc(k, cols * sizeof *w.sum),
+                       .row = rbt_alloc(cols, sizeof *w.row),
                        .count = rbt_alloc(k, sizeof *w.count),
                        .weight = s->weighted ? rbt_alloc(k, sizeof *w.weight) : NULL,
+                       .weights = s->weighted ? rbt_alloc(k, sizeof *w.weights) : NULL,
                        .score = rbt_alloc(k, sizeof *w.score)};
     rbt_err err = RBT_OK;
 
@@ -364,9 +371,10 @@ static rbt_err kmeans_work(rbt_worker *worker, rbt_plan *plan, rbt_error *error)
         err = kmeans_clock(worker, plan, &w, first, n, error);
     means_deinit(&w.now);
     rbt_free(w.sum);
-    rbt_free(w.read);
+    rbt_free(w.row);
     rbt_free(w.count);
     rbt_free(w.weight);
+    rbt_free(w.weights);
     rbt_free(w.score);
     rbt_free(w.where);
     return err;

@@ -2,7 +2,7 @@
  *
  * Users and items that have names are in the order of these, so that a name is found by halving; without names a user is
  * the row's number and an item the column's. Whoever the model does not know is foretold by the mean and what is known of
- * the other.
+ * the other; data without names is refused by a model that has them.
  */
 #include "method/mf.h"
 
@@ -92,7 +92,17 @@ static double foretell(const factors *f, size_t user, size_t item)
     return told;
 }
 
-/* The model's number of a row or a column of some data: by its name if the data has names, else the same number. */
+/* Ratings are numbered as they first occur, and the model's names are sorted: a place in other data says nothing about either. */
+static rbt_err need_names(const factors *f, const rbt_data *data, rbt_error *error)
+{
+    if ((f->user_names == NULL || data->row_names != NULL) && (f->item_names == NULL || data->col_names != NULL))
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_DATA,
+                    "the model knows users and items by their names, and the data has none; give ratings, as lines "
+                    "user::item::rating or a cache of such, or train on data without names, too");
+}
+
+/* The model's number of a row or a column of some data: by its name if the data has names, else, as in the model, its number. */
 static size_t number_of(const rbt_name_list *list, size_t n, const rbt_ids *names, size_t i)
 {
     return names != NULL ? find(list, n, rbt_ids_name(names, i)) : i;
@@ -110,9 +120,12 @@ static void print_name(FILE *out, const rbt_ids *names, size_t i)
 rbt_err rbt_mf_predict(const rbt_fitted *fitted, const rbt_data *data, size_t row, FILE *out, rbt_error *error)
 {
     factors f = factors_of(fitted);
-    size_t user = number_of(f.user_names, f.users, data->row_names, row);
+    size_t user;
+    rbt_err err = need_names(&f, data, error);
 
-    (void)error;
+    if (err != RBT_OK)
+        return err;
+    user = number_of(f.user_names, f.users, data->row_names, row);
     for (size_t i = data->start[row]; i < data->start[row + 1]; i++) {
         size_t item = number_of(f.item_names, f.items, data->col_names, data->index[i]);
 
@@ -139,8 +152,11 @@ rbt_err rbt_mf_evaluate(const rbt_fitted *fitted, const rbt_data *data, rbt_figu
 {
     factors f = factors_of(fitted);
     double squares = 0, sizes = 0, count = (double)data->nnz;
-    size_t *item = rbt_try_alloc_raw(data->cols, sizeof *item);
+    rbt_err err = need_names(&f, data, error);
+    size_t *item = err == RBT_OK ? rbt_try_alloc_raw(data->cols, sizeof *item) : NULL;
 
+    if (err != RBT_OK)
+        return err;
     if (item == NULL)
         return rbt_fail(error, RBT_E_MEMORY, "not enough memory for %zu items", data->cols);
     for (size_t c = 0; c < data->cols; c++)
@@ -206,6 +222,8 @@ rbt_err rbt_mf_recommend(const rbt_fitted *fitted, const rbt_data *known, const 
     if (err == RBT_OK && row == UNKNOWN)
         err = rbt_fail(error, RBT_E_DATA, "the model knows no user '%.60s'; it was trained with %zu others", user,
                        f.users);
+    if (err == RBT_OK && known != NULL)
+        err = need_names(&f, known, error);
     if (err != RBT_OK || list == NULL || is_known == NULL)
         goto free_lists;
     if (known != NULL)

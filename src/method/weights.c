@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/number.h"
 #include "data/origin.h"
 #include "method/method.h"
 #include "model/classes.h"
@@ -17,23 +18,28 @@
 rbt_err rbt_weights_open(const rbt_fitted *fitted, rbt_error *error)
 {
     const rbt_values *w = rbt_fitted_values(fitted, "weights");
+    const rbt_name_list *labels = rbt_fitted_names(fitted, "labels");
 
     if (w == NULL || w->type != RBT_F32 || w->rows != 1 || isnan(rbt_fitted_number(fitted, "intercept")))
         return rbt_fail(error, RBT_E_DATA, "the model file does not hold weights and an intercept; train it again");
+    if (labels != NULL && labels->n != 2)
+        return rbt_fail(error, RBT_E_DATA, "the model file has %zu labels in the place of two or none; train it again",
+                        labels->n);
     return RBT_OK;
 }
 
-/* Both of two labels as numbers; false: they are words. */
+/* Both of two labels as numbers, which ascend; false: they are words, as data has them: 0x10 and inf are. */
 static bool are_numbers(const rbt_name_list *labels, double values[2])
 {
     for (size_t c = 0; c < 2; c++) {
-        char *end;
+        const char *end = labels->at[c] + strlen(labels->at[c]);
+        float value = 0;
 
-        values[c] = (double)strtof(labels->at[c], &end); /* as data has them */
-        if (*end != '\0' || end == labels->at[c])
+        if (rbt_number_parse(labels->at[c], end, &value) != end)
             return false;
+        values[c] = (double)value;
     }
-    return true;
+    return values[0] < values[1];
 }
 
 rbt_err rbt_weights_trained(const rbt_fitted *fitted, rbt_trained *trained, rbt_error *error)

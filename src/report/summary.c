@@ -464,11 +464,9 @@ static void target_line(const rbt_recorder *run, FILE *file)
 static void folds_line(const rbt_recorder *run, FILE *file)
 {
     const rbt_result *r = &run->result;
-    const char *model = rbt_recorder_setting(run, "model", "");
-    bool number = strcmp(model, "linear") == 0 || strcmp(model, "huber") == 0;
 
     fprintf(file, "  folds      %u: loss %.6g +- %.2g, %s %.6g +- %.2g on the rows left out\n", r->folds, r->fold_loss,
-            r->fold_loss_deviation, number ? "rmse" : "accuracy", r->fold_score, r->fold_score_deviation);
+            r->fold_loss_deviation, r->folds_of_numbers ? "rmse" : "accuracy", r->fold_score, r->fold_score_deviation);
 }
 
 static void figures_line(const rbt_evaluation *e, FILE *file)

@@ -155,6 +155,22 @@ cmp known "$out" || fail 'what is known without ratings is not left out'
 expect 0 export --model m.rbt --format json --out m.json
 check m.json 'len(last["users"]) == 300 and len(last["items"][0]) == 4 and len(last["user_names"]) == 300'
 
+# where the model has names, places in data without any say nothing
+expect 0 convert --data train.svm --format libsvm --out plain.cache
+for command in eval predict 'predict --user 7'; do
+    for data in 'train.svm --format libsvm' plain.cache; do
+        # shellcheck disable=SC2086
+        expect 1 $command --model m.rbt --data $data
+        says 'knows users and items by their names, and the data has none; give ratings'
+    done
+done
+for sync in bsp hogwild; do
+    expect 1 train mf --data train.dat --valid plain.cache --rank 2 --epochs 1 --sync $sync --out valid.rbt
+    says '--valid plain.cache: has no names of users and items'
+done
+expect 0 eval --model one.rbt --data plain.cache --json e.json # trained on the same, without names
+check e.json 'last["rmse"] < 1 and last["ratings"] == 8100'
+
 # slips
 expect 1 predict --model m.rbt --user nobody
 says "knows no user 'nobody'"

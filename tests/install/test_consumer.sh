@@ -49,6 +49,17 @@ if ! { cmake -S "$sources" -B by-cmake -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_P
 fi
 expect "by CMake, shared" by-cmake/by_cmake
 expect "by CMake, static" env -u LD_LIBRARY_PATH by-cmake/by_cmake_static
+# where nothing is installed that the static library needs, the shared one serves all the same, and what is missing is named
+if ! { env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$PWD/nothing" cmake -S "$sources" -B bare -DCMAKE_C_COMPILER="$cc" \
+    -DCMAKE_PREFIX_PATH="$prefix" -DPKG_CONFIG_USE_CMAKE_PREFIX_PATH=OFF && cmake --build bare; } >cmake.log 2>&1; then
+    cat cmake.log
+    exit 1
+fi
+expect "by CMake, shared, alone" bare/by_cmake
+[ ! -e bare/by_cmake_static ] || { echo "the static library was linked without what it needs"; exit 1; }
+for package in $(pkg-config --print-requires-private rubato); do
+    grep -q "rubato_static, .*[ :]${package}[ .]" cmake.log || { echo "CMake is not told that $package is missing"; cat cmake.log; exit 1; }
+done
 
 if "$nm" -D --defined-only "$LD_LIBRARY_PATH/librubato.so" | awk '{print $NF}' | grep -v '^rbt_'; then
     echo "the shared library exports these, which are not part of the interface"

@@ -100,6 +100,8 @@ for sync in hogwild aig psgd round-robin; do # as the texts say
         fail "--sync $sync: $(cat refused)"
     fi
 done
+"$rubato" train ./poisson.so --data counts.svm --lr 0.02 --epochs 2 --sync bsp --folds 2 >folds
+grep -q '^  folds .*, rmse ' folds || fail "folds of numbers: $(grep folds folds)"
 if "$rubato" train ./poisson.so --data counts.svm >refused 2>&1 || ! grep -q 'give --lr' refused; then
     fail 'a step size was found where none can be'
 fi

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "method/method.h"
+#include "method/weights.h"
 
 static int leave_folder(void **state)
 {
@@ -149,6 +150,79 @@ static void a_file_without_what_the_method_needs_is_refused(void **state)
     rbt_fitted_deinit(&f);
 }
 
+/* Whatever was in the caller's memory: it is not freed. */
+static void a_file_that_is_refused_leaves_an_empty_model(void **state)
+{
+    static const char *const paths[] = {"m", "m/none"}; /* damaged; not there */
+    rbt_fitted g;
+    rbt_error error;
+
+    (void)state;
+    put_file("m", "no model");
+    for (size_t i = 0; i < 2; i++) {
+        memset(&g, 0x5a, sizeof g);
+        assert_int_not_equal(rbt_fitted_load(paths[i], &g, &error), RBT_OK);
+        assert_true(g.arrays == 0 && g.lists == 0 && g.numbers == 0);
+        rbt_fitted_deinit(&g);
+    }
+}
+
+/* A linear model, with the first n of these labels. */
+static rbt_fitted linear(const char *method, size_t n, const char *const *labels)
+{
+    rbt_fitted f = {.method = rbt_method_find(method)};
+    float *w = rbt_fitted_add(&f, "weights", RBT_F32, 1, 2);
+
+    w[1] = 0.5f;
+    rbt_fitted_set(&f, "intercept", 0.25);
+    rbt_fitted_add_names(&f, "labels", n, labels);
+    return f;
+}
+
+static void labels_are_two_or_none(void **state)
+{
+    static const char *const labels[] = {"a", "b", "c"}, *const methods[] = {"lasso", "l1lr"};
+
+    (void)state;
+    for (size_t m = 0; m < 2; m++) {
+        for (size_t n = 0; n <= 3; n++) {
+            rbt_fitted f = linear(methods[m], n, labels), g;
+            rbt_error error;
+
+            assert_int_equal(rbt_fitted_save(&f, "m", &error), RBT_OK);
+            assert_int_equal(rbt_fitted_load("m", &g, &error), n == 2 ? RBT_OK : RBT_E_DATA);
+            assert_true(n == 2 || strstr(error.text, "labels") != NULL);
+            rbt_fitted_deinit(&g);
+            rbt_fitted_deinit(&f);
+        }
+    }
+}
+
+static void labels_are_words_where_readers_take_them_for_words(void **state)
+{
+    static const struct {
+        const char *labels[2];
+        bool numbers;
+    } cases[] = {{{"-1", "1"}, true},       {{"0.5", "1e2"}, true},
+                 {{"0x10", "0x20"}, false}, {{"-inf", "inf"}, false},
+                 {{"1", "nan"}, false},     {{" 1", " 2"}, false},
+                 {{"", "1"}, false},        {{"16777216", "16777217"}, false}}; /* one float for both */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rbt_fitted f = linear("l1lr", 2, cases[i].labels);
+        rbt_trained t;
+        rbt_error error;
+
+        assert_int_equal(rbt_weights_trained(&f, &t, &error), RBT_OK);
+        assert_true((t.shape.labels != NULL) == cases[i].numbers && (t.shape.names == NULL) == cases[i].numbers);
+        if (!cases[i].numbers)
+            assert_string_equal(t.shape.names[1], cases[i].labels[1]);
+        rbt_trained_deinit(&t);
+        rbt_fitted_deinit(&f);
+    }
+}
+
 static void no_two_things_have_one_name(void **state)
 {
     const char *names[] = {"a", "b"};
@@ -183,6 +257,9 @@ int main(void)
         cmocka_unit_test(every_damaged_byte_and_every_cut_is_detected),
         cmocka_unit_test(nothing_behind_the_checksum_is_believed),
         cmocka_unit_test(a_file_without_what_the_method_needs_is_refused),
+        cmocka_unit_test(a_file_that_is_refused_leaves_an_empty_model),
+        cmocka_unit_test(labels_are_two_or_none),
+        cmocka_unit_test(labels_are_words_where_readers_take_them_for_words),
         cmocka_unit_test(no_two_things_have_one_name),
         cmocka_unit_test(an_array_that_cannot_exist_is_refused),
     };

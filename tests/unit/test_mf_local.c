@@ -286,6 +286,39 @@ static void who_is_not_known_is_foretold_by_the_rest(void **state)
     rbt_fitted_deinit(&f);
 }
 
+/* The second of two rows is not the second of the sorted names. */
+static void data_without_names_is_refused_by_a_model_with_names(void **state)
+{
+    rbt_fitted f = small();
+    rbt_figure figures[RBT_FIGURES_MOST];
+    rbt_data data = {.rows = 0};
+    rbt_error error;
+    char *text = NULL;
+    size_t n = 0, count;
+    FILE *out = open_memstream(&text, &n), *file = fopen("r", "w");
+
+    (void)state;
+    fputs("0 1:3 2:4\n0 3:2.5\n", file);
+    fclose(file);
+    assert_int_equal(rbt_data_read("r", &data, &error), RBT_OK);
+    assert_int_equal(rbt_mf_evaluate(&f, &data, figures, &count, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "by their names"));
+    assert_int_equal(rbt_mf_predict(&f, &data, 0, out, &error), RBT_E_DATA);
+    assert_int_equal(rbt_mf_recommend(&f, &data, "a", 3, out, &error), RBT_E_DATA);
+    fflush(out);
+    assert_string_equal(text, "");
+    for (size_t i = 0; i < f.lists; i++) /* without names on both sides numbers are what counts */
+        f.list[i].name[0] = '-';
+    assert_int_equal(rbt_mf_evaluate(&f, &data, figures, &count, &error), RBT_OK);
+    assert_int_equal(rbt_mf_predict(&f, &data, 1, out, &error), RBT_OK);
+    fflush(out);
+    assert_string_equal(text, "2\t3\t1.5\n");
+    fclose(out);
+    free(text);
+    rbt_data_deinit(&data);
+    rbt_fitted_deinit(&f);
+}
+
 static void a_model_with_other_arrays_is_refused(void **state)
 {
     rbt_fitted f = small();
@@ -314,6 +347,7 @@ int main(void)
         cmocka_unit_test(an_update_goes_where_the_steps_of_all_would),
         cmocka_unit_test(the_best_items_come_first_without_those_known),
         cmocka_unit_test(who_is_not_known_is_foretold_by_the_rest),
+        cmocka_unit_test(data_without_names_is_refused_by_a_model_with_names),
         cmocka_unit_test(a_model_with_other_arrays_is_refused),
     };
 

@@ -209,6 +209,33 @@ static void the_summary_says_when_nobody_waited(void **state)
     rbt_recorder_deinit(&run);
 }
 
+/* Whatever the model is called: it may be one of the user's own. */
+static void the_summary_says_what_the_folds_measured(void **state)
+{
+    static const char *const says[] = {"  folds      4: loss 0.5 +- 0.1, accuracy 0.75 +- 0.2 on the rows left out",
+                                       "  folds      4: loss 0.5 +- 0.1, rmse 0.75 +- 0.2 on the rows left out"};
+
+    (void)state;
+    for (int numbers = 0; numbers < 2; numbers++) {
+        rbt_recorder run;
+        sink s;
+
+        open_sink(&s);
+        fill(&run, "x", 2, 5, 10);
+        run.result.folds = 4;
+        run.result.folds_of_numbers = numbers;
+        run.result.fold_loss = 0.5;
+        run.result.fold_loss_deviation = 0.1;
+        run.result.fold_score = 0.75;
+        run.result.fold_score_deviation = 0.2;
+        rbt_summary_result(&run, s.file);
+        fclose(s.file);
+        contains(s.text, says[numbers]);
+        free(s.text);
+        rbt_recorder_deinit(&run);
+    }
+}
+
 static void of_many_workers_only_the_slowest_are_listed(void **state)
 {
     rbt_recorder run;
@@ -488,6 +515,7 @@ int main(void)
         cmocka_unit_test(stragglers_are_those_far_above_the_median),
         cmocka_unit_test(the_summary_names_stragglers_and_their_cost),
         cmocka_unit_test(the_summary_says_when_nobody_waited),
+        cmocka_unit_test(the_summary_says_what_the_folds_measured),
         cmocka_unit_test(of_many_workers_only_the_slowest_are_listed),
         cmocka_unit_test(a_log_gets_ever_fewer_progress_lines),
         cmocka_unit_test(the_better_run_reaches_the_target_sooner_or_ends_lower),
