@@ -507,6 +507,7 @@ RBT_API const float *rbt_job_parameters(const rbt_job *job, size_t *n);
 
 /* A table program as a job: created with rbt_job_create(NULL), given tables and options (workers, servers, sync, ...), and
  * run once. Increments add up (rule sum) unless another rule is set. When all workers have ended, the tables can be read.
+ * Its runtimes are local and sim: the processes of a cluster have no such function. A method in a shared object (section 6) runs there.
  *
  *     rbt_job *job = rbt_job_create(NULL);
  *     rbt_table_create(job, &(rbt_table_spec){.name = "counts", .rows = 1, .cols = 1000, .type = RBT_I64}, &counts, &error);

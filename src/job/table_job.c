@@ -100,6 +100,11 @@ rbt_err rbt_job_run_program(rbt_job *job, const rbt_program *program, rbt_event_
         return rbt_fail(
             error, RBT_E_USAGE,
             "a table program needs a job of its own, created without a model, with at least one table, not run before");
+    if (job->options.runtime == RBT_RUNTIME_CLUSTER) /* the other processes have no such function */
+        return rbt_fail(error, RBT_E_UNSUPPORTED,
+                        "the table program '%s' cannot run with runtime cluster; use local or sim, or make it a method "
+                        "in a shared object (docs/writing-a-model.md)",
+                        program->name != NULL ? program->name : "");
     job->started = true;
     job->handler = handler;
     job->context = context;

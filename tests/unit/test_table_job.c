@@ -134,6 +134,21 @@ static void what_is_out_of_place_is_refused(void **state)
     rbt_job_destroy(model);
 }
 
+static void a_cluster_is_refused_and_another_runtime_will_do(void **state)
+{
+    tables t;
+    rbt_error error;
+    rbt_job *job = counting_job("cluster", "ssp", &t);
+    rbt_program program = {.name = "count", .work = count, .argument = &t};
+
+    (void)state;
+    assert_int_equal(rbt_job_run_program(job, &program, NULL, NULL, &error), RBT_E_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "'count' cannot run with runtime cluster; use local or sim"));
+    assert_int_equal(rbt_job_set(job, "runtime", "sim", &error), RBT_OK);
+    assert_int_equal(rbt_job_run_program(job, &program, NULL, NULL, &error), RBT_OK);
+    rbt_job_destroy(job);
+}
+
 /* Reads outside its table. */
 static rbt_err stray(rbt_worker *worker, void *argument, rbt_error *error)
 {
@@ -272,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_programs_increments_are_all_there_when_it_has_ended),
         cmocka_unit_test(what_is_out_of_place_is_refused),
+        cmocka_unit_test(a_cluster_is_refused_and_another_runtime_will_do),
         cmocka_unit_test(a_program_that_strays_ends_the_job_with_its_error),
         cmocka_unit_test(a_table_can_bring_its_own_procedure),
         cmocka_unit_test(a_procedure_that_does_not_fit_its_table_is_refused),
