@@ -495,7 +495,8 @@ RBT_API rbt_err rbt_job_set(rbt_job *job, const char *option, const char *value,
 /* The effective options, one after the other: false past the last. Values are text that rbt_job_set would take. */
 RBT_API bool rbt_job_option(const rbt_job *job, size_t i, const char **name, const char **value);
 
-/* Loads the data, trains, evaluates. RBT_E_TARGET and RBT_E_INTERRUPTED still leave a result. */
+/* Loads the data, trains, evaluates. RBT_E_TARGET and RBT_E_INTERRUPTED still leave a result. A job that has
+ * been run, whatever came of it, is refused: RBT_E_USAGE. */
 RBT_API rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt_error *error);
 
 /* Asks a running job to end after the current clock. Safe to call from a signal handler. */

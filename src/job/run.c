@@ -499,6 +499,9 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
 
     if (error == NULL)
         error = &discarded;
+    if (job->started)
+        return rbt_fail(error, RBT_E_USAGE, "the job has been run, and a job is run once; create another");
+    job->started = true;
     job->handler = handler;
     job->context = context;
     err = settle_options(job, error);
