@@ -115,6 +115,15 @@ static rbt_err judge(rbt_method_run *r, rbt_worker *observer, uint64_t need, dou
     return err;
 }
 
+/* Workers say when they diverge; this is a judge that does. */
+static rbt_err judged_badly(const rbt_method *method, double objective, uint64_t clock, rbt_error *error)
+{
+    return rbt_fail(error, RBT_E_DIVERGED, "training diverged: the objective (%s) became %g after clock %llu; %s",
+                    method->objective, objective, (unsigned long long)clock,
+                    rbt_method_unheeds(method, "lr") ? "make the values of the data smaller"
+                                                     : "use a smaller --lr, or other options");
+}
+
 /* Tells how the job stands. */
 static rbt_err take(rbt_worker *observer, rbt_method_run *r, rbt_progress *progress, uint64_t slowest, rbt_error *error)
 {
@@ -134,6 +143,8 @@ static rbt_err take(rbt_worker *observer, rbt_method_run *r, rbt_progress *progr
         return RBT_OK;
     if (r->plan.method->judge != NULL)
         err = judge(r, observer, slowest, &objective, error);
+    if (err == RBT_OK && !isfinite(objective))
+        err = judged_badly(r->plan.method, objective, progress->clock_min, error);
     if (err == RBT_OK)
         err = rbt_evaluation_take(e, objective, NAN, progress, error);
     rbt_observer_report(observer, slowest, e->watch.why != NULL ? -INFINITY : objective);
