@@ -274,6 +274,7 @@ static rbt_err set_up(rbt_method_run *r, rbt_error *error)
         rbt_watch_init(&r->evaluation.watch, options, 0);
         r->evaluation.loss = NAN;
         r->evaluation.first = INFINITY; /* an objective may grow: workers say when they diverge */
+        r->evaluation.has_no_loss = r->plan.method->objective == NULL;
     }
     r->evaluation.on_progress = rbt_job_on_progress;
     r->evaluation.context = r->job;

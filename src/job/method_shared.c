@@ -45,7 +45,7 @@ static void work(void *context, uint32_t thread)
     }
 }
 
-/* A pass by all; its objective. */
+/* A pass by all; its objective, NAN when the method has none. */
 static rbt_err pass(passes *p, rbt_team *team, double *objective, rbt_error *error)
 {
     uint64_t began = rbt_now_ns(), took;
@@ -64,8 +64,8 @@ static rbt_err pass(passes *p, rbt_team *team, double *objective, rbt_error *err
         w->compute_ns += w->pass_ns;
         w->wait_ns += took > w->pass_ns ? took - w->pass_ns : 0;
     }
-    *objective = weight > 0 ? sum / weight : NAN;
-    if (!isfinite(*objective))
+    *objective = p->plan->method->objective != NULL && weight > 0 ? sum / weight : NAN;
+    if (p->plan->method->objective != NULL && !isfinite(*objective))
         return rbt_fail(error, RBT_E_DIVERGED,
                         "training diverged: the objective (%s) became %g in pass %llu; use a smaller --lr, or other "
                         "options",

@@ -89,6 +89,11 @@ static rbt_err judge(const rbt_plan *p, double told, double *objective, rbt_erro
     *objective = told > 0 ? NOT_FINITE : told;
     return RBT_OK;
 }
+static rbt_err pass(rbt_plan *p, uint32_t worker, uint64_t pass, rbt_told *told, rbt_error *error)
+{
+    (void)p, (void)worker, (void)pass, (void)told, (void)error;
+    return RBT_OK;
+}
 static rbt_err keep(const rbt_plan *p, rbt_fitted *fitted, rbt_error *error)
 {
     (void)p, (void)fitted, (void)error;
@@ -111,6 +116,15 @@ for value in NAN INFINITY; do
     code=0
     "$rubato" train ./made.so --data counts.svm --epochs 2 --workers 2 >refused 2>&1 || code=$?
     [ $code -eq 1 ] && grep -q 'diverged: the objective (ones) became' refused || fail "judged $value: code $code, $(cat refused)"
+done
+
+# without an objective there is no loss, in shared memory as with servers
+make_plugin '.pass = pass'
+for sync in hogwild sequential bsp; do
+    "$rubato" train ./made.so --data counts.svm --epochs 3 --sync $sync --json silent.json >said 2>&1 || fail "no objective, $sync: $(cat said)"
+    grep '"event":"done"' silent.json | grep -q '"clocks":3,' || fail "no objective, $sync: $(cat silent.json)"
+    grep -q '"event":"clock".*"clock_min":3,' silent.json || fail "no objective, $sync: no progress in $(cat silent.json)"
+    ! grep -q '"loss":[0-9]' silent.json || fail "no objective, $sync: a loss in $(cat silent.json)"
 done
 
 run ./moments.so --data counts.svm --epochs 1 --set scale=2
