@@ -559,6 +559,8 @@ RBT_API void rbt_trained_deinit(rbt_trained *trained);
  * At the end `keep` puts what is in the tables into a fitted model, once, where the job was started; without servers also before that,
  * whenever --valid is looked at. */
 
+#define RBT_METHOD_OPTIONS_MOST 64 /* options of a method; a shared object with more is refused */
+
 /* An option of a method: --NAME VALUE. Its value is a number. */
 typedef struct rbt_method_option {
     const char *name; /* NULL ends a list */

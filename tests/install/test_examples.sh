@@ -94,6 +94,9 @@ static rbt_err pass(rbt_plan *p, uint32_t worker, uint64_t pass, rbt_told *told,
     (void)p, (void)worker, (void)pass, (void)told, (void)error;
     return RBT_OK;
 }
+#ifdef OPTIONS
+static const rbt_method_option many[OPTIONS + 1] = {[0 ... OPTIONS - 1] = {.name = "o", .most = 1, .about = "a"}};
+#endif
 static rbt_err keep(const rbt_plan *p, rbt_fitted *fitted, rbt_error *error)
 {
     (void)p, (void)fitted, (void)error;
@@ -117,6 +120,14 @@ for value in NAN INFINITY; do
     "$rubato" train ./made.so --data counts.svm --epochs 2 --workers 2 >refused 2>&1 || code=$?
     [ $code -eq 1 ] && grep -q 'diverged: the objective (ones) became' refused || fail "judged $value: code $code, $(cat refused)"
 done
+
+# as many options as there may be, and one more
+make_plugin '.options = many' -DOPTIONS=64
+"$rubato" train ./made.so --data counts.svm --epochs 1 --workers 2 --quiet || fail '64 options'
+make_plugin '.options = many' -DOPTIONS=65
+code=0
+"$rubato" train ./made.so --data counts.svm --epochs 1 --workers 2 >refused 2>&1 || code=$?
+[ $code -eq 1 ] && grep -q 'made.so: its method has more than 64 options' refused || fail "65 options: code $code, $(cat refused)"
 
 # without an objective there is no loss, in shared memory as with servers
 make_plugin '.pass = pass'
