@@ -54,6 +54,9 @@ void rbt_job_forget_tables(rbt_job *job);
 rbt_err rbt_job_collect(rbt_worker *observer, void *argument, rbt_error *error);
 void rbt_job_keep_layouts(rbt_job *job, rbt_setup *setup);
 
+/* What is in the first so many tables that were kept: a hash of the values, and the sum of the integers, for the result. */
+void rbt_job_count_tables(rbt_job *job, rbt_table tables);
+
 /* A range of a row out of a table's blocks. */
 rbt_err rbt_table_copy(const rbt_layout *layout, rbt_snap *const *blocks, rbt_table table, uint64_t row, uint64_t col,
                        uint64_t n, void *out, rbt_error *error);

@@ -303,35 +303,6 @@ static void tear_down(rbt_method_run *r)
 
 /* -------------------------------------------------------------------------------------------------------- the outcome */
 
-/* Over all tables but that of the objective: a hash of the values, and the sum of the integers. */
-static rbt_err count_tables(rbt_method_run *r, rbt_error *error)
-{
-    rbt_result *result = &r->job->result;
-    rbt_hasher *hasher = rbt_hasher_create(0);
-    rbt_err err = RBT_OK;
-
-    for (rbt_table t = 0; err == RBT_OK && t < r->planned.told; t++) {
-        const rbt_layout *layout = &r->job->layouts.at[t];
-        size_t n = (size_t)layout->cols;
-        int64_t *row = rbt_try_alloc(n, sizeof *row);
-
-        if (row == NULL)
-            err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for a row of %zu values", n);
-        for (uint64_t i = 0; row != NULL && err == RBT_OK && i < layout->rows; i++) {
-            err = rbt_plan_read(&r->plan, t, i, 0, n, row, error);
-            if (err == RBT_OK)
-                rbt_hasher_add(hasher, row, n * rbt_type_size(layout->type));
-            for (size_t k = 0; err == RBT_OK && layout->type != RBT_F32 && k < n; k++)
-                result->table_sum += layout->type == RBT_I64 ? row[k] : ((const int32_t *)row)[k];
-        }
-        result->has_table_sum = result->has_table_sum || layout->type != RBT_F32;
-        rbt_free(row);
-    }
-    result->param_hash = rbt_hasher_value(hasher);
-    rbt_hasher_destroy(hasher);
-    return err;
-}
-
 static size_t bytes_of(const rbt_values *v)
 {
     return (size_t)(v->rows * v->cols) * rbt_type_size(v->type);
@@ -364,7 +335,7 @@ static void keep_origin(rbt_fitted *fitted, const char *origin)
 static rbt_err keep(rbt_method_run *r, double load_seconds, rbt_error *error)
 {
     rbt_job *job = r->job;
-    rbt_err err;
+    rbt_err err = RBT_OK;
 
     if (!r->plan.shared)
         rbt_job_count(job, &r->setup);
@@ -381,7 +352,8 @@ static rbt_err keep(rbt_method_run *r, double load_seconds, rbt_error *error)
     }
     for (size_t m = 0; r->plan.method->reads_itself && m < job->result.workers; m++)
         job->reports[m].rows = job->reports[m].samples; /* nobody has dealt them out */
-    err = r->planned.contents == NULL ? RBT_OK : count_tables(r, error);
+    if (r->planned.contents != NULL)
+        rbt_job_count_tables(job, r->planned.told); /* all but that of the objective */
     job->fitted = r->best.method != NULL ? r->best : (rbt_fitted){.method = r->plan.method};
     if (err == RBT_OK && r->best.method == NULL)
         err = r->plan.method->keep(&r->plan, &job->fitted, error);

@@ -1,5 +1,6 @@
 /* Proves jobs of table programs through the public interface (rubato.h, sections 4 and 5), on every runtime: tables are
  * created, read and incremented by a program, and read again when it has ended. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,9 +79,22 @@ static rbt_job *counting_job(const char *runtime, const char *sync, tables *t)
     return job;
 }
 
+/* There is no loss; there are samples, and values. */
+static void assert_result_is_true(const rbt_result *r, uint64_t *hash)
+{
+    assert_true(isnan(r->loss) && isnan(r->minobj) && isnan(r->varobj));
+    assert_true(fabs(r->samples_per_second * r->seconds - WORKERS * CLOCKS) < 1e-6);
+    assert_true(r->has_table_sum);
+    assert_int_equal(r->table_sum, (COLS + 3 + (WORKERS + 1) / 2) * WORKERS * CLOCKS);
+    if (*hash == 0)
+        *hash = r->param_hash;
+    assert_true(*hash != 0 && r->param_hash == *hash); /* whoever has the blocks */
+}
+
 static void a_programs_increments_are_all_there_when_it_has_ended(void **state)
 {
     static const char *const runtimes[] = {"local", "sim"}, *const syncs[] = {"bsp", "ssp", "asp"};
+    uint64_t hash = 0;
 
     (void)state;
     for (size_t i = 0; i < 6; i++) {
@@ -92,8 +106,10 @@ static void a_programs_increments_are_all_there_when_it_has_ended(void **state)
         float means[COLS];
         int32_t rare;
 
+        assert_int_equal(rbt_job_set(job, "servers", i < 4 ? "3" : "2", &error), RBT_OK);
         assert_int_equal(rbt_job_run_program(job, &program, NULL, NULL, &error), RBT_OK);
         assert_int_equal(rbt_job_result(job)->updates, WORKERS * CLOCKS);
+        assert_result_is_true(rbt_job_result(job), &hash);
         assert_int_equal(rbt_table_read(job, t.counts, 0, 0, COLS, row, &error), RBT_OK);
         for (size_t k = 0; k < COLS; k++)
             assert_int_equal(row[k], WORKERS * CLOCKS);
