@@ -17,7 +17,7 @@ struct rbt_job {
     rbt_options options;
     RBT_ARRAY(rbt_option_text) texts; /* of the options, made on demand */
     atomic_bool interrupted;
-    _Atomic(rbt_job *) child;        /* cross-validation: the job of the fold that is running */
+    const atomic_bool *stop;         /* what is looked at: the above; in the job of a fold, that of the whole job */
     struct rbt_gathering *gathering; /* cluster: how it comes by its processes, or NULL */
     rbt_event_handler *handler;
     void *context;

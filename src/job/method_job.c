@@ -235,7 +235,7 @@ void rbt_method_set_programs(rbt_method_run *r, rbt_work *work_with, void *argum
     run->has_target = rbt_watch_may_stop(options);
     run->target = options->has_target ? options->target_loss : -INFINITY;
     run->log = rbt_job_log(r->job);
-    run->interrupted = &r->job->interrupted;
+    run->interrupted = r->job->stop;
 }
 
 static rbt_err set_up(rbt_method_run *r, rbt_error *error)

@@ -104,7 +104,7 @@ static void count(rbt_job *job, const passes *p, uint64_t began_ns)
                            .clocks = p->pass,
                            .updates = progress.updates,
                            .wait_fraction = progress.wait_fraction,
-                           .interrupted = atomic_load(&job->interrupted)};
+                           .interrupted = atomic_load(job->stop)};
     result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
     rbt_free(job->reports);
     result->worker = job->reports = rbt_alloc(result->workers, sizeof *job->reports);
@@ -121,7 +121,7 @@ static void count(rbt_job *job, const passes *p, uint64_t began_ns)
 rbt_err rbt_method_shared_run(rbt_method_run *r, rbt_error *error)
 {
     const rbt_plan *plan = &r->plan;
-    const atomic_bool *interrupted = &r->job->interrupted;
+    const atomic_bool *interrupted = r->job->stop;
     uint64_t most = r->planned.clocks, every = r->job->options.eval_every, began_ns;
     passes p = {
         .plan = &r->plan, .stragglers = &r->setup.stragglers, .worker = rbt_alloc(plan->workers, sizeof *p.worker)};

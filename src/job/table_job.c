@@ -166,7 +166,7 @@ static rbt_err run_program(rbt_job *job, rbt_setup *setup, const rbt_program *pr
     setup->run.program = *program;
     setup->run.observe = (rbt_program){.name = "collector", .work = rbt_job_collect, .argument = job};
     setup->run.log = rbt_job_log(job);
-    setup->run.interrupted = &job->interrupted;
+    setup->run.interrupted = job->stop;
     rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
     err = rbt_setup_run(setup, &job->options, error);
     rbt_job_keep_layouts(job, setup);

@@ -1,4 +1,4 @@
-/* Proves src/job/job.c and run.c: a job is run once. */
+/* Proves src/job/job.c and run.c: a job is run once, and whoever interrupts a job interrupts its folds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,6 +44,28 @@ static void a_job_is_run_once(void **state)
     }
 }
 
+/* In shared memory and with servers: however early it comes, a fold that would never end ends after a clock. */
+static void an_interruption_before_a_fold_is_an_interruption_of_it(void **state)
+{
+    static const char *const syncs[] = {"hogwild", "bsp"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        rbt_job *job = rbt_job_create("lr");
+        rbt_error error;
+
+        set(job, "data", "rows");
+        set(job, "folds", "2");
+        set(job, "sync", syncs[i]);
+        set(job, "clocks", "1000000000");
+        rbt_job_interrupt(job);
+        assert_int_equal(rbt_job_run(job, NULL, NULL, &error), RBT_E_INTERRUPTED);
+        assert_non_null(strstr(error.text, "in fold 1 of 2"));
+        assert_null(rbt_job_result(job));
+        rbt_job_destroy(job);
+    }
+}
+
 static int enter_with_rows(void **state)
 {
     int failed = enter_folder(state);
@@ -64,6 +86,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_is_run_once),
+        cmocka_unit_test(an_interruption_before_a_fold_is_an_interruption_of_it),
     };
 
     return cmocka_run_group_tests(tests, enter_with_rows, leave_folder);
