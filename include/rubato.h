@@ -496,7 +496,8 @@ RBT_API rbt_err rbt_job_set(rbt_job *job, const char *option, const char *value,
 /* The effective options, one after the other: false past the last. Values are text that rbt_job_set would take. */
 RBT_API bool rbt_job_option(const rbt_job *job, size_t i, const char **name, const char **value);
 
-/* Loads the data, trains, evaluates. RBT_E_TARGET and RBT_E_INTERRUPTED still leave a result. */
+/* Loads the data, trains, evaluates. RBT_E_TARGET and RBT_E_INTERRUPTED still leave a result. A job that has
+ * been run, whatever came of it, is refused: RBT_E_USAGE. */
 RBT_API rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt_error *error);
 
 /* Asks a running job to end after the current clock. Safe to call from a signal handler. */
@@ -508,6 +509,7 @@ RBT_API const float *rbt_job_parameters(const rbt_job *job, size_t *n);
 
 /* A table program as a job: created with rbt_job_create(NULL), given tables and options (workers, servers, sync, ...), and
  * run once. Increments add up (rule sum) unless another rule is set. When all workers have ended, the tables can be read.
+ * Its runtimes are local and sim: the processes of a cluster have no such function. A method in a shared object (section 6) runs there.
  *
  *     rbt_job *job = rbt_job_create(NULL);
  *     rbt_table_create(job, &(rbt_table_spec){.name = "counts", .rows = 1, .cols = 1000, .type = RBT_I64}, &counts, &error);
@@ -557,6 +559,8 @@ RBT_API void rbt_trained_deinit(rbt_trained *trained);
  *
  * At the end `keep` puts what is in the tables into a fitted model, once, where the job was started; without servers also before that,
  * whenever --valid is looked at. */
+
+#define RBT_METHOD_OPTIONS_MOST 64 /* options of a method; a shared object with more is refused */
 
 /* An option of a method: --NAME VALUE. Its value is a number. */
 typedef struct rbt_method_option {

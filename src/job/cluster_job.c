@@ -120,7 +120,7 @@ rbt_err rbt_cluster_job_open(rbt_job *job, rbt_session **session, rbt_error *err
                                  .listen = options->listen,
                                  .advertise = options->advertise,
                                  .join_timeout_ms = (uint64_t)options->join_timeout * 1000,
-                                 .interrupted = &job->interrupted,
+                                 .interrupted = job->stop,
                                  .log = rbt_job_log(job)};
     rbt_pack description = {0};
     rbt_seat *seats;

@@ -102,7 +102,7 @@ rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap,
     progress->loss = evaluation->loss = loss;
     evaluation->objectives[evaluation->evaluations++ % RBT_LAST_OBJECTIVES] = loss;
     evaluation->last = *progress;
-    if (!isfinite(loss) || loss > BLOW_UP * evaluation->first)
+    if (!evaluation->has_no_loss && (!isfinite(loss) || loss > BLOW_UP * evaluation->first))
         return diverged(evaluation, progress, error);
     if (evaluation->valid != NULL)
         err = evaluate_valid(evaluation, progress, &valid, error);

@@ -23,6 +23,8 @@ typedef struct rbt_evaluation {
     rbt_err (*validate)(void *context, const rbt_progress *progress, double *loss, rbt_error *error);
     void *validate_context;
 
+    bool has_no_loss; /* of a method without an objective: NAN stands in its place, and says nothing */
+
     /* The sum of the losses of all rows at `w`, asked of the processes that have them; NULL: all rows are here. */
     rbt_err (*losses)(void *context, const float *w, double *sum, rbt_error *error);
     void *losses_context;

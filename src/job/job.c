@@ -11,6 +11,7 @@ rbt_job *rbt_job_create(const char *model)
     rbt_job *job = rbt_alloc(1, sizeof *job);
 
     rbt_options_init(&job->options);
+    job->stop = &job->interrupted;
     pthread_mutex_init(&job->handler_lock, NULL);
     rbt_free(job->options.model);
     job->options.model = model != NULL ? rbt_strdup(model) : NULL;
@@ -66,11 +67,7 @@ bool rbt_job_option(const rbt_job *job, size_t i, const char **name, const char 
 
 void rbt_job_interrupt(rbt_job *job)
 {
-    rbt_job *child = atomic_load(&job->child);
-
     atomic_store(&job->interrupted, true);
-    if (child != NULL)
-        atomic_store(&child->interrupted, true);
 }
 
 const rbt_result *rbt_job_result(const rbt_job *job)

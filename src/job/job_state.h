@@ -17,7 +17,7 @@ struct rbt_job {
     rbt_options options;
     RBT_ARRAY(rbt_option_text) texts; /* of the options, made on demand */
     atomic_bool interrupted;
-    _Atomic(rbt_job *) child;        /* cross-validation: the job of the fold that is running */
+    const atomic_bool *stop;         /* what is looked at: the above; in the job of a fold, that of the whole job */
     struct rbt_gathering *gathering; /* cluster: how it comes by its processes, or NULL */
     rbt_event_handler *handler;
     void *context;
@@ -53,6 +53,9 @@ void rbt_job_forget_tables(rbt_job *job);
  * the layouts, which say where a row lies, are moved from the setup to the job. */
 rbt_err rbt_job_collect(rbt_worker *observer, void *argument, rbt_error *error);
 void rbt_job_keep_layouts(rbt_job *job, rbt_setup *setup);
+
+/* What is in the first so many tables that were kept: a hash of the values, and the sum of the integers, for the result. */
+void rbt_job_count_tables(rbt_job *job, rbt_table tables);
 
 /* A range of a row out of a table's blocks. */
 rbt_err rbt_table_copy(const rbt_layout *layout, rbt_snap *const *blocks, rbt_table table, uint64_t row, uint64_t col,

@@ -115,6 +115,15 @@ static rbt_err judge(rbt_method_run *r, rbt_worker *observer, uint64_t need, dou
     return err;
 }
 
+/* Workers say when they diverge; this is a judge that does. */
+static rbt_err judged_badly(const rbt_method *method, double objective, uint64_t clock, rbt_error *error)
+{
+    return rbt_fail(error, RBT_E_DIVERGED, "training diverged: the objective (%s) became %g after clock %llu; %s",
+                    method->objective, objective, (unsigned long long)clock,
+                    rbt_method_unheeds(method, "lr") ? "make the values of the data smaller"
+                                                     : "use a smaller --lr, or other options");
+}
+
 /* Tells how the job stands. */
 static rbt_err take(rbt_worker *observer, rbt_method_run *r, rbt_progress *progress, uint64_t slowest, rbt_error *error)
 {
@@ -134,6 +143,8 @@ static rbt_err take(rbt_worker *observer, rbt_method_run *r, rbt_progress *progr
         return RBT_OK;
     if (r->plan.method->judge != NULL)
         err = judge(r, observer, slowest, &objective, error);
+    if (err == RBT_OK && !isfinite(objective))
+        err = judged_badly(r->plan.method, objective, progress->clock_min, error);
     if (err == RBT_OK)
         err = rbt_evaluation_take(e, objective, NAN, progress, error);
     rbt_observer_report(observer, slowest, e->watch.why != NULL ? -INFINITY : objective);
@@ -224,7 +235,7 @@ void rbt_method_set_programs(rbt_method_run *r, rbt_work *work_with, void *argum
     run->has_target = rbt_watch_may_stop(options);
     run->target = options->has_target ? options->target_loss : -INFINITY;
     run->log = rbt_job_log(r->job);
-    run->interrupted = &r->job->interrupted;
+    run->interrupted = r->job->stop;
 }
 
 static rbt_err set_up(rbt_method_run *r, rbt_error *error)
@@ -263,6 +274,7 @@ static rbt_err set_up(rbt_method_run *r, rbt_error *error)
         rbt_watch_init(&r->evaluation.watch, options, 0);
         r->evaluation.loss = NAN;
         r->evaluation.first = INFINITY; /* an objective may grow: workers say when they diverge */
+        r->evaluation.has_no_loss = r->plan.method->objective == NULL;
     }
     r->evaluation.on_progress = rbt_job_on_progress;
     r->evaluation.context = r->job;
@@ -290,35 +302,6 @@ static void tear_down(rbt_method_run *r)
 }
 
 /* -------------------------------------------------------------------------------------------------------- the outcome */
-
-/* Over all tables but that of the objective: a hash of the values, and the sum of the integers. */
-static rbt_err count_tables(rbt_method_run *r, rbt_error *error)
-{
-    rbt_result *result = &r->job->result;
-    rbt_hasher *hasher = rbt_hasher_create(0);
-    rbt_err err = RBT_OK;
-
-    for (rbt_table t = 0; err == RBT_OK && t < r->planned.told; t++) {
-        const rbt_layout *layout = &r->job->layouts.at[t];
-        size_t n = (size_t)layout->cols;
-        int64_t *row = rbt_try_alloc(n, sizeof *row);
-
-        if (row == NULL)
-            err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for a row of %zu values", n);
-        for (uint64_t i = 0; row != NULL && err == RBT_OK && i < layout->rows; i++) {
-            err = rbt_plan_read(&r->plan, t, i, 0, n, row, error);
-            if (err == RBT_OK)
-                rbt_hasher_add(hasher, row, n * rbt_type_size(layout->type));
-            for (size_t k = 0; err == RBT_OK && layout->type != RBT_F32 && k < n; k++)
-                result->table_sum += layout->type == RBT_I64 ? row[k] : ((const int32_t *)row)[k];
-        }
-        result->has_table_sum = result->has_table_sum || layout->type != RBT_F32;
-        rbt_free(row);
-    }
-    result->param_hash = rbt_hasher_value(hasher);
-    rbt_hasher_destroy(hasher);
-    return err;
-}
 
 static size_t bytes_of(const rbt_values *v)
 {
@@ -352,7 +335,7 @@ static void keep_origin(rbt_fitted *fitted, const char *origin)
 static rbt_err keep(rbt_method_run *r, double load_seconds, rbt_error *error)
 {
     rbt_job *job = r->job;
-    rbt_err err;
+    rbt_err err = RBT_OK;
 
     if (!r->plan.shared)
         rbt_job_count(job, &r->setup);
@@ -369,7 +352,8 @@ static rbt_err keep(rbt_method_run *r, double load_seconds, rbt_error *error)
     }
     for (size_t m = 0; r->plan.method->reads_itself && m < job->result.workers; m++)
         job->reports[m].rows = job->reports[m].samples; /* nobody has dealt them out */
-    err = r->planned.contents == NULL ? RBT_OK : count_tables(r, error);
+    if (r->planned.contents != NULL)
+        rbt_job_count_tables(job, r->planned.told); /* all but that of the objective */
     job->fitted = r->best.method != NULL ? r->best : (rbt_fitted){.method = r->plan.method};
     if (err == RBT_OK && r->best.method == NULL)
         err = r->plan.method->keep(&r->plan, &job->fitted, error);

@@ -45,7 +45,7 @@ static void work(void *context, uint32_t thread)
     }
 }
 
-/* A pass by all; its objective. */
+/* A pass by all; its objective, NAN when the method has none. */
 static rbt_err pass(passes *p, rbt_team *team, double *objective, rbt_error *error)
 {
     uint64_t began = rbt_now_ns(), took;
@@ -64,8 +64,8 @@ static rbt_err pass(passes *p, rbt_team *team, double *objective, rbt_error *err
         w->compute_ns += w->pass_ns;
         w->wait_ns += took > w->pass_ns ? took - w->pass_ns : 0;
     }
-    *objective = weight > 0 ? sum / weight : NAN;
-    if (!isfinite(*objective))
+    *objective = p->plan->method->objective != NULL && weight > 0 ? sum / weight : NAN;
+    if (p->plan->method->objective != NULL && !isfinite(*objective))
         return rbt_fail(error, RBT_E_DIVERGED,
                         "training diverged: the objective (%s) became %g in pass %llu; use a smaller --lr, or other "
                         "options",
@@ -104,7 +104,7 @@ static void count(rbt_job *job, const passes *p, uint64_t began_ns)
                            .clocks = p->pass,
                            .updates = progress.updates,
                            .wait_fraction = progress.wait_fraction,
-                           .interrupted = atomic_load(&job->interrupted)};
+                           .interrupted = atomic_load(job->stop)};
     result->seconds_per_update = result->updates > 0 ? result->seconds / (double)result->updates : 0;
     rbt_free(job->reports);
     result->worker = job->reports = rbt_alloc(result->workers, sizeof *job->reports);
@@ -121,7 +121,7 @@ static void count(rbt_job *job, const passes *p, uint64_t began_ns)
 rbt_err rbt_method_shared_run(rbt_method_run *r, rbt_error *error)
 {
     const rbt_plan *plan = &r->plan;
-    const atomic_bool *interrupted = &r->job->interrupted;
+    const atomic_bool *interrupted = r->job->stop;
     uint64_t most = r->planned.clocks, every = r->job->options.eval_every, began_ns;
     passes p = {
         .plan = &r->plan, .stragglers = &r->setup.stragglers, .worker = rbt_alloc(plan->workers, sizeof *p.worker)};

@@ -51,8 +51,6 @@ double rbt_planned_objective(const int64_t told[RBT_TOLD_COLS]);
 rbt_err rbt_plan_update(rbt_plan *plan, const rbt_worker *worker, rbt_scratch *scratch, rbt_clock_work *work,
                         rbt_error *error);
 
-#define RBT_METHOD_OPTIONS_MOST 64
-
 /* Checks a list of settings "name=value,..." against a method, and finds the value of each of its options in it. */
 rbt_err rbt_method_settings(const rbt_method *method, const char *settings, double *values, rbt_error *error);
 

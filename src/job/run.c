@@ -104,7 +104,7 @@ static void set_programs(rbt_model_run *r)
     run->has_target = rbt_watch_may_stop(options);
     run->target = options->has_target ? options->target_loss : -INFINITY;
     run->log = rbt_job_log(r->job);
-    run->interrupted = &r->job->interrupted;
+    run->interrupted = r->job->stop;
 }
 
 rbt_err rbt_model_run_set_up(rbt_model_run *r, rbt_error *error)
@@ -174,7 +174,7 @@ void rbt_job_count(rbt_job *job, const rbt_setup *setup)
     *result = (rbt_result){
         .seconds = (double)run->elapsed_ns / 1e9, .seed = job->options.seed, .servers = job->options.servers};
     result->threads = job->options.runtime == RBT_RUNTIME_LOCAL ? job->options.workers : 1;
-    result->interrupted = atomic_load(&job->interrupted);
+    result->interrupted = atomic_load(job->stop);
     result->bytes_sent = atomic_load(&run->bytes);
     result->bytes_plain = atomic_load(&run->plain);
     result->messages = atomic_load(&run->messages);
@@ -424,7 +424,7 @@ static rbt_err run_fold(rbt_job *job, const rbt_loaded *whole, uint32_t fold, fo
     child->options.folds = 0;
     child->handler = on_fold_event;
     child->context = outcome;
-    atomic_store(&job->child, child);
+    child->stop = job->stop;
     err = rbt_setup_init(&r.setup, &child->options, error);
     if (err == RBT_OK)
         err = rbt_loaded_fold(&r.loaded, whole, &job->options, fold, error);
@@ -432,10 +432,9 @@ static rbt_err run_fold(rbt_job *job, const rbt_loaded *whole, uint32_t fold, fo
         outcome->one_label = has_one_label(&r.loaded.data);
         err = run_read(&r, rbt_now_seconds(), error);
     }
-    atomic_store(&job->child, NULL);
     rbt_model_run_tear_down(&r);
     rbt_job_destroy(child);
-    if (err == RBT_OK && atomic_load(&job->interrupted))
+    if (err == RBT_OK && atomic_load(job->stop))
         err = rbt_fail(error, RBT_E_INTERRUPTED, "interrupted in fold %u of %u; there is no result", fold + 1,
                        job->options.folds);
     return err;
@@ -500,6 +499,9 @@ rbt_err rbt_job_run(rbt_job *job, rbt_event_handler *handler, void *context, rbt
 
     if (error == NULL)
         error = &discarded;
+    if (job->started)
+        return rbt_fail(error, RBT_E_USAGE, "the job has been run, and a job is run once; create another");
+    job->started = true;
     job->handler = handler;
     job->context = context;
     err = settle_options(job, error);

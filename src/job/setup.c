@@ -7,6 +7,7 @@
 #include "comm/squeeze.h"
 #include "runtime/spec.h"
 #include "solve/rate.h"
+#include "wire/codec.h"
 
 rbt_err rbt_setup_init(rbt_setup *setup, const rbt_options *options, rbt_error *error)
 {
@@ -103,6 +104,7 @@ rbt_err rbt_setup_lay_out(rbt_setup *setup, const rbt_options *options, const rb
     topology->significant = (float)options->significant;
     topology->half = codec & RBT_CODEC_FP16;
     topology->slice_bytes = options->runtime == RBT_RUNTIME_LOCAL ? 0 : RBT_SLICE_BYTES; /* nothing arrives there */
+    topology->message_blocks = RBT_WIRE_PARTS_MAX;
     topology->priority = options->priority;
     if (options->budget != NULL)
         err = rbt_budget_parse(options->budget, &topology->budget_bytes, &topology->burst_bytes, error);

@@ -62,7 +62,7 @@ static bool after_pass(void *context, const rbt_shared_pass *pass)
 {
     shared_job *s = context;
     rbt_evaluation *evaluation = &s->run->evaluation;
-    bool interrupted = atomic_load(&s->run->job->interrupted);
+    bool interrupted = atomic_load(s->run->job->stop);
 
     s->clock = pass->clock;
     if (pass->w != NULL) {
@@ -102,7 +102,7 @@ static void count(rbt_model_run *run, const shared_job *s, uint64_t took_ns)
                            .workers = job->options.workers,
                            .clocks = s->clock,
                            .updates = s->clock * job->options.workers,
-                           .interrupted = atomic_load(&job->interrupted)};
+                           .interrupted = atomic_load(job->stop)};
     rbt_free(job->reports);
     result->worker = job->reports = rbt_alloc(result->workers, sizeof *job->reports);
     for (size_t m = 0; m < result->workers; m++) {

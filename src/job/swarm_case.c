@@ -296,6 +296,15 @@ static void draw_slices(swarm_case *c)
     c->counters = 1 + (uint32_t)rbt_rng_below(&rng, COUNTERS_MAX);
 }
 
+/* A quarter of the jobs have messages of few blocks; likewise. */
+static void draw_message_blocks(swarm_case *c)
+{
+    rbt_rng rng = rbt_rng_stream(c->seed, RBT_STREAM_SWARM, 8);
+
+    if (rbt_rng_below(&rng, 4) == 0)
+        c->topology.message_blocks = 1 + (uint32_t)rbt_rng_below(&rng, 3);
+}
+
 /* Half of the jobs that are not under BSP have a budget; from a stream of its own, likewise. */
 static void draw_budget(swarm_case *c)
 {
@@ -378,6 +387,7 @@ static rbt_err draw(swarm_case *c, rbt_error *error)
     topology->lost_is_gone = c->sim.faults.crashes > 0 && rbt_rng_below(&rng, 4) == 0;
     c->straggler = rbt_swarm_draw_stragglers(&rng);
     draw_slices(c);
+    draw_message_blocks(c);
     draw_budget(c);
     draw_filter(c);
     draw_codec(c, rule.rule);
@@ -400,17 +410,18 @@ static void summarise(const swarm_case *c, const rbt_run *run, char *summary, si
         snprintf(staleness, sizeof staleness, "%" PRIu64, t->staleness);
     snprintf(summary, room,
              "seed %" PRIu64 ": %u workers (%u a process), %u servers, s=%s, %s%s%s%s, %u values%s%s, %u tokens%s, %u "
-             "counters in slices of %zu, budget %" PRIu64 ", codec %s, significant %.2f, straggler %s, drop "
+             "counters in slices of %zu, messages of %u blocks, budget %" PRIu64
+             ", codec %s, significant %.2f, straggler %s, drop "
              "%.3f dup %.3f delay %.3f, "
              "%u partitions, %u crashes%s: %" PRIu64 " events, %" PRIu64 " repeated pushes, %.3f s",
              c->seed, t->workers, t->process_workers, t->servers, staleness, t->rule[VALUES].rule->name,
              t->partition_sync ? " synchronised" : "", t->eager ? " eager" : "", c->prefetches ? " prefetch" : "",
              c->cols, c->reads_all ? "" : " in part", c->skips_reads ? " now and then" : "",
              t->workers * c->tokens.each, c->tokens.sparse ? " (sparse)" : "", c->counters, t->slice_bytes,
-             t->budget_bytes, codec, (double)t->significant, c->straggler != NULL ? c->straggler : "none",
-             c->sim.faults.drop, c->sim.faults.duplicate, c->sim.faults.delay, c->sim.faults.partitions,
-             c->sim.faults.crashes, t->lost_is_gone ? " for good" : "", run->events, run->repeated,
-             (double)run->elapsed_ns / 1e9);
+             t->message_blocks, t->budget_bytes, codec, (double)t->significant,
+             c->straggler != NULL ? c->straggler : "none", c->sim.faults.drop, c->sim.faults.duplicate,
+             c->sim.faults.delay, c->sim.faults.partitions, c->sim.faults.crashes, t->lost_is_gone ? " for good" : "",
+             run->events, run->repeated, (double)run->elapsed_ns / 1e9);
 }
 
 rbt_err rbt_swarm_case(uint64_t seed, char *summary, size_t room, rbt_error *error)

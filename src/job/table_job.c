@@ -1,7 +1,11 @@
 /* Jobs that run a table program (rubato.h, sections 4 and 5): tables are created on the job, the program runs on every
  * worker, and when all have left the tables' final contents can be read. Proved by tests/unit/test_table_job.c. */
+#include <math.h>
+#include <string.h>
+
 #include "base/error.h"
-#include "job/job_state.h"
+#include "base/hash.h"
+#include "job/run.h"
 #include "runtime/handle.h"
 
 rbt_err rbt_table_create(rbt_job *job, const rbt_table_spec *spec, rbt_table *table, rbt_error *error)
@@ -69,6 +73,88 @@ void rbt_job_keep_layouts(rbt_job *job, rbt_setup *setup)
     }
 }
 
+/* -------------------------------------------------------------------------------------------------------- the outcome */
+
+static int64_t integer_at(rbt_type type, const void *values, size_t i)
+{
+    return type == RBT_I64 ? ((const int64_t *)values)[i] : ((const int32_t *)values)[i];
+}
+
+/* A sum beyond 64 bits begins again. */
+static void add_integer(rbt_result *result, int64_t value)
+{
+    result->table_sum = (int64_t)((uint64_t)result->table_sum + (uint64_t)value);
+}
+
+/* A dense table, row by row: the same hash however it is cut. */
+static void count_dense(rbt_job *job, rbt_table t, rbt_hasher *hasher)
+{
+    const rbt_layout *layout = &job->layouts.at[t];
+    size_t size = rbt_type_size(layout->type);
+    void *some = rbt_alloc(RBT_BLOCK_ELEMENTS, size); /* of a row: what lies in one block */
+
+    for (uint64_t row = 0; row < layout->rows; row++)
+        for (uint64_t col = 0, n; col < layout->cols; col += n) {
+            n = rbt_layout_run(layout, col);
+            rbt_snap_read(job->contents.at[t][rbt_layout_block(layout, row, col)], rbt_layout_offset(layout, row, col),
+                          (uint32_t)n, some);
+            rbt_hasher_add(hasher, some, n * size);
+            for (size_t k = 0; layout->type != RBT_F32 && k < n; k++)
+                add_integer(&job->result, integer_at(layout->type, some, k));
+        }
+    rbt_free(some);
+}
+
+/* What is not zero in a block of a sparse table: hashes of places and values, added up, as blocks are in no order that rows have. */
+static uint64_t count_sparse_block(rbt_job *job, const rbt_layout *layout, uint32_t block, const rbt_snap *snap)
+{
+    uint64_t first_row = block / layout->across * layout->block_rows, hash = 0;
+    uint64_t first_col = block % layout->across * layout->block_cols, left = layout->cols - first_col;
+    uint64_t width = left < layout->block_cols ? left : layout->block_cols;
+    size_t size = rbt_type_size(layout->type);
+
+    for (uint32_t k = 0; k < snap->count; k++) {
+        uint32_t place = snap->index != NULL ? snap->index[k] : k;
+        uint64_t element = (first_row + place / width) * layout->cols + first_col + place % width;
+        uint64_t bits = 0;
+
+        if (layout->type == RBT_F32 ? snap->f32[k] == 0 : integer_at(layout->type, snap->value, k) == 0)
+            continue;
+        memcpy(&bits, (const char *)snap->value + k * size, size);
+        hash += rbt_hash_mix(element, bits);
+        if (layout->type != RBT_F32)
+            add_integer(&job->result, integer_at(layout->type, snap->value, k));
+    }
+    return hash;
+}
+
+static void count_sparse(rbt_job *job, rbt_table t, rbt_hasher *hasher)
+{
+    const rbt_layout *layout = &job->layouts.at[t];
+    uint64_t hash = 0;
+
+    for (uint32_t b = 0; b < layout->blocks; b++)
+        hash += count_sparse_block(job, layout, b, job->contents.at[t][b]);
+    rbt_hasher_add(hasher, &hash, sizeof hash);
+}
+
+void rbt_job_count_tables(rbt_job *job, rbt_table tables)
+{
+    rbt_hasher *hasher = rbt_hasher_create(0);
+
+    for (rbt_table t = 0; t < tables; t++) {
+        if (job->layouts.at[t].sparse)
+            count_sparse(job, t, hasher);
+        else
+            count_dense(job, t, hasher);
+        job->result.has_table_sum = job->result.has_table_sum || job->layouts.at[t].type != RBT_F32;
+    }
+    job->result.param_hash = rbt_hasher_value(hasher);
+    rbt_hasher_destroy(hasher);
+}
+
+/* -------------------------------------------------------------------------------------------------------- running */
+
 static rbt_err run_program(rbt_job *job, rbt_setup *setup, const rbt_program *program, rbt_error *error)
 {
     rbt_err err = rbt_setup_init(setup, &job->options, error);
@@ -80,7 +166,7 @@ static rbt_err run_program(rbt_job *job, rbt_setup *setup, const rbt_program *pr
     setup->run.program = *program;
     setup->run.observe = (rbt_program){.name = "collector", .work = rbt_job_collect, .argument = job};
     setup->run.log = rbt_job_log(job);
-    setup->run.interrupted = &job->interrupted;
+    setup->run.interrupted = job->stop;
     rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_START, .job = job});
     err = rbt_setup_run(setup, &job->options, error);
     rbt_job_keep_layouts(job, setup);
@@ -100,6 +186,11 @@ rbt_err rbt_job_run_program(rbt_job *job, const rbt_program *program, rbt_event_
         return rbt_fail(
             error, RBT_E_USAGE,
             "a table program needs a job of its own, created without a model, with at least one table, not run before");
+    if (job->options.runtime == RBT_RUNTIME_CLUSTER) /* the other processes have no such function */
+        return rbt_fail(error, RBT_E_UNSUPPORTED,
+                        "the table program '%s' cannot run with runtime cluster; use local or sim, or make it a method "
+                        "in a shared object (docs/writing-a-model.md)",
+                        program->name != NULL ? program->name : "");
     job->started = true;
     job->handler = handler;
     job->context = context;
@@ -110,6 +201,8 @@ rbt_err rbt_job_run_program(rbt_job *job, const rbt_program *program, rbt_event_
         err = run_program(job, &setup, program, error);
     if (err == RBT_OK) {
         rbt_job_count(job, &setup);
+        rbt_job_fill(job, &(rbt_evaluation){.loss = NAN}, 0);
+        rbt_job_count_tables(job, (rbt_table)job->contents.count);
         job->has_result = true;
         rbt_job_emit(job, &(rbt_event){.kind = RBT_EVENT_DONE, .job = job, .result = &job->result});
         if (job->result.interrupted)

@@ -43,6 +43,16 @@ static const char *lacks_method(const rbt_method *m)
                                                        : NULL;
 }
 
+/* More options than there is room for are not counted any further: the list may have no end. */
+static bool has_too_many_options(const rbt_method *m)
+{
+    size_t n = 0;
+
+    while (m != NULL && m->options != NULL && n <= RBT_METHOD_OPTIONS_MOST && m->options[n].name != NULL)
+        n++;
+    return n > RBT_METHOD_OPTIONS_MOST;
+}
+
 static rbt_err open_plugin(const char *path, rbt_trainee *kind, rbt_error *error)
 {
     char here[4200];
@@ -70,6 +80,11 @@ static rbt_err open_plugin(const char *path, rbt_trainee *kind, rbt_error *error
     if (lacks != NULL)
         return rbt_fail(error, RBT_E_USAGE, "%s: its %s has no %s; rubato.h says what each must have", path,
                         plugin->model != NULL ? "model" : "method", lacks);
+    if (has_too_many_options(plugin->method))
+        return rbt_fail(error, RBT_E_LIMIT,
+                        "%s: its method has more than %d options, or their list does not end with a name that is NULL; "
+                        "make them fewer",
+                        path, RBT_METHOD_OPTIONS_MOST);
     *kind = (rbt_trainee){plugin->model, plugin->method, true};
     return RBT_OK;
 }

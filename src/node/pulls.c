@@ -146,7 +146,7 @@ void rbt_pulls_spread(rbt_server *server, rbt_env *env)
                 server->topology->layout[cell->table].row_blocks || /* readers choose */
                 !rbt_cell_may_spread(&cell->cell, rule_of(server, cell)))
                 continue;
-            if (blocks == NULL)
+            if (blocks == NULL || rbt_is_full(server->topology, blocks))
                 blocks = begin_blocks(server, env, m);
             add_block(server, blocks, ordinal, 0);
         }

@@ -24,12 +24,23 @@ static bool is_same_block(const rbt_part *a, const rbt_part *b)
     return a->table == b->table && a->block == b->block;
 }
 
-void rbt_slices_cut(rbt_message *push, size_t bytes, rbt_outbox *out)
+/* How many parts from this one on are of the same block. */
+static size_t parts_of_block(const rbt_message *push, size_t i)
+{
+    size_t n = 1;
+
+    while (i + n < push->parts.count && is_same_block(&push->parts.at[i], &push->parts.at[i + n]))
+        n++;
+    return n;
+}
+
+void rbt_slices_cut(rbt_message *push, size_t bytes, size_t most, rbt_outbox *out)
 {
     rbt_message *slice;
     size_t filled = 0;
 
-    if (bytes == 0) {
+    most = most > 0 ? most : SIZE_MAX;
+    if (bytes == 0 && push->parts.count <= most) {
         rbt_outbox_put(out, push);
         return;
     }
@@ -37,7 +48,8 @@ void rbt_slices_cut(rbt_message *push, size_t bytes, rbt_outbox *out)
     for (size_t i = 0; i < push->parts.count; i++) {
         rbt_part part = push->parts.at[i];
 
-        if (filled >= bytes && !is_same_block(&part, &push->parts.at[i - 1])) {
+        if (slice->parts.count > 0 && !is_same_block(&part, &push->parts.at[i - 1]) &&
+            ((bytes > 0 && filled >= bytes) || slice->parts.count + parts_of_block(push, i) > most)) {
             slice->more = 1;
             rbt_outbox_put(out, slice);
             slice = begin_slice(push, slice->slice + 1);

@@ -15,8 +15,8 @@
 
 #include "node/server.h"
 
-/* Takes a push and puts its slices, of about `bytes` (0: one), into `out`. */
-void rbt_slices_cut(rbt_message *push, size_t bytes, rbt_outbox *out);
+/* Takes a push and puts its slices, of about `bytes` (0: any number) and at most `most` parts (likewise), into `out`. */
+void rbt_slices_cut(rbt_message *push, size_t bytes, size_t most, rbt_outbox *out);
 
 typedef enum rbt_slice_verdict { RBT_SLICE_TAKEN, RBT_SLICE_REPEATED, RBT_SLICE_REFUSED } rbt_slice_verdict;
 

@@ -48,6 +48,7 @@ typedef struct rbt_topology {
     float significant;        /* nor, for a while, those below this share of what they change (rbt_cache) */
     bool half;                /* updates are rounded to half precision, and the rest is kept: see rbt_is_half */
     size_t slice_bytes;       /* pushes are cut into messages of about this; 0: never */
+    uint32_t message_blocks;  /* named in one message, at most: what a decoder takes; 0: any number */
     uint64_t budget_bytes; /* a second, for every worker and server: what is sent before a clock ends; 0: nothing is */
     uint64_t burst_bytes;
     rbt_priority priority; /* what of it goes first */
@@ -94,6 +95,12 @@ static inline bool rbt_is_half(const rbt_topology *topology, uint32_t table)
 
     return topology->half && topology->layout[table].type == RBT_F32 &&
            (rule == &rbt_rule_sum || rule == &rbt_rule_con || rule == &rbt_rule_dyn || rule == &rbt_rule_momentum);
+}
+
+/* Has a message as many blocks as its decoder takes, so that the next begins another? */
+static inline bool rbt_is_full(const rbt_topology *topology, const rbt_message *message)
+{
+    return topology->message_blocks > 0 && message->parts.count >= topology->message_blocks;
 }
 
 #define RBT_MASTER ((rbt_node)0)

@@ -194,7 +194,15 @@ static void tell_process(const rbt_client *client, const rbt_message *answer, co
         process->unlock(process);
 }
 
-/* Sends one pull per server for the blocks that are neither fresh nor asked for. */
+static void send_pull(rbt_client *client, rbt_message *pull, rbt_env *env)
+{
+    rbt_request request = {.id = pull->request, .pull = pull};
+
+    rbt_array_push(&client->requests, request);
+    rbt_client_send(client, rbt_message_copy(pull), env);
+}
+
+/* Sends one pull per server for the blocks that are neither fresh nor asked for; several where they are too many for a message. */
 static void ask_for(rbt_client *client, const rbt_span *spans, size_t n, uint64_t clock, uint64_t need, bool bounded,
                     rbt_env *env)
 {
@@ -208,6 +216,10 @@ static void ask_for(rbt_client *client, const rbt_span *spans, size_t n, uint64_
             if (client->topology->layout[part.table].server[part.block] != server || is_under_way(copy, clock, need) ||
                 is_fresh(client, spans[i], clock, need, bounded))
                 continue;
+            if (pull != NULL && rbt_is_full(client->topology, pull)) {
+                send_pull(client, pull, env);
+                pull = NULL;
+            }
             if (pull == NULL) {
                 pull = rbt_client_make(client, RBT_MSG_PULL, rbt_node_of_server(server));
                 pull->clock = client->is_observer ? 0 : clock;
@@ -220,12 +232,8 @@ static void ask_for(rbt_client *client, const rbt_span *spans, size_t n, uint64_
             copy->request_need = need;
             copy->request_clock = clock;
         }
-        if (pull != NULL) {
-            rbt_request request = {.id = pull->request, .pull = pull};
-
-            rbt_array_push(&client->requests, request);
-            rbt_client_send(client, rbt_message_copy(pull), env);
-        }
+        if (pull != NULL)
+            send_pull(client, pull, env);
     }
 }
 

@@ -131,7 +131,7 @@ void rbt_client_clock(rbt_client *client, rbt_env *env)
         rbt_outbox slices = {0};
         rbt_message *slice;
 
-        rbt_slices_cut(push[s], topology->slice_bytes, &slices);
+        rbt_slices_cut(push[s], topology->slice_bytes, topology->message_blocks, &slices);
         while ((slice = rbt_outbox_take(&slices)) != NULL) {
             rbt_outbox_put(&client->unacked[s], rbt_message_copy(slice));
             rbt_client_send(client, slice, env);

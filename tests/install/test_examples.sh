@@ -64,6 +64,84 @@ EOF
     [ $code -eq 2 ] && grep -q "its ${kind%:*} has no ${kind#*:};" refused || fail "a ${kind%:*} without ${kind#*:}: code $code, $(cat refused)"
 done
 
+# a method of which tests choose the fields; what its `judge` says may be no number: that is divergence
+cat >made.c <<'EOF'
+#include <math.h>
+#include <rubato.h>
+#ifndef NOT_FINITE
+#define NOT_FINITE NAN
+#endif
+static rbt_err plan(rbt_plan *p, rbt_error *error)
+{
+    rbt_table table;
+    return p->shared ? RBT_OK : rbt_plan_table(p, &(rbt_table_spec){.name = "t", .rows = 1, .cols = 1, .type = RBT_F32}, &table, error);
+}
+static rbt_err work(rbt_worker *worker, rbt_plan *p, rbt_error *error)
+{
+    size_t first, n;
+    rbt_err err = RBT_OK;
+    while (err == RBT_OK && rbt_plan_batch(p, worker, &first, &n)) {
+        err = rbt_plan_tell(p, worker, 1, 1, error);
+        if (err == RBT_OK)
+            err = rbt_clock(worker, error);
+    }
+    return err;
+}
+static rbt_err judge(const rbt_plan *p, double told, double *objective, rbt_error *error)
+{
+    (void)p, (void)error;
+    *objective = told > 0 ? NOT_FINITE : told;
+    return RBT_OK;
+}
+static rbt_err pass(rbt_plan *p, uint32_t worker, uint64_t pass, rbt_told *told, rbt_error *error)
+{
+    (void)p, (void)worker, (void)pass, (void)told, (void)error;
+    return RBT_OK;
+}
+#ifdef OPTIONS
+static const rbt_method_option many[OPTIONS + 1] = {[0 ... OPTIONS - 1] = {.name = "o", .most = 1, .about = "a"}};
+#endif
+static rbt_err keep(const rbt_plan *p, rbt_fitted *fitted, rbt_error *error)
+{
+    (void)p, (void)fitted, (void)error;
+    return RBT_OK;
+}
+static const rbt_method m = {.name = "made", .about = "a", .plan = plan, .work = work, .keep = keep, MORE};
+const rbt_plugin *rbt_plugin_entry(void);
+const rbt_plugin *rbt_plugin_entry(void)
+{
+    static const rbt_plugin plugin = {.version = RBT_PLUGIN_VERSION, .method = &m};
+    return &plugin;
+}
+EOF
+make_plugin() { # FIELDS [FLAG]: made.so, a method with more fields
+    # shellcheck disable=SC2046
+    "$cc" -shared -fPIC "-DMORE=$1" ${2:+"$2"} -o made.so made.c $(pkg-config --cflags rubato)
+}
+for value in NAN INFINITY; do
+    make_plugin '.objective = "ones", .judge = judge' -DNOT_FINITE=$value
+    code=0
+    "$rubato" train ./made.so --data counts.svm --epochs 2 --workers 2 >refused 2>&1 || code=$?
+    [ $code -eq 1 ] && grep -q 'diverged: the objective (ones) became' refused || fail "judged $value: code $code, $(cat refused)"
+done
+
+# as many options as there may be, and one more
+make_plugin '.options = many' -DOPTIONS=64
+"$rubato" train ./made.so --data counts.svm --epochs 1 --workers 2 --quiet || fail '64 options'
+make_plugin '.options = many' -DOPTIONS=65
+code=0
+"$rubato" train ./made.so --data counts.svm --epochs 1 --workers 2 >refused 2>&1 || code=$?
+[ $code -eq 1 ] && grep -q 'made.so: its method has more than 64 options' refused || fail "65 options: code $code, $(cat refused)"
+
+# without an objective there is no loss, in shared memory as with servers
+make_plugin '.pass = pass'
+for sync in hogwild sequential bsp; do
+    "$rubato" train ./made.so --data counts.svm --epochs 3 --sync $sync --json silent.json >said 2>&1 || fail "no objective, $sync: $(cat said)"
+    grep '"event":"done"' silent.json | grep -q '"clocks":3,' || fail "no objective, $sync: $(cat silent.json)"
+    grep -q '"event":"clock".*"clock_min":3,' silent.json || fail "no objective, $sync: no progress in $(cat silent.json)"
+    ! grep -q '"loss":[0-9]' silent.json || fail "no objective, $sync: a loss in $(cat silent.json)"
+done
+
 run ./moments.so --data counts.svm --epochs 1 --set scale=2
 "$rubato" export --model local.rbt --plugin ./moments.so --format text --out moments.txt
 awk '{ for (i = 2; i <= NF; i++) { split($i, f, ":"); if (f[1] == 7) sum += 2 * f[2] } } END { print sum / NR }' counts.svm >mean

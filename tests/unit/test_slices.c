@@ -168,7 +168,7 @@ static void all_parts_of_a_block_go_into_one_slice(void **state)
     push = push_by_hand(&w, 0, 0, 0, 1);
     rbt_array_push(&push->parts, push->parts.at[BLOCKS - 1]); /* the last block twice */
     rbt_snap_ref(push->parts.at[BLOCKS].snap);
-    rbt_slices_cut(push, 1, &out);
+    rbt_slices_cut(push, 1, 0, &out);
     while ((slice = rbt_outbox_take(&out)) != NULL) {
         slices++;
         assert_int_equal(slice->parts.count, slice->more ? 1 : 2);

@@ -1,5 +1,6 @@
 /* Proves jobs of table programs through the public interface (rubato.h, sections 4 and 5), on every runtime: tables are
  * created, read and incremented by a program, and read again when it has ended. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,9 +79,22 @@ static rbt_job *counting_job(const char *runtime, const char *sync, tables *t)
     return job;
 }
 
+/* There is no loss; there are samples, and values. */
+static void assert_result_is_true(const rbt_result *r, uint64_t *hash)
+{
+    assert_true(isnan(r->loss) && isnan(r->minobj) && isnan(r->varobj));
+    assert_true(fabs(r->samples_per_second * r->seconds - WORKERS * CLOCKS) < 1e-6);
+    assert_true(r->has_table_sum);
+    assert_int_equal(r->table_sum, (COLS + 3 + (WORKERS + 1) / 2) * WORKERS * CLOCKS);
+    if (*hash == 0)
+        *hash = r->param_hash;
+    assert_true(*hash != 0 && r->param_hash == *hash); /* whoever has the blocks */
+}
+
 static void a_programs_increments_are_all_there_when_it_has_ended(void **state)
 {
     static const char *const runtimes[] = {"local", "sim"}, *const syncs[] = {"bsp", "ssp", "asp"};
+    uint64_t hash = 0;
 
     (void)state;
     for (size_t i = 0; i < 6; i++) {
@@ -92,8 +106,10 @@ static void a_programs_increments_are_all_there_when_it_has_ended(void **state)
         float means[COLS];
         int32_t rare;
 
+        assert_int_equal(rbt_job_set(job, "servers", i < 4 ? "3" : "2", &error), RBT_OK);
         assert_int_equal(rbt_job_run_program(job, &program, NULL, NULL, &error), RBT_OK);
         assert_int_equal(rbt_job_result(job)->updates, WORKERS * CLOCKS);
+        assert_result_is_true(rbt_job_result(job), &hash);
         assert_int_equal(rbt_table_read(job, t.counts, 0, 0, COLS, row, &error), RBT_OK);
         for (size_t k = 0; k < COLS; k++)
             assert_int_equal(row[k], WORKERS * CLOCKS);
@@ -132,6 +148,21 @@ static void what_is_out_of_place_is_refused(void **state)
     assert_non_null(strstr(error.text, "not been run"));
     rbt_job_destroy(job);
     rbt_job_destroy(model);
+}
+
+static void a_cluster_is_refused_and_another_runtime_will_do(void **state)
+{
+    tables t;
+    rbt_error error;
+    rbt_job *job = counting_job("cluster", "ssp", &t);
+    rbt_program program = {.name = "count", .work = count, .argument = &t};
+
+    (void)state;
+    assert_int_equal(rbt_job_run_program(job, &program, NULL, NULL, &error), RBT_E_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "'count' cannot run with runtime cluster; use local or sim"));
+    assert_int_equal(rbt_job_set(job, "runtime", "sim", &error), RBT_OK);
+    assert_int_equal(rbt_job_run_program(job, &program, NULL, NULL, &error), RBT_OK);
+    rbt_job_destroy(job);
 }
 
 /* Reads outside its table. */
@@ -272,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_programs_increments_are_all_there_when_it_has_ended),
         cmocka_unit_test(what_is_out_of_place_is_refused),
+        cmocka_unit_test(a_cluster_is_refused_and_another_runtime_will_do),
         cmocka_unit_test(a_program_that_strays_ends_the_job_with_its_error),
         cmocka_unit_test(a_table_can_bring_its_own_procedure),
         cmocka_unit_test(a_procedure_that_does_not_fit_its_table_is_refused),

@@ -32,6 +32,35 @@ static void a_first_read_asks_every_server_once(void **state)
     world_deinit(&w);
 }
 
+/* Pulls, their answers, pushes that name every block, and what servers push of themselves. */
+static void what_names_more_blocks_than_a_message_takes_is_several(void **state)
+{
+    const rbt_topology like = {
+        .workers = 1, .servers = 2, .observers = 1, .staleness = 1, .eager = true, .message_blocks = 3};
+    rbt_message *message;
+    size_t pushed = 0, spread = 0;
+    world w;
+
+    (void)state;
+    world_init(&w, like, &rbt_rule_dyn, 2 * 4 * 1024);
+    assert_int_equal(w.servers[0].cells.count, 4);
+    for (uint64_t clock = 0; clock < 2; clock++) {
+        if (!world_want(&w, 0, 1))
+            assert_int_equal(pulls(&w), 4);
+        while ((message = world_take(&w, ANY, ANY, 0)) != NULL) {
+            assert_true(message->parts.count <= 3);
+            pushed += message->type == RBT_MSG_PUSH;
+            spread += message->type == RBT_MSG_BLOCKS && message->request == 0;
+            world_handle(&w, message);
+        }
+        assert_true(world_want(&w, 0, 1));
+        world_clock(&w, 0);
+    }
+    assert_int_equal(pushed, 4);
+    assert_int_equal(spread, 4);
+    world_deinit(&w);
+}
+
 static void a_copy_within_the_bound_is_read_without_asking(void **state)
 {
     world w;
@@ -503,6 +532,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_first_read_asks_every_server_once),
+        cmocka_unit_test(what_names_more_blocks_than_a_message_takes_is_several),
         cmocka_unit_test(a_copy_within_the_bound_is_read_without_asking),
         cmocka_unit_test(the_ssp_bound_holds_a_fast_worker),
         cmocka_unit_test(asp_never_waits_for_anybody),
