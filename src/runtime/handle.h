@@ -45,7 +45,6 @@ struct rbt_worker {
     uint64_t added_clocks; /* at the end, for what was held back: not the program's */
     uint64_t reads;
     uint64_t increments;
-    uint64_t staleness_sum;
 };
 
 void rbt_worker_init(rbt_worker *worker, rbt_run *run, uint32_t id, uint32_t incarnation, const rbt_worker_ops *ops,

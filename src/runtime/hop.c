@@ -113,6 +113,7 @@ static bool enter_if_ready(rbt_worker *worker, rbt_env *env)
     rbt_peer_enter(worker->peer, env);
     worker->client.clock = worker->peer->iteration;
     memcpy(worker->client.staleness_seen, worker->peer->staleness_seen, sizeof worker->peer->staleness_seen);
+    worker->client.staleness_sum = worker->peer->staleness_sum;
     return true;
 }
 
