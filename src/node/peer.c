@@ -306,6 +306,7 @@ static void note_staleness(rbt_peer *peer, uint64_t iteration)
 
     peer->staleness_seen[age < RBT_STALENESS_BINS - 1 ? age : RBT_STALENESS_BINS - 1]++;
     peer->staleness_sum += age;
+    peer->taken++;
 }
 
 /* Whose parameters are in the average, and what they weigh before all are divided by the sum of weights. After a repair the peer

@@ -67,7 +67,8 @@ typedef struct rbt_peer {
     uint64_t skipped;    /* iterations */
     uint64_t peak_queue; /* updates that waited at the same time */
     uint64_t staleness_seen[RBT_STALENESS_BINS];
-    uint64_t staleness_sum; /* of all updates taken; the last bin does not tell */
+    uint64_t staleness_sum;          /* of all updates taken; the last bin does not tell */
+    uint64_t taken;                  /* updates of others that are in averages */
     RBT_ARRAY(rbt_message *) asking; /* pulls of observers that want a later iteration */
     rbt_allreduce ring;              /* all-reduce: no neighbours, this instead */
     rbt_gossip gossip;               /* AD-PSGD: neighbours, but no queues */

@@ -43,7 +43,7 @@ struct rbt_worker {
     uint64_t slowed_ns;
     uint64_t samples;
     uint64_t added_clocks; /* at the end, for what was held back: not the program's */
-    uint64_t reads;
+    uint64_t reads;        /* a peer's: updates of others that it has taken */
     uint64_t increments;
 };
 

@@ -102,7 +102,6 @@ rbt_err rbt_hop_receive(rbt_worker *worker, const float *add, float factor, rbt_
     if (err != RBT_OK)
         return err;
     *mixed = rbt_mix_average(&worker->mix, add, factor);
-    worker->reads++;
     return RBT_OK;
 }
 
@@ -114,6 +113,7 @@ static bool enter_if_ready(rbt_worker *worker, rbt_env *env)
     worker->client.clock = worker->peer->iteration;
     memcpy(worker->client.staleness_seen, worker->peer->staleness_seen, sizeof worker->peer->staleness_seen);
     worker->client.staleness_sum = worker->peer->staleness_sum;
+    worker->reads = worker->peer->taken;
     return true;
 }
 

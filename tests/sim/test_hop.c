@@ -398,6 +398,39 @@ static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
     return err;
 }
 
+/* Every update that is taken counts once, however many come together. */
+static void the_mean_staleness_is_over_the_updates_taken(void **state)
+{
+    uint64_t iterations = 50, taken = 0, sum = 0, reads = 0, staleness = 0;
+    rbt_topology topology = {.workers = 4};
+    rbt_hop hop = {.parameters = 2, .staleness = 3};
+    rbt_error error = {0};
+    job_setup setup;
+
+    (void)state;
+    assert_int_equal(rbt_graph_init(&hop.graph, RBT_GRAPH_COMPLETE, 4, NULL, &error), RBT_OK);
+    setup_init(&setup, &topology, &rbt_rule_sum, NULL, 0);
+    rbt_stragglers_deinit(&setup.stragglers);
+    assert_int_equal(rbt_stragglers_init(&setup.stragglers, "worker=0,slow=3", 4, 1, &error), RBT_OK);
+    setup.topology.hop = &hop;
+    setup.run.program = (rbt_program){.name = "peers", .work = work, .argument = &iterations};
+    assert_int_equal(rbt_sim_run(&setup.run, &setup.sim, &error), RBT_OK);
+    for (uint64_t i = 0; i < RBT_STALENESS_BINS; i++) {
+        taken += setup.run.staleness_histogram[i];
+        sum += i * setup.run.staleness_histogram[i];
+    }
+    for (uint32_t m = 0; m < 4; m++) {
+        reads += atomic_load(&setup.run.published[m].reads);
+        staleness += atomic_load(&setup.run.published[m].staleness_sum);
+    }
+    assert_true(taken > 4 * iterations); /* several together */
+    assert_true(sum > 0);
+    assert_int_equal(reads, taken);
+    assert_int_equal(staleness, sum);
+    setup_deinit(&setup);
+    rbt_graph_deinit(&hop.graph);
+}
+
 static void without_leave_to_go_on_the_wait_for_a_lost_peer_is_named(void **state)
 {
     static const char *const waits = "waits for worker ";
@@ -443,6 +476,7 @@ int main(void)
         cmocka_unit_test(a_step_size_that_was_found_serves_both_orders_on_every_graph),
         cmocka_unit_test(backup_and_staleness_pass_over_random_slowness),
         cmocka_unit_test(only_skipping_passes_over_one_that_is_slow_for_good),
+        cmocka_unit_test(the_mean_staleness_is_over_the_updates_taken),
         cmocka_unit_test(the_others_go_on_when_peers_are_lost),
         cmocka_unit_test(without_leave_to_go_on_the_wait_for_a_lost_peer_is_named),
     };
