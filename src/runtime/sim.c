@@ -315,6 +315,7 @@ static void crash(rbt_sim *sim, uint32_t worker)
     if (sim->run->topology->lost_is_gone || sim->run->topology->hop != NULL) {
         actor->state = ACTOR_ENDED;
         sim->active--;
+        atomic_store(&sim->run->published[worker].is_lost, true);
         return;
     }
     actor->incarnation++;

@@ -378,6 +378,24 @@ static void the_others_go_on_when_peers_are_lost(void **state)
         }
 }
 
+/* A peer that is lost in the first milliseconds does not hold the clocks of the others down, of which the result tells at a target. */
+static void one_that_is_lost_is_not_the_slowest_for_ever(void **state)
+{
+    static const char *const syncs[] = {"hop", "adpsgd"};
+
+    (void)state;
+    for (size_t s = 0; s < COUNT(syncs); s++) {
+        job_outcome o = job_run(JOB "sync=%s graph=ring runtime=sim cost=sample=50us faults=crash=1,within=2ms "
+                                    "target-loss=0.5",
+                                8u, 1000u, syncs[s]);
+
+        assert_int_equal(o.err, RBT_OK);
+        assert_true(o.result.reached);
+        assert_true(o.result.clocks > 8);
+        outcome_deinit(&o);
+    }
+}
+
 /* A program without data: iterations with work in between. */
 static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
 {
@@ -478,6 +496,7 @@ int main(void)
         cmocka_unit_test(only_skipping_passes_over_one_that_is_slow_for_good),
         cmocka_unit_test(the_mean_staleness_is_over_the_updates_taken),
         cmocka_unit_test(the_others_go_on_when_peers_are_lost),
+        cmocka_unit_test(one_that_is_lost_is_not_the_slowest_for_ever),
         cmocka_unit_test(without_leave_to_go_on_the_wait_for_a_lost_peer_is_named),
     };
 
