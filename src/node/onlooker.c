@@ -92,13 +92,20 @@ static bool counts(const rbt_pose *pose)
     return pose->x != NULL && (!pose->is_lost || pose->has_ended);
 }
 
+uint32_t rbt_onlooker_peers(const rbt_onlooker *onlooker)
+{
+    uint32_t peers = 0;
+
+    for (uint32_t m = 0; m < onlooker->topology->workers; m++)
+        peers += counts(&onlooker->poses[m]);
+    return peers;
+}
+
 void rbt_onlooker_mean(const rbt_onlooker *onlooker, float *mean, double *spread)
 {
-    uint32_t workers = onlooker->topology->workers, peers = 0;
+    uint32_t workers = onlooker->topology->workers, peers = rbt_onlooker_peers(onlooker);
     double squares = 0;
 
-    for (uint32_t m = 0; m < workers; m++)
-        peers += counts(&onlooker->poses[m]);
     memset(mean, 0, onlooker->n * sizeof *mean);
     for (size_t i = 0; peers > 0 && i < onlooker->n; i++) {
         double sum = 0, squared = 0;

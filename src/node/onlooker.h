@@ -33,7 +33,10 @@ bool rbt_onlooker_look(rbt_onlooker *onlooker, uint64_t iteration, rbt_env *env)
 /* Have all ended? */
 bool rbt_onlooker_is_over(const rbt_onlooker *onlooker);
 
-/* The mean of all peers' parameters, and the root mean square of their distances from it. */
+/* How many peers have parameters that count: not those that were lost before their end. */
+uint32_t rbt_onlooker_peers(const rbt_onlooker *onlooker);
+
+/* The mean of all peers' parameters, and the root mean square of their distances from it; zero if none count. */
 void rbt_onlooker_mean(const rbt_onlooker *onlooker, float *mean, double *spread);
 
 #endif

@@ -225,6 +225,11 @@ rbt_err rbt_hop_observe(rbt_worker *observer, uint64_t need, void *out, uint64_t
         if (ready)
             break;
     }
+    if (rbt_onlooker_peers(onlooker) == 0)
+        return rbt_fail(error, RBT_E_LOST,
+                        "no worker is left: all %u were lost, and their parameters with them; use fewer crashes in "
+                        "--faults, or more --workers",
+                        observer->run->topology->workers);
     *slowest = RBT_UNBOUNDED;
     for (uint32_t m = 0; m < observer->run->topology->workers; m++) {
         const rbt_pose *pose = &onlooker->poses[m];

@@ -396,6 +396,21 @@ static void one_that_is_lost_is_not_the_slowest_for_ever(void **state)
     }
 }
 
+static void when_no_peer_is_left_the_job_fails(void **state)
+{
+    static const char *const syncs[] = {"hop", "adpsgd"};
+
+    (void)state;
+    for (size_t s = 0; s < COUNT(syncs); s++) {
+        job_outcome o = job_run(JOB "sync=%s graph=ring runtime=sim cost=sample=50us faults=crash=100,within=5ms", 4u,
+                                60u, syncs[s]);
+
+        assert_int_equal(o.err, RBT_E_LOST);
+        assert_non_null(strstr(o.error.text, "no worker is left"));
+        outcome_deinit(&o);
+    }
+}
+
 /* A program without data: iterations with work in between. */
 static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
 {
@@ -497,6 +512,7 @@ int main(void)
         cmocka_unit_test(the_mean_staleness_is_over_the_updates_taken),
         cmocka_unit_test(the_others_go_on_when_peers_are_lost),
         cmocka_unit_test(one_that_is_lost_is_not_the_slowest_for_ever),
+        cmocka_unit_test(when_no_peer_is_left_the_job_fails),
         cmocka_unit_test(without_leave_to_go_on_the_wait_for_a_lost_peer_is_named),
     };
 
