@@ -479,9 +479,11 @@ static bool is_awaited(const rbt_peer *peer, const rbt_neighbour *n)
 
 uint32_t rbt_peer_waits_for(const rbt_peer *peer)
 {
-    uint32_t late = UINT32_MAX;
+    uint32_t late = UINT32_MAX, workers = peer->topology->workers;
     uint64_t least = UINT64_MAX;
 
+    if (peer->ring.sum != NULL) /* all-reduce: for a chunk of the one before */
+        return (peer->worker + workers - 1) % workers;
     for (size_t i = 0; i < peer->neighbours.count; i++) {
         const rbt_neighbour *n = &peer->neighbours.at[i];
 

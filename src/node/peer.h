@@ -101,7 +101,7 @@ void rbt_peer_enter(rbt_peer *peer, rbt_env *env);
 uint64_t rbt_peer_jump(const rbt_peer *peer);
 void rbt_peer_skip(rbt_peer *peer, uint64_t iterations, rbt_env *env);
 
-/* For whom it waits: the worker whose update or token is missing, or UINT32_MAX. */
+/* For whom it waits: the worker whose update, token or chunk is missing; UINT32_MAX: nobody in particular. */
 uint32_t rbt_peer_waits_for(const rbt_peer *peer);
 
 /* Leaves: neighbours do not wait for it any more; observers get its last parameters. */

@@ -402,9 +402,10 @@ static void report_no_progress(rbt_sim *sim)
         if (actor->state == ACTOR_ENDED || waiting++ >= 4 || used >= sizeof text)
             continue;
         slowest = awaited(sim, actor, &clock);
-        used += (size_t)snprintf(text + used, sizeof text - used,
-                                 "; worker %u (clock %llu) waits for worker %u (clock %llu)", m,
-                                 (unsigned long long)actor->worker.client.clock, slowest, (unsigned long long)clock);
+        if (slowest < sim->run->topology->workers) /* else it waits for nobody in particular */
+            used += (size_t)snprintf(
+                text + used, sizeof text - used, "; worker %u (clock %llu) waits for worker %u (clock %llu)", m,
+                (unsigned long long)actor->worker.client.clock, slowest, (unsigned long long)clock);
     }
     if (waiting == 0 && sim->err != RBT_OK)
         return;

@@ -4,6 +4,7 @@
 #include "sim/jobs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/check_hop.h"
@@ -485,6 +486,26 @@ static void without_leave_to_go_on_the_wait_for_a_lost_peer_is_named(void **stat
     rbt_graph_deinit(&hop.graph);
 }
 
+/* With three of four left, the one after the lost one waits for it, and the others in a row behind. */
+static void a_sum_that_lacks_one_names_the_one_before_on_the_ring(void **state)
+{
+    job_outcome o = job_run(JOB "sync=allreduce runtime=sim cost=sample=50us faults=crash=1,within=5ms", 4u, 60u);
+    uint32_t pairs = 0;
+
+    (void)state;
+    assert_int_equal(o.err, RBT_E_NO_PROGRESS);
+    for (const char *at = o.error.text; (at = strstr(at, "; worker ")) != NULL; at++) {
+        unsigned waits, before;
+        unsigned long long clock;
+
+        assert_int_equal(sscanf(at, "; worker %u (clock %llu) waits for worker %u", &waits, &clock, &before), 3);
+        assert_int_equal(before, (waits + 3) % 4);
+        pairs++;
+    }
+    assert_int_equal(pairs, 3);
+    outcome_deinit(&o);
+}
+
 static int write_data(void **state)
 {
     (void)state;
@@ -514,6 +535,7 @@ int main(void)
         cmocka_unit_test(one_that_is_lost_is_not_the_slowest_for_ever),
         cmocka_unit_test(when_no_peer_is_left_the_job_fails),
         cmocka_unit_test(without_leave_to_go_on_the_wait_for_a_lost_peer_is_named),
+        cmocka_unit_test(a_sum_that_lacks_one_names_the_one_before_on_the_ring),
     };
 
     return cmocka_run_group_tests_name("hop", tests, write_data, NULL);
