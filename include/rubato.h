@@ -382,7 +382,7 @@ typedef struct rbt_progress {
     uint64_t clock_max;
     double seconds;
     double loss;
-    uint64_t updates; /* clocks of all workers together */
+    uint64_t updates; /* clocks of all workers together, without those that peers jumped over */
     uint64_t samples;
     double samples_per_second;
     double wait_fraction;  /* of the workers' time so far */

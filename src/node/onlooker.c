@@ -28,7 +28,8 @@ static void take_blocks(rbt_onlooker *onlooker, const rbt_message *message)
     if (message->worker >= onlooker->topology->workers || message->parts.count != 1)
         return;
     x = message->parts.at[0].snap;
-    if (x == NULL || x->type != RBT_F32 || x->form != RBT_DENSE || x->length != onlooker->n)
+    if (x == NULL || x->type != RBT_F32 || x->form != RBT_DENSE || x->length != onlooker->n ||
+        message->reach > message->included)
         return;
     pose = &onlooker->poses[message->worker];
     if (pose->x != NULL && message->included < pose->iteration)
@@ -36,6 +37,7 @@ static void take_blocks(rbt_onlooker *onlooker, const rbt_message *message)
     rbt_snap_unref(pose->x);
     pose->x = rbt_snap_ref(message->parts.at[0].snap);
     pose->iteration = message->included;
+    pose->skipped = message->reach;
     pose->has_ended = pose->has_ended || message->slowest == RBT_UNBOUNDED;
     pose->is_asked = false;
 }

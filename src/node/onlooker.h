@@ -9,7 +9,8 @@
 typedef struct rbt_pose { /* of one peer */
     rbt_snap *x;          /* NULL: none yet */
     uint64_t iteration;
-    bool has_ended; /* these are its last parameters */
+    uint64_t skipped; /* of these iterations, those it has jumped over */
+    bool has_ended;   /* these are its last parameters */
     bool is_lost;
     bool is_asked; /* an answer is under way */
 } rbt_pose;

@@ -404,6 +404,7 @@ static void answer_observers(rbt_peer *peer, rbt_env *env)
         blocks->request = pull->request;
         blocks->slowest = peer->iteration;
         blocks->included = peer->iteration;
+        blocks->reach = peer->skipped;
         carry(blocks, peer->x);
         rbt_message_destroy(pull);
     }
@@ -575,6 +576,7 @@ void rbt_peer_retire(rbt_peer *peer, rbt_env *env)
 
         last->slowest = RBT_UNBOUNDED;
         last->included = peer->iteration;
+        last->reach = peer->skipped;
         carry(last, peer->x);
     }
 }

@@ -150,6 +150,8 @@ rbt_err rbt_hop_next(rbt_worker *worker, rbt_snap *x, rbt_error *error)
     }
     if (err == RBT_OK)
         err = call(worker, enter_if_ready, error);
+    if (err == RBT_OK)
+        atomic_fetch_add(&worker->run->skipped, jump);
     worker->clock_compute_ns = 0;
     rbt_call_publish(worker);
     return err;
@@ -204,7 +206,6 @@ rbt_err rbt_hop_retire(rbt_worker *worker)
     rbt_env env = hold(worker);
 
     rbt_peer_retire(worker->peer, &env);
-    atomic_fetch_add(&worker->run->skipped, worker->peer->skipped);
     let_go(worker, &env);
     return RBT_OK;
 }
@@ -247,5 +248,14 @@ uint64_t rbt_hop_observed_updates(const rbt_worker *observer)
 
     for (uint32_t m = 0; m < observer->run->topology->workers; m++)
         sum += observer->onlooker->poses[m].iteration;
+    return sum;
+}
+
+uint64_t rbt_hop_observed_skipped(const rbt_worker *observer)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t m = 0; m < observer->run->topology->workers; m++)
+        sum += observer->onlooker->poses[m].skipped;
     return sum;
 }

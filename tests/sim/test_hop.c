@@ -355,6 +355,27 @@ static void only_skipping_passes_over_one_that_is_slow_for_good(void **state)
     assert_true(seconds_of("max-gap=5 backup=1 skip=10", "straggler=worker=3,slow=4") < 1.5 * even);
 }
 
+/* An update is of ten rows. At a target rows and updates are told a moment apart: of a worker one more or less. */
+static void iterations_that_are_jumped_over_are_no_updates(void **state)
+{
+    static const char *const ends[] = {"", "target-loss=0.5"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        job_outcome o = job_run(JOB "sync=hop graph=ring-based max-gap=5 backup=1 skip=10 runtime=sim cost=sample=50us "
+                                    "straggler=worker=3,slow=4 %s",
+                                8u, 200u, ends[i]);
+        double updates = o.result.samples_per_second * o.result.seconds / 10, most = i == 0 ? 0.01 : 8;
+
+        assert_int_equal(o.err, RBT_OK);
+        assert_true(o.result.skipped > 16);
+        if (!(fabs(updates - (double)o.result.updates) <= most))
+            fail_msg("%g updates have been made, %g are told of", updates, (double)o.result.updates);
+        assert_true(o.result.seconds_per_update == o.result.seconds / (double)o.result.updates);
+        outcome_deinit(&o);
+    }
+}
+
 /* -------------------------------------------------------------------------------------------------------- losses */
 
 static void the_others_go_on_when_peers_are_lost(void **state)
@@ -530,6 +551,7 @@ int main(void)
         cmocka_unit_test(a_step_size_that_was_found_serves_both_orders_on_every_graph),
         cmocka_unit_test(backup_and_staleness_pass_over_random_slowness),
         cmocka_unit_test(only_skipping_passes_over_one_that_is_slow_for_good),
+        cmocka_unit_test(iterations_that_are_jumped_over_are_no_updates),
         cmocka_unit_test(the_mean_staleness_is_over_the_updates_taken),
         cmocka_unit_test(the_others_go_on_when_peers_are_lost),
         cmocka_unit_test(one_that_is_lost_is_not_the_slowest_for_ever),
