@@ -54,7 +54,7 @@ typedef enum rbt_err {
     RBT_E_UNSUPPORTED, /* not in this build or on this runtime */
     RBT_E_CRASHED,     /* a process died of a signal (swarm) */
     RBT_E_MISSING,     /* cluster: not all processes joined in time: exit code 4 */
-    RBT_E_LOST,        /* cluster: a process that the job cannot do without was lost: exit code 7 */
+    RBT_E_LOST,        /* a process or worker that the job cannot do without was lost: exit code 7 */
     RBT_E_PIPE,        /* whoever read the standard output has gone: exit code 141, without a word */
 } rbt_err;
 
@@ -382,7 +382,7 @@ typedef struct rbt_progress {
     uint64_t clock_max;
     double seconds;
     double loss;
-    uint64_t updates; /* clocks of all workers together */
+    uint64_t updates; /* clocks of all workers together, without those that peers jumped over */
     uint64_t samples;
     double samples_per_second;
     double wait_fraction;  /* of the workers' time so far */

@@ -2,7 +2,8 @@
  *
  * Kept by every worker and server of a job with --budget (node/early.c). What holds always: when `n` bytes are sent only
  * after rbt_budget_room said that n fit, all bytes counted in any window of time that ends there are at most
- * rate * window + burst. Bytes that cannot wait are counted too, and may overfill it: then the others wait longer.
+ * rate * window + burst. Bytes that cannot wait are counted too, and may overfill it, like a strip that is larger than the bucket
+ * (comm/pick.h): then the others wait longer, so that what is sent over a long time keeps to the rate.
  * docs/protocols.md, section 3.1. Proved by tests/unit/test_budget.c, and in the simulator by runtime/check_budget.c.
  */
 #ifndef RBT_COMM_BUDGET_H
@@ -10,7 +11,7 @@
 
 #include <stdint.h>
 
-#define RBT_BURST_MIN 4096u /* bytes: or no row would fit */
+#define RBT_BURST_MIN 4096u /* bytes: or messages would have hardly more than their heads */
 
 typedef struct rbt_budget {
     double bytes_per_ns;

@@ -66,6 +66,7 @@ size_t rbt_pick_best(rbt_candidates *candidates, uint64_t room, uint64_t head)
     rbt_candidate *heap = candidates->at;
     size_t left = candidates->count, picked;
     rbt_map named = {0};
+    bool is_first = true; /* of those that cost something */
 
     for (size_t i = left / 2; i-- > 0;)
         sink(heap, left, i);
@@ -74,8 +75,10 @@ size_t rbt_pick_best(rbt_candidates *candidates, uint64_t room, uint64_t head)
         bool is_new = rbt_map_get(&named, block) == NULL;
 
         bytes = (heap[0].bytes + (is_new ? head : 0)) * heap[0].copies;
-        if (bytes > room)
+        if (bytes > room && !is_first)
             break;
+        is_first = is_first && bytes == 0;
+        bytes = bytes < room ? bytes : room;
         (void)rbt_map_put(&named, block, &is_new);
         take_best(heap, left);
     }

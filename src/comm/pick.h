@@ -38,7 +38,8 @@ typedef RBT_ARRAY(rbt_candidate) rbt_candidates;
 double rbt_pick_score(rbt_priority priority, uint64_t since, double change, rbt_rng *rng);
 
 /* Picks the best, one after the other, while they fit into `room` bytes: each takes its bytes, and the first of a block `head`
- * bytes that name it, as often as it has copies. They are moved to the end, in the order of their places; how many. */
+ * bytes that name it, as often as it has copies. The first goes in any case: it may be larger than any room there will ever be, and
+ * all others wait behind it. They are moved to the end, in the order of their places; how many. */
 size_t rbt_pick_best(rbt_candidates *candidates, uint64_t room, uint64_t head);
 
 #endif

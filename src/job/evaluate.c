@@ -31,7 +31,7 @@ void rbt_evaluation_deinit(rbt_evaluation *evaluation)
 rbt_progress rbt_progress_of(rbt_worker *observer, uint64_t updates)
 {
     const rbt_run *run = observer->run;
-    rbt_progress progress = {.clock_min = RBT_UNBOUNDED, .updates = updates};
+    rbt_progress progress = {.clock_min = RBT_UNBOUNDED, .updates = updates - rbt_observed_skipped(observer)};
     uint64_t wait = 0, total = 0, staleness = 0, reads = 0;
 
     for (uint32_t m = 0; m < run->topology->workers; m++) {
@@ -172,21 +172,23 @@ rbt_err rbt_evaluation_work(rbt_worker *observer, void *argument, rbt_error *err
 {
     rbt_evaluation *evaluation = argument;
     const rbt_options *options = evaluation->training->options;
-    uint64_t slowest = 0, need = options->eval_every > 0 ? options->eval_every : RBT_UNBOUNDED;
+    uint64_t slowest = 0, seen = 0, need = options->eval_every > 0 ? options->eval_every : RBT_UNBOUNDED;
     rbt_err err = find_objective(evaluation, &evaluation->first, error);
 
     if (err == RBT_E_INTERRUPTED) /* nothing will be compared with it */
         err = RBT_OK;
     while (err == RBT_OK && slowest != RBT_UNBOUNDED && evaluation->watch.why == NULL) {
         rbt_progress progress;
+        uint64_t updates;
         double objective;
 
         err = rbt_observe(observer, RBT_TABLE_PARAMETERS, need, evaluation->w, &slowest, error);
         if (err != RBT_OK)
             break;
-        progress = rbt_progress_of(observer, rbt_observed_updates(observer, RBT_TABLE_PARAMETERS));
-        if (evaluation->evaluations == 0 ||
-            progress.updates > evaluation->last.updates) { /* else nothing has changed */
+        updates = rbt_observed_updates(observer, RBT_TABLE_PARAMETERS);
+        progress = rbt_progress_of(observer, updates);
+        if (evaluation->evaluations == 0 || updates > seen) { /* else nothing has changed */
+            seen = updates;
             err = find_objective(evaluation, &objective, error);
             if (err == RBT_E_INTERRUPTED) { /* the parameters are kept all the same */
                 evaluation->loss = NAN;

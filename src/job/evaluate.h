@@ -44,7 +44,8 @@ typedef struct rbt_evaluation {
 rbt_err rbt_evaluation_init(rbt_evaluation *evaluation, const rbt_training *training, rbt_error *error);
 void rbt_evaluation_deinit(rbt_evaluation *evaluation);
 
-/* How the job stands: clocks and updates as they are in what was just read, the rest as the workers publish it. */
+/* How the job stands: clocks and updates as they are in what was just read, the rest as the workers publish it. Of the updates
+ * counted in what was read, those that peers have jumped over were none. */
 rbt_progress rbt_progress_of(rbt_worker *observer, uint64_t updates);
 
 /* The round to wait for after `need`: always a later one, also where workers end at different clocks and servers are further than

@@ -163,6 +163,7 @@ static void count_workers(rbt_job *job, const rbt_run *run)
         result->updates += report->clocks;
         result->clocks = report->clocks > result->clocks ? report->clocks : result->clocks;
     }
+    result->updates -= result->skipped < result->updates ? result->skipped : result->updates;
     result->wait_fraction = total > 0 ? wait / total : 0;
 }
 

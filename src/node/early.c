@@ -228,10 +228,10 @@ void rbt_client_send_early(rbt_client *client, rbt_env *env)
     if (topology->budget_bytes == 0 || client->is_observer || !client->ready)
         return;
     room = rbt_budget_offer(&client->budget, env->now_ns);
-    if (room <= heads || client->early_unacked > RBT_EARLY_UNANSWERED * topology->burst_bytes)
+    if (room == 0 || client->early_unacked > RBT_EARLY_UNANSWERED * topology->burst_bytes)
         return;
     look(client, &found);
-    n = rbt_pick_best(&found, room - heads, RBT_EARLY_PART);
+    n = rbt_pick_best(&found, room > heads ? room - heads : 0, RBT_EARLY_PART);
     if (n > 0) {
         send_strips(client, found.at + (found.count - n), n, env);
         rbt_budget_accept(&client->budget, env->now_ns);

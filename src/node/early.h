@@ -4,8 +4,9 @@
  * A worker sends strips of its update buffer (EARLY), a server strips of blocks that have changed (ROWS, to registered
  * readers); comm/pick.h says which first. Called by worker.c and server.c, and by the runtime on behalf of a program
  * whenever it calls. What holds always:
- *   - these messages go out only while the sender's bucket has room for them (comm/budget.h); all others go out as
- *     without a budget, so that no bound depends on spare bandwidth, but are counted;
+ *   - these messages go out only while the sender's bucket has room for them (comm/budget.h), a strip that is larger than that
+ *     room alone, while half of it is free; all others go out as without a budget, so that no bound depends on spare bandwidth, but
+ *     are counted;
  *   - they do not go out while too many bytes of them are unacknowledged, a server's reader by reader;
  *   - an early send is kept until it is acknowledged, and sent again under a new view; a server takes the early sends of a
  *     clock in order and each once, before the push that ends the clock;

@@ -420,9 +420,9 @@ void rbt_server_send_rows(rbt_server *server, rbt_env *env)
         if (listens(server, m))
             readers[reader_count++] = m;
     heads = (uint64_t)RBT_EARLY_MESSAGE * reader_count;
-    if (reader_count > 0 && room > heads)
+    if (reader_count > 0)
         look(server, readers, reader_count, &found);
-    n = found.count > 0 ? pick(server, &found, room - heads, &in_part) : 0;
+    n = found.count > 0 ? pick(server, &found, room > heads ? room - heads : 0, &in_part) : 0;
     if (n > 0) {
         send_strips(server, found.at + (found.count - n), n, in_part, readers, reader_count, env);
         rbt_budget_accept(&server->budget, env->now_ns);

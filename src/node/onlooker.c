@@ -28,7 +28,8 @@ static void take_blocks(rbt_onlooker *onlooker, const rbt_message *message)
     if (message->worker >= onlooker->topology->workers || message->parts.count != 1)
         return;
     x = message->parts.at[0].snap;
-    if (x == NULL || x->type != RBT_F32 || x->form != RBT_DENSE || x->length != onlooker->n)
+    if (x == NULL || x->type != RBT_F32 || x->form != RBT_DENSE || x->length != onlooker->n ||
+        message->reach > message->included)
         return;
     pose = &onlooker->poses[message->worker];
     if (pose->x != NULL && message->included < pose->iteration)
@@ -36,6 +37,7 @@ static void take_blocks(rbt_onlooker *onlooker, const rbt_message *message)
     rbt_snap_unref(pose->x);
     pose->x = rbt_snap_ref(message->parts.at[0].snap);
     pose->iteration = message->included;
+    pose->skipped = message->reach;
     pose->has_ended = pose->has_ended || message->slowest == RBT_UNBOUNDED;
     pose->is_asked = false;
 }
@@ -92,13 +94,20 @@ static bool counts(const rbt_pose *pose)
     return pose->x != NULL && (!pose->is_lost || pose->has_ended);
 }
 
+uint32_t rbt_onlooker_peers(const rbt_onlooker *onlooker)
+{
+    uint32_t peers = 0;
+
+    for (uint32_t m = 0; m < onlooker->topology->workers; m++)
+        peers += counts(&onlooker->poses[m]);
+    return peers;
+}
+
 void rbt_onlooker_mean(const rbt_onlooker *onlooker, float *mean, double *spread)
 {
-    uint32_t workers = onlooker->topology->workers, peers = 0;
+    uint32_t workers = onlooker->topology->workers, peers = rbt_onlooker_peers(onlooker);
     double squares = 0;
 
-    for (uint32_t m = 0; m < workers; m++)
-        peers += counts(&onlooker->poses[m]);
     memset(mean, 0, onlooker->n * sizeof *mean);
     for (size_t i = 0; peers > 0 && i < onlooker->n; i++) {
         double sum = 0, squared = 0;

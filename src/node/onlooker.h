@@ -9,7 +9,8 @@
 typedef struct rbt_pose { /* of one peer */
     rbt_snap *x;          /* NULL: none yet */
     uint64_t iteration;
-    bool has_ended; /* these are its last parameters */
+    uint64_t skipped; /* of these iterations, those it has jumped over */
+    bool has_ended;   /* these are its last parameters */
     bool is_lost;
     bool is_asked; /* an answer is under way */
 } rbt_pose;
@@ -33,7 +34,10 @@ bool rbt_onlooker_look(rbt_onlooker *onlooker, uint64_t iteration, rbt_env *env)
 /* Have all ended? */
 bool rbt_onlooker_is_over(const rbt_onlooker *onlooker);
 
-/* The mean of all peers' parameters, and the root mean square of their distances from it. */
+/* How many peers have parameters that count: not those that were lost before their end. */
+uint32_t rbt_onlooker_peers(const rbt_onlooker *onlooker);
+
+/* The mean of all peers' parameters, and the root mean square of their distances from it; zero if none count. */
 void rbt_onlooker_mean(const rbt_onlooker *onlooker, float *mean, double *spread);
 
 #endif

@@ -305,6 +305,8 @@ static void note_staleness(rbt_peer *peer, uint64_t iteration)
     uint64_t age = iteration < peer->iteration ? peer->iteration - iteration : 0;
 
     peer->staleness_seen[age < RBT_STALENESS_BINS - 1 ? age : RBT_STALENESS_BINS - 1]++;
+    peer->staleness_sum += age;
+    peer->taken++;
 }
 
 /* Whose parameters are in the average, and what they weigh before all are divided by the sum of weights. After a repair the peer
@@ -402,6 +404,7 @@ static void answer_observers(rbt_peer *peer, rbt_env *env)
         blocks->request = pull->request;
         blocks->slowest = peer->iteration;
         blocks->included = peer->iteration;
+        blocks->reach = peer->skipped;
         carry(blocks, peer->x);
         rbt_message_destroy(pull);
     }
@@ -477,9 +480,11 @@ static bool is_awaited(const rbt_peer *peer, const rbt_neighbour *n)
 
 uint32_t rbt_peer_waits_for(const rbt_peer *peer)
 {
-    uint32_t late = UINT32_MAX;
+    uint32_t late = UINT32_MAX, workers = peer->topology->workers;
     uint64_t least = UINT64_MAX;
 
+    if (peer->ring.sum != NULL) /* all-reduce: for a chunk of the one before */
+        return (peer->worker + workers - 1) % workers;
     for (size_t i = 0; i < peer->neighbours.count; i++) {
         const rbt_neighbour *n = &peer->neighbours.at[i];
 
@@ -571,6 +576,7 @@ void rbt_peer_retire(rbt_peer *peer, rbt_env *env)
 
         last->slowest = RBT_UNBOUNDED;
         last->included = peer->iteration;
+        last->reach = peer->skipped;
         carry(last, peer->x);
     }
 }

@@ -67,6 +67,8 @@ typedef struct rbt_peer {
     uint64_t skipped;    /* iterations */
     uint64_t peak_queue; /* updates that waited at the same time */
     uint64_t staleness_seen[RBT_STALENESS_BINS];
+    uint64_t staleness_sum;          /* of all updates taken; the last bin does not tell */
+    uint64_t taken;                  /* updates of others that are in averages */
     RBT_ARRAY(rbt_message *) asking; /* pulls of observers that want a later iteration */
     rbt_allreduce ring;              /* all-reduce: no neighbours, this instead */
     rbt_gossip gossip;               /* AD-PSGD: neighbours, but no queues */
@@ -99,7 +101,7 @@ void rbt_peer_enter(rbt_peer *peer, rbt_env *env);
 uint64_t rbt_peer_jump(const rbt_peer *peer);
 void rbt_peer_skip(rbt_peer *peer, uint64_t iterations, rbt_env *env);
 
-/* For whom it waits: the worker whose update or token is missing, or UINT32_MAX. */
+/* For whom it waits: the worker whose update, token or chunk is missing; UINT32_MAX: nobody in particular. */
 uint32_t rbt_peer_waits_for(const rbt_peer *peer);
 
 /* Leaves: neighbours do not wait for it any more; observers get its last parameters. */

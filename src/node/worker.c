@@ -299,6 +299,7 @@ void rbt_client_note_read(rbt_client *client, const rbt_span *spans, size_t n)
             gap = client->clock - slowest;
     }
     client->staleness_seen[gap < RBT_STALENESS_BINS - 1 ? gap : RBT_STALENESS_BINS - 1]++;
+    client->staleness_sum += gap;
 }
 
 void rbt_client_read(rbt_client *client, rbt_span span, uint32_t offset, uint32_t n, uint64_t staleness, void *out)

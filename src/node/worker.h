@@ -56,6 +56,7 @@ typedef struct rbt_client {
     bool ready;
     uint64_t held_ns; /* longest that an answer since the last rbt_client_want was held back for others */
     uint64_t staleness_seen[RBT_STALENESS_BINS];
+    uint64_t staleness_sum; /* of all reads; the last bin does not tell */
 } rbt_client;
 
 /* A block that a read or an increment touches. */
@@ -82,7 +83,7 @@ bool rbt_client_want(rbt_client *client, const rbt_span *spans, size_t n, uint64
                      rbt_env *env);
 bool rbt_client_observe(rbt_client *client, const rbt_span *spans, size_t n, uint64_t need, rbt_env *env);
 
-/* Counts a read of these blocks in the histogram of staleness. */
+/* Counts a read of these blocks in the histogram of staleness, and its staleness in the sum. */
 void rbt_client_note_read(rbt_client *client, const rbt_span *spans, size_t n);
 
 /* Reads elements of one block after rbt_client_want said yes. */

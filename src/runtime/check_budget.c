@@ -20,14 +20,43 @@ typedef struct history {
 
 struct rbt_budget_checker {
     const rbt_topology *topology;
+    double most; /* bytes in a window */
     history *nodes;
 };
+
+/* The most bytes that a strip may take: of a worker to a server, of a server to all workers. Where updates name versions a worker has
+ * a part for each that it has computed from. */
+static uint64_t largest_strip(const rbt_topology *topology)
+{
+    uint64_t largest = 0;
+
+    for (uint32_t t = 0; t < topology->tables; t++) {
+        const rbt_layout *layout = &topology->layout[t];
+        uint64_t part = RBT_EARLY_PART + rbt_strip_width(layout) * (sizeof(uint32_t) + rbt_type_size(layout->type));
+        uint64_t early = RBT_EARLY_MESSAGE + part * (rbt_has_tags(topology, t) ? RBT_KEPT_MAX + 1 : 1);
+        uint64_t rows = (RBT_EARLY_MESSAGE + part) * topology->workers;
+
+        if (!rbt_is_managed(topology, t))
+            continue;
+        largest = early > largest ? early : largest;
+        largest = rows > largest ? rows : largest;
+    }
+    return largest;
+}
+
+static double most_of(const rbt_topology *topology)
+{
+    double burst = (double)topology->burst_bytes, alone = burst / 2 + (double)largest_strip(topology);
+
+    return (double)topology->budget_bytes * RBT_BUDGET_WINDOW_NS / 1e9 + (alone > burst ? alone : burst);
+}
 
 rbt_budget_checker *rbt_budget_checker_create(const rbt_topology *topology)
 {
     rbt_budget_checker *checker = rbt_alloc(1, sizeof *checker);
 
     checker->topology = topology;
+    checker->most = most_of(topology);
     checker->nodes = rbt_alloc(rbt_topology_nodes(topology), sizeof *checker->nodes);
     for (uint32_t i = 0; i < rbt_topology_nodes(topology); i++)
         checker->nodes[i].latest = rbt_alloc(topology->servers, sizeof *checker->nodes[i].latest);
@@ -77,7 +106,6 @@ rbt_err rbt_budget_checker_sent(rbt_budget_checker *checker, const rbt_message *
     const rbt_topology *topology = checker->topology;
     history *h = &checker->nodes[message->from];
     sent now = {.time_ns = now_ns, .bytes = bytes};
-    double most = (double)topology->budget_bytes * RBT_BUDGET_WINDOW_NS / 1e9 + (double)topology->burst_bytes;
 
     if (message->from > topology->servers && message->incarnation > h->incarnation) {
         h->incarnation = message->incarnation;
@@ -86,8 +114,8 @@ rbt_err rbt_budget_checker_sent(rbt_budget_checker *checker, const rbt_message *
     forget(h, now_ns);
     rbt_array_push(&h->list, now);
     h->sum += bytes;
-    if (could_wait(h, message) && (double)h->sum > most + 1)
+    if (could_wait(h, message) && (double)h->sum > checker->most + 1)
         return rbt_fail(error, RBT_E_BROKEN, "node %u sends %s ahead of time, and %llu bytes in 100 ms, %.0f may be",
-                        message->from, rbt_message_name(message->type), (unsigned long long)h->sum, most);
+                        message->from, rbt_message_name(message->type), (unsigned long long)h->sum, checker->most);
     return RBT_OK;
 }

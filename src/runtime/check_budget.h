@@ -1,7 +1,8 @@
 /* A second opinion on budgets: do a node's bytes keep to its budget?
  *
  * The simulator tells it of every message that goes out. When one goes out that could have waited (EARLY, ROWS), all that
- * its node has sent in the 100 ms up to then must be within budget * 100 ms + burst. Written without the bucket: it adds
+ * its node has sent in the 100 ms up to then must be within budget * 100 ms + burst, or + half a burst and the largest strip where
+ * that is more. Written without the bucket: it adds
  * up what was sent. Called by sim.c in all jobs with a budget: one whose bytes do not keep to it fails. Proved to fail by the
  * mutant `budget`.
  */

@@ -43,9 +43,8 @@ struct rbt_worker {
     uint64_t slowed_ns;
     uint64_t samples;
     uint64_t added_clocks; /* at the end, for what was held back: not the program's */
-    uint64_t reads;
+    uint64_t reads;        /* a peer's: updates of others that it has taken */
     uint64_t increments;
-    uint64_t staleness_sum;
 };
 
 void rbt_worker_init(rbt_worker *worker, rbt_run *run, uint32_t id, uint32_t incarnation, const rbt_worker_ops *ops,
@@ -76,6 +75,7 @@ rbt_err rbt_hop_linger(rbt_worker *worker, rbt_error *error);
 rbt_err rbt_hop_retire(rbt_worker *worker);
 rbt_err rbt_hop_observe(rbt_worker *observer, uint64_t need, void *out, uint64_t *slowest, rbt_error *error);
 uint64_t rbt_hop_observed_updates(const rbt_worker *observer);
+uint64_t rbt_hop_observed_skipped(const rbt_worker *observer);
 
 /* Runs the program from its first clock (or where a former life stopped) to the end, and leaves the job. */
 rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error *error);
@@ -83,8 +83,10 @@ rbt_err rbt_worker_run(rbt_worker *worker, const rbt_program *program, rbt_error
 /* The observer waits until it has all blocks of a table, as rbt_observe; they are in its client's cache. */
 rbt_err rbt_observe_wait(rbt_worker *observer, rbt_table table, uint64_t need, uint64_t *slowest, rbt_error *error);
 
-/* How many updates are in what the observer has of a table. */
+/* How many updates are in what the observer has of a table; of peers, how many iterations, and how many of these were jumped over
+ * and made none. */
 uint64_t rbt_observed_updates(const rbt_worker *observer, rbt_table table);
+uint64_t rbt_observed_skipped(const rbt_worker *observer);
 
 /* How many clocks of a worker are in all that the observer read last. */
 uint64_t rbt_observed_clock(const rbt_worker *observer, uint32_t worker);

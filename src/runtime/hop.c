@@ -102,7 +102,6 @@ rbt_err rbt_hop_receive(rbt_worker *worker, const float *add, float factor, rbt_
     if (err != RBT_OK)
         return err;
     *mixed = rbt_mix_average(&worker->mix, add, factor);
-    worker->reads++;
     return RBT_OK;
 }
 
@@ -113,6 +112,8 @@ static bool enter_if_ready(rbt_worker *worker, rbt_env *env)
     rbt_peer_enter(worker->peer, env);
     worker->client.clock = worker->peer->iteration;
     memcpy(worker->client.staleness_seen, worker->peer->staleness_seen, sizeof worker->peer->staleness_seen);
+    worker->client.staleness_sum = worker->peer->staleness_sum;
+    worker->reads = worker->peer->taken;
     return true;
 }
 
@@ -149,6 +150,8 @@ rbt_err rbt_hop_next(rbt_worker *worker, rbt_snap *x, rbt_error *error)
     }
     if (err == RBT_OK)
         err = call(worker, enter_if_ready, error);
+    if (err == RBT_OK)
+        atomic_fetch_add(&worker->run->skipped, jump);
     worker->clock_compute_ns = 0;
     rbt_call_publish(worker);
     return err;
@@ -203,7 +206,6 @@ rbt_err rbt_hop_retire(rbt_worker *worker)
     rbt_env env = hold(worker);
 
     rbt_peer_retire(worker->peer, &env);
-    atomic_fetch_add(&worker->run->skipped, worker->peer->skipped);
     let_go(worker, &env);
     return RBT_OK;
 }
@@ -224,6 +226,11 @@ rbt_err rbt_hop_observe(rbt_worker *observer, uint64_t need, void *out, uint64_t
         if (ready)
             break;
     }
+    if (rbt_onlooker_peers(onlooker) == 0)
+        return rbt_fail(error, RBT_E_LOST,
+                        "no worker is left: all %u were lost, and their parameters with them; use fewer crashes in "
+                        "--faults, or more --workers",
+                        observer->run->topology->workers);
     *slowest = RBT_UNBOUNDED;
     for (uint32_t m = 0; m < observer->run->topology->workers; m++) {
         const rbt_pose *pose = &onlooker->poses[m];
@@ -241,5 +248,14 @@ uint64_t rbt_hop_observed_updates(const rbt_worker *observer)
 
     for (uint32_t m = 0; m < observer->run->topology->workers; m++)
         sum += observer->onlooker->poses[m].iteration;
+    return sum;
+}
+
+uint64_t rbt_hop_observed_skipped(const rbt_worker *observer)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t m = 0; m < observer->run->topology->workers; m++)
+        sum += observer->onlooker->poses[m].skipped;
     return sum;
 }

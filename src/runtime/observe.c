@@ -60,6 +60,11 @@ uint64_t rbt_observed_updates(const rbt_worker *observer, rbt_table table)
     return updates_of(observer, table, 0, layout_of(observer, table)->blocks);
 }
 
+uint64_t rbt_observed_skipped(const rbt_worker *observer)
+{
+    return observer->onlooker != NULL ? rbt_hop_observed_skipped(observer) : 0;
+}
+
 uint64_t rbt_observed_clock(const rbt_worker *observer, uint32_t worker)
 {
     const rbt_topology *topology = observer->run->topology;

@@ -328,6 +328,10 @@ void rbt_places_fail(rbt_places *places, const rbt_error *error)
         places->on_failure(places->context, error);
     if (places->place[RBT_MASTER].is_here)
         rbt_places_request_stop(places);
+    /* Peers wait for each other: a sum without one of them is never whole, one that did not start says nothing to its neighbours.
+     * Where there are other processes, the lead ends the job. */
+    if (places->run->topology->hop != NULL && places->forward == NULL)
+        rbt_places_end(places);
 }
 
 void rbt_places_end(rbt_places *places)

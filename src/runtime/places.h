@@ -70,7 +70,7 @@ void rbt_places_deliver(rbt_places *places, rbt_outbox *out);
  * wanted; returns when all have ended. */
 rbt_err rbt_places_run(rbt_places *places, uint32_t first, uint32_t count, bool observe, rbt_error *error);
 
-/* Notes a failure (the first one counts) and asks the master to stop. */
+/* Notes a failure (the first one counts) and asks the master to stop. Without servers and other processes it is the end at once. */
 void rbt_places_fail(rbt_places *places, const rbt_error *error);
 
 /* The job is over for this process, whatever its programs are doing: the calls in which they wait fail. */

@@ -418,17 +418,14 @@ static rbt_err hear_from_servers(rbt_worker *worker, rbt_error *error)
 void rbt_call_publish(rbt_worker *worker)
 {
     rbt_published *p = &worker->run->published[worker->client.worker];
-    uint64_t staleness_sum = 0;
 
-    for (uint64_t i = 0; i < RBT_STALENESS_BINS; i++)
-        staleness_sum += i * worker->client.staleness_seen[i];
     atomic_store_explicit(&p->clock, worker->client.clock - worker->added_clocks, relaxed);
     atomic_store_explicit(&p->samples, worker->samples, relaxed);
     atomic_store_explicit(&p->compute_ns, worker->compute_ns, relaxed);
     atomic_store_explicit(&p->wait_ns, worker->wait_ns, relaxed);
     atomic_store_explicit(&p->communication_ns, worker->communication_ns, relaxed);
     atomic_store_explicit(&p->slowed_ns, worker->slowed_ns, relaxed);
-    atomic_store_explicit(&p->staleness_sum, staleness_sum, relaxed);
+    atomic_store_explicit(&p->staleness_sum, worker->client.staleness_sum, relaxed);
     atomic_store_explicit(&p->reads, worker->reads, relaxed);
 }
 

@@ -27,7 +27,7 @@ typedef struct rbt_published {
     _Atomic uint64_t staleness_sum;
     _Atomic uint64_t reads;
     _Atomic uint64_t waiting_since_ns; /* 0: it does not wait for messages at the moment */
-    atomic_bool is_lost;               /* its process is gone, and nobody waits for it */
+    atomic_bool is_lost;               /* it is gone for good, and nobody waits for it */
 } rbt_published;
 
 typedef struct rbt_run {

@@ -315,6 +315,7 @@ static void crash(rbt_sim *sim, uint32_t worker)
     if (sim->run->topology->lost_is_gone || sim->run->topology->hop != NULL) {
         actor->state = ACTOR_ENDED;
         sim->active--;
+        atomic_store(&sim->run->published[worker].is_lost, true);
         return;
     }
     actor->incarnation++;
@@ -401,9 +402,10 @@ static void report_no_progress(rbt_sim *sim)
         if (actor->state == ACTOR_ENDED || waiting++ >= 4 || used >= sizeof text)
             continue;
         slowest = awaited(sim, actor, &clock);
-        used += (size_t)snprintf(text + used, sizeof text - used,
-                                 "; worker %u (clock %llu) waits for worker %u (clock %llu)", m,
-                                 (unsigned long long)actor->worker.client.clock, slowest, (unsigned long long)clock);
+        if (slowest < sim->run->topology->workers) /* else it waits for nobody in particular */
+            used += (size_t)snprintf(
+                text + used, sizeof text - used, "; worker %u (clock %llu) waits for worker %u (clock %llu)", m,
+                (unsigned long long)actor->worker.client.clock, slowest, (unsigned long long)clock);
     }
     if (waiting == 0 && sim->err != RBT_OK)
         return;

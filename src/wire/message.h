@@ -68,7 +68,7 @@ typedef struct rbt_message {
     uint64_t need;        /* PULL, ASK: what the slowest must have finished */
     uint64_t slowest;     /* BLOCKS, RESUMED, REPORT: what it has finished; PUSH: what the worker knew of it */
     uint64_t included; /* BLOCKS: this many of the receiver's own clocks are in the values; of all, for an observer */
-    uint64_t reach;    /* BLOCKS: ... and one more in blocks before this place; see rbt_applied */
+    uint64_t reach;    /* BLOCKS: ... and one more in blocks before this place (rbt_applied); of a peer: jumped over */
     uint64_t early;    /* BLOCKS, ROWS: ... and in the others so many of its early sends of that clock */
     uint64_t version;  /* PULL, REPORT, STABLE: of partition-synchronised dyn */
     uint64_t request;  /* PULL, BLOCKS, ASK, STABLE, RESUME, RESUMED: which question this belongs to */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Managed communication on all three runtimes: every token of a topic model is counted once, whatever goes first; it saves clocks; workers
 # of one process may be lost and come back; it goes with every other option about sending, and what it cannot do is refused. Every simulated run with a budget fails if a node's bytes
-# in any 100 ms exceed it by more than the burst.
+# in any 100 ms exceed it by more than the burst, or a strip that is larger.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -44,6 +44,13 @@ done
 expect 0 gen lr --out rows.svm --rows 2000 --cols 50 --nnz 5
 expect 0 train lr --data rows.svm --workers 4 --per-process 2 --runtime sim --sync ssp --staleness 2 --rule sum --lr 0.05 --clocks 20 --verify \
     --budget 50Mbit --priority magnitude --faults crash=3,dup=0.1,delay=0.1,within=2ms --quiet
+
+# Strips larger than a burst, alone or for all who read them: over 100 ms no node sends more than one of them beyond its budget.
+expect 0 gen lr --out wide.svm --rows 500 --cols 3000 --nnz 200
+for rule in sum adarev; do
+    expect 0 train lr --data wide.svm --workers 6 --runtime sim --sync ssp --staleness 2 --rule $rule --lr 0.05 --clocks 10 --verify --budget 2Mbit \
+        --cost sample=10ms --quiet
+done
 
 # AdaptiveRevision: everywhere; with one worker that adds to every row once a clock it is AdaGrad, bit for bit.
 set -- train mf --data ratings.txt --sync ssp --staleness 2 --rank 4 --clocks 12 --batch 100% --lr 0.3 --share items --quiet --json run.json

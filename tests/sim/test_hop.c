@@ -4,6 +4,7 @@
 #include "sim/jobs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/check_hop.h"
@@ -354,6 +355,27 @@ static void only_skipping_passes_over_one_that_is_slow_for_good(void **state)
     assert_true(seconds_of("max-gap=5 backup=1 skip=10", "straggler=worker=3,slow=4") < 1.5 * even);
 }
 
+/* An update is of ten rows. At a target rows and updates are told a moment apart: of a worker one more or less. */
+static void iterations_that_are_jumped_over_are_no_updates(void **state)
+{
+    static const char *const ends[] = {"", "target-loss=0.5"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        job_outcome o = job_run(JOB "sync=hop graph=ring-based max-gap=5 backup=1 skip=10 runtime=sim cost=sample=50us "
+                                    "straggler=worker=3,slow=4 %s",
+                                8u, 200u, ends[i]);
+        double updates = o.result.samples_per_second * o.result.seconds / 10, most = i == 0 ? 0.01 : 8;
+
+        assert_int_equal(o.err, RBT_OK);
+        assert_true(o.result.skipped > 16);
+        if (!(fabs(updates - (double)o.result.updates) <= most))
+            fail_msg("%g updates have been made, %g are told of", updates, (double)o.result.updates);
+        assert_true(o.result.seconds_per_update == o.result.seconds / (double)o.result.updates);
+        outcome_deinit(&o);
+    }
+}
+
 /* -------------------------------------------------------------------------------------------------------- losses */
 
 static void the_others_go_on_when_peers_are_lost(void **state)
@@ -378,6 +400,39 @@ static void the_others_go_on_when_peers_are_lost(void **state)
         }
 }
 
+/* A peer that is lost in the first milliseconds does not hold the clocks of the others down, of which the result tells at a target. */
+static void one_that_is_lost_is_not_the_slowest_for_ever(void **state)
+{
+    static const char *const syncs[] = {"hop", "adpsgd"};
+
+    (void)state;
+    for (size_t s = 0; s < COUNT(syncs); s++) {
+        job_outcome o = job_run(JOB "sync=%s graph=ring runtime=sim cost=sample=50us faults=crash=1,within=2ms "
+                                    "target-loss=0.5",
+                                8u, 1000u, syncs[s]);
+
+        assert_int_equal(o.err, RBT_OK);
+        assert_true(o.result.reached);
+        assert_true(o.result.clocks > 8);
+        outcome_deinit(&o);
+    }
+}
+
+static void when_no_peer_is_left_the_job_fails(void **state)
+{
+    static const char *const syncs[] = {"hop", "adpsgd"};
+
+    (void)state;
+    for (size_t s = 0; s < COUNT(syncs); s++) {
+        job_outcome o = job_run(JOB "sync=%s graph=ring runtime=sim cost=sample=50us faults=crash=100,within=5ms", 4u,
+                                60u, syncs[s]);
+
+        assert_int_equal(o.err, RBT_E_LOST);
+        assert_non_null(strstr(o.error.text, "no worker is left"));
+        outcome_deinit(&o);
+    }
+}
+
 /* A program without data: iterations with work in between. */
 static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
 {
@@ -396,6 +451,39 @@ static rbt_err work(rbt_worker *worker, void *argument, rbt_error *error)
             err = rbt_hop_next(worker, mixed, error);
     }
     return err;
+}
+
+/* Every update that is taken counts once, however many come together. */
+static void the_mean_staleness_is_over_the_updates_taken(void **state)
+{
+    uint64_t iterations = 50, taken = 0, sum = 0, reads = 0, staleness = 0;
+    rbt_topology topology = {.workers = 4};
+    rbt_hop hop = {.parameters = 2, .staleness = 3};
+    rbt_error error = {0};
+    job_setup setup;
+
+    (void)state;
+    assert_int_equal(rbt_graph_init(&hop.graph, RBT_GRAPH_COMPLETE, 4, NULL, &error), RBT_OK);
+    setup_init(&setup, &topology, &rbt_rule_sum, NULL, 0);
+    rbt_stragglers_deinit(&setup.stragglers);
+    assert_int_equal(rbt_stragglers_init(&setup.stragglers, "worker=0,slow=3", 4, 1, &error), RBT_OK);
+    setup.topology.hop = &hop;
+    setup.run.program = (rbt_program){.name = "peers", .work = work, .argument = &iterations};
+    assert_int_equal(rbt_sim_run(&setup.run, &setup.sim, &error), RBT_OK);
+    for (uint64_t i = 0; i < RBT_STALENESS_BINS; i++) {
+        taken += setup.run.staleness_histogram[i];
+        sum += i * setup.run.staleness_histogram[i];
+    }
+    for (uint32_t m = 0; m < 4; m++) {
+        reads += atomic_load(&setup.run.published[m].reads);
+        staleness += atomic_load(&setup.run.published[m].staleness_sum);
+    }
+    assert_true(taken > 4 * iterations); /* several together */
+    assert_true(sum > 0);
+    assert_int_equal(reads, taken);
+    assert_int_equal(staleness, sum);
+    setup_deinit(&setup);
+    rbt_graph_deinit(&hop.graph);
 }
 
 static void without_leave_to_go_on_the_wait_for_a_lost_peer_is_named(void **state)
@@ -417,6 +505,26 @@ static void without_leave_to_go_on_the_wait_for_a_lost_peer_is_named(void **stat
     assert_non_null(strstr(error.text, waits));
     setup_deinit(&setup);
     rbt_graph_deinit(&hop.graph);
+}
+
+/* With three of four left, the one after the lost one waits for it, and the others in a row behind. */
+static void a_sum_that_lacks_one_names_the_one_before_on_the_ring(void **state)
+{
+    job_outcome o = job_run(JOB "sync=allreduce runtime=sim cost=sample=50us faults=crash=1,within=5ms", 4u, 60u);
+    uint32_t pairs = 0;
+
+    (void)state;
+    assert_int_equal(o.err, RBT_E_NO_PROGRESS);
+    for (const char *at = o.error.text; (at = strstr(at, "; worker ")) != NULL; at++) {
+        unsigned waits, before;
+        unsigned long long clock;
+
+        assert_int_equal(sscanf(at, "; worker %u (clock %llu) waits for worker %u", &waits, &clock, &before), 3);
+        assert_int_equal(before, (waits + 3) % 4);
+        pairs++;
+    }
+    assert_int_equal(pairs, 3);
+    outcome_deinit(&o);
 }
 
 static int write_data(void **state)
@@ -443,8 +551,13 @@ int main(void)
         cmocka_unit_test(a_step_size_that_was_found_serves_both_orders_on_every_graph),
         cmocka_unit_test(backup_and_staleness_pass_over_random_slowness),
         cmocka_unit_test(only_skipping_passes_over_one_that_is_slow_for_good),
+        cmocka_unit_test(iterations_that_are_jumped_over_are_no_updates),
+        cmocka_unit_test(the_mean_staleness_is_over_the_updates_taken),
         cmocka_unit_test(the_others_go_on_when_peers_are_lost),
+        cmocka_unit_test(one_that_is_lost_is_not_the_slowest_for_ever),
+        cmocka_unit_test(when_no_peer_is_left_the_job_fails),
         cmocka_unit_test(without_leave_to_go_on_the_wait_for_a_lost_peer_is_named),
+        cmocka_unit_test(a_sum_that_lacks_one_names_the_one_before_on_the_ring),
     };
 
     return cmocka_run_group_tests_name("hop", tests, write_data, NULL);

@@ -196,6 +196,23 @@ static void the_others_go_on_when_a_worker_is_lost_for_good(void **state)
     }
 }
 
+/* One that has hardly begun, and one that goes far ahead of it: further than the histogram goes. */
+static void the_mean_staleness_is_of_what_was_read_however_stale(void **state)
+{
+    const rbt_published *p;
+    counting c;
+
+    (void)state;
+    counting_init(&c, RBT_UNBOUNDED, 1, false);
+    c.clocks[0] = 400;
+    c.clocks[1] = 1;
+    counting_run(&c, "worker=1,slow=1000000");
+    p = &c.setup.run.published[0];
+    assert_int_equal(atomic_load(&p->reads), 2 * 400);
+    assert_true(atomic_load(&p->staleness_sum) > 2 * 400 * (RBT_STALENESS_BINS + 100));
+    setup_deinit(&c.setup);
+}
+
 /* The slowest worker asks only every s clocks, the others seldom when servers push eagerly. */
 static void a_larger_bound_means_fewer_questions(void **state)
 {
@@ -292,6 +309,7 @@ int main(void)
         cmocka_unit_test(every_clock_counts_once_whatever_the_network_does),
         cmocka_unit_test(every_clock_counts_once_whoever_crashes_and_comes_back),
         cmocka_unit_test(the_others_go_on_when_a_worker_is_lost_for_good),
+        cmocka_unit_test(the_mean_staleness_is_of_what_was_read_however_stale),
         cmocka_unit_test(a_larger_bound_means_fewer_questions),
         cmocka_unit_test(workers_of_one_process_share_what_one_of_them_has_pulled),
         cmocka_unit_test(a_bsp_worker_that_never_reads_is_held_by_the_limit_on_unacknowledged_clocks),

@@ -108,7 +108,7 @@ static void what_can_wait_goes_in_batches(void **state)
     assert_int_equal(rbt_budget_offer(&budget, BURST * 1000 * 3 / 4), BURST / 2);
 }
 
-static void a_burst_is_ten_milliseconds_and_never_too_small_for_a_row(void **state)
+static void a_burst_is_ten_milliseconds_and_never_tiny(void **state)
 {
     (void)state;
     assert_int_equal(rbt_burst_of(25000000), 250000);
@@ -185,7 +185,7 @@ static void the_best_are_picked_as_far_as_there_is_room(void **state)
     for (size_t n = 0; n < 40; n++) {
         rbt_candidate c[40];
         rbt_candidates all = {.at = c, .count = n};
-        size_t most = n > 0 ? rbt_rng_below(&rng, n + 1) : 0;
+        size_t most = n > 0 ? 1 + rbt_rng_below(&rng, n) : 0;
 
         for (uint32_t k = 0; k < n; k++)
             c[k] = (rbt_candidate){.table = k % 2,
@@ -219,6 +219,23 @@ static void what_names_a_block_is_counted_once_for_each_who_is_told(void **state
 
         assert_int_equal(rbt_pick_best(&all, room[n - 1], 100), picked[n - 1]);
     }
+}
+
+/* Nobody reads the best of all: that is no reason for the next to wait. */
+static void the_best_goes_alone_if_it_does_not_fit(void **state)
+{
+    rbt_candidate c[4] = {{.block = 0, .bytes = 4, .copies = 1, .score = 1},
+                          {.block = 1, .bytes = 4, .copies = 1, .score = 2},
+                          {.block = 2, .bytes = 100, .copies = 3, .score = 3},
+                          {.block = 3, .bytes = 100, .score = 4}};
+    rbt_candidates all = {.at = c, .count = 4};
+
+    (void)state;
+    assert_int_equal(rbt_pick_best(&all, 50, 8), 2);
+    assert_true(c[2].block == 2 && c[3].block == 3);
+    assert_int_equal(rbt_pick_best(&all, 0, 8), 2);
+    all.count = 2; /* it has gone */
+    assert_int_equal(rbt_pick_best(&all, 50, 8), 2);
 }
 
 /* ------------------------------------------------------------------------------------------------ strips */
@@ -428,11 +445,12 @@ int main(void)
         cmocka_unit_test(no_window_has_more_than_the_rate_and_the_burst),
         cmocka_unit_test(what_cannot_wait_is_counted_and_makes_the_others_wait),
         cmocka_unit_test(what_can_wait_goes_in_batches),
-        cmocka_unit_test(a_burst_is_ten_milliseconds_and_never_too_small_for_a_row),
+        cmocka_unit_test(a_burst_is_ten_milliseconds_and_never_tiny),
         cmocka_unit_test(priorities_put_first_what_they_say),
         cmocka_unit_test(random_order_is_any_order_and_repeats),
         cmocka_unit_test(the_best_are_picked_as_far_as_there_is_room),
         cmocka_unit_test(what_names_a_block_is_counted_once_for_each_who_is_told),
+        cmocka_unit_test(the_best_goes_alone_if_it_does_not_fit),
         cmocka_unit_test(strips_that_changed_are_listed_once_until_they_are_cleaned),
         cmocka_unit_test(changes_are_relative_to_what_each_element_holds),
         cmocka_unit_test(changes_of_counts_are_relative_to_their_noise),

@@ -192,6 +192,39 @@ static void nothing_goes_out_early_without_room_in_the_budget(void **state)
     world_deinit(&w);
 }
 
+/* Two strips, either twice the bucket and four times for its two readers. */
+static void a_strip_that_is_larger_than_the_bucket_goes_alone_and_the_next_waits(void **state)
+{
+    rbt_message *early;
+    world w;
+
+    (void)state;
+    world_init(&w, MANAGED(2), &rbt_rule_sum, 2 * RBT_STRIP_ELEMENTS);
+    for (uint32_t m = 0; m < 2; m++) {
+        assert_false(world_want(&w, m, 2));
+        world_deliver(&w, ANY, ANY);
+        assert_true(world_want(&w, m, 2));
+    }
+    w.now_ns += 1000000000;
+    world_increment(&w, 0, 5);
+    send_early(&w, 0);
+    w.now_ns += 4000000; /* a bucket's worth has drained */
+    send_early(&w, 0);
+    assert_int_equal(world_count(&w, ANY, 1, RBT_MSG_EARLY), 1);
+    early = world_take(&w, ANY, 1, RBT_MSG_EARLY);
+    assert_int_equal(early->parts.at[0].snap->count, RBT_STRIP_ELEMENTS);
+    world_handle(&w, early);
+    assert_int_equal(world_count(&w, 1, ANY, RBT_MSG_ROWS), 2);
+    world_deliver(&w, ANY, ANY);
+    assert_true(world_read(&w, 1, 0, 2) == 5);
+    w.now_ns += 1000000000; /* over a longer time the rate holds */
+    send_early(&w, 0);
+    assert_int_equal(world_count(&w, ANY, 1, RBT_MSG_EARLY), 1);
+    world_deliver(&w, ANY, ANY);
+    assert_int_equal(rbt_bits_next(&w.servers[0].untold, 0), RBT_BITS_END);
+    world_deinit(&w);
+}
+
 static void too_much_that_is_unacknowledged_holds_early_sends_back(void **state)
 {
     size_t sent;
@@ -501,6 +534,7 @@ int main(void)
         cmocka_unit_test(own_updates_stay_visible_while_they_are_on_their_way),
         cmocka_unit_test(what_a_worker_sent_before_it_died_is_taken_back),
         cmocka_unit_test(nothing_goes_out_early_without_room_in_the_budget),
+        cmocka_unit_test(a_strip_that_is_larger_than_the_bucket_goes_alone_and_the_next_waits),
         cmocka_unit_test(too_much_that_is_unacknowledged_holds_early_sends_back),
         cmocka_unit_test(a_reader_that_has_not_received_its_rows_is_sent_no_more),
         cmocka_unit_test(rows_with_early_sends_of_a_former_life_are_not_taken),

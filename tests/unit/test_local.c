@@ -3,6 +3,7 @@
  * job and leaves nobody waiting. */
 #include "sim/jobs.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -347,6 +348,96 @@ static void the_interrupt_flag_ends_the_job_after_a_clock(void **state)
     }
 }
 
+/* Peers: sums around a ring, or averages, until one of them fails. */
+static rbt_err peer_until_failure(rbt_worker *worker, void *argument, rbt_error *error)
+{
+    const int *failing = argument;
+    bool allreduce = worker->run->topology->hop->allreduce; /* whose workers stop together, or not at all */
+    float sum[2] = {1, 2};
+    rbt_err err = RBT_OK;
+
+    while (err == RBT_OK && (allreduce || !rbt_worker_should_stop(worker))) {
+        rbt_snap *mixed = NULL;
+
+        if (rbt_worker_clock(worker) == 3 && *failing == (int)rbt_worker_id(worker))
+            return rbt_fail(error, RBT_E_DATA, "worker %d could not go on", *failing);
+        if (allreduce) {
+            err = rbt_hop_sum(worker, sum, 2, error);
+        } else {
+            err = rbt_hop_send(worker, error);
+            if (err == RBT_OK)
+                err = rbt_hop_receive(worker, NULL, 0, &mixed, error);
+        }
+        if (err == RBT_OK)
+            err = rbt_hop_next(worker, mixed, error);
+    }
+    return err;
+}
+
+static rbt_err observe_peers(rbt_worker *observer, void *argument, rbt_error *error)
+{
+    float mean[2];
+    uint64_t slowest;
+
+    (void)argument;
+    return rbt_observe(observer, 0, RBT_UNBOUNDED, mean, &slowest, error);
+}
+
+static rbt_err run_peers(bool allreduce, int failing, rbt_error *error)
+{
+    rbt_topology topology = {.workers = WORKERS, .observers = 1, .lost_is_gone = true};
+    rbt_hop hop = {.parameters = 2, .damping = 1, .allreduce = allreduce};
+    job_setup setup;
+    rbt_err err;
+
+    if (!allreduce)
+        assert_int_equal(rbt_graph_init(&hop.graph, RBT_GRAPH_RING, WORKERS, NULL, error), RBT_OK);
+    setup_init(&setup, &topology, &rbt_rule_sum, NULL, 0);
+    setup.topology.hop = &hop;
+    setup.run.program = (rbt_program){.name = "peers", .work = peer_until_failure, .argument = &failing};
+    setup.run.observe = (rbt_program){.name = "observe", .work = observe_peers};
+    err = rbt_local_run(&setup.run, error);
+    setup_deinit(&setup);
+    rbt_graph_deinit(&hop.graph);
+    return err;
+}
+
+static void a_peer_that_fails_ends_the_job_with_its_error_and_nobody_hangs(void **state)
+{
+    rbt_error error = {0};
+
+    (void)state;
+    for (int allreduce = 0; allreduce < 2; allreduce++)
+        for (int failing = 0; failing < WORKERS; failing += 5) {
+            char expected[64];
+
+            snprintf(expected, sizeof expected, "worker %d could not go on", failing);
+            assert_int_equal(run_peers(allreduce, failing, &error), RBT_E_DATA);
+            assert_string_equal(error.text, expected);
+        }
+}
+
+/* No system has room for stacks of this size. */
+static void nobody_waits_for_peers_whose_threads_are_refused(void **state)
+{
+    pthread_attr_t usual, vast;
+
+    (void)state;
+    assert_int_equal(pthread_getattr_default_np(&usual), 0);
+    assert_int_equal(pthread_getattr_default_np(&vast), 0);
+    assert_int_equal(pthread_attr_setstacksize(&vast, (size_t)1 << 60), 0);
+    for (int allreduce = 0; allreduce < 2; allreduce++) {
+        rbt_error error = {0};
+
+        assert_int_equal(pthread_setattr_default_np(&vast), 0);
+        assert_int_equal(run_peers(allreduce, -1, &error), RBT_E_LIMIT);
+        assert_int_equal(pthread_setattr_default_np(&usual), 0);
+        assert_string_equal(error.text, "the system refused thread 1 of 6; use fewer --workers");
+    }
+    pthread_attr_destroy(&vast);
+    pthread_attr_destroy(&usual);
+}
+
 /* ---------------------------------------------------------------------------------------- single increments */
 
 static rbt_err increment_singly(rbt_worker *worker, void *argument, rbt_error *error)
@@ -434,6 +525,8 @@ int main(void)
         cmocka_unit_test(tables_of_floats_with_versions_beside_tables_of_counts_disturb_nothing),
         cmocka_unit_test(a_program_that_fails_ends_the_job_with_its_error_and_nobody_hangs),
         cmocka_unit_test(an_observer_that_fails_ends_the_job_too),
+        cmocka_unit_test(a_peer_that_fails_ends_the_job_with_its_error_and_nobody_hangs),
+        cmocka_unit_test(nobody_waits_for_peers_whose_threads_are_refused),
         cmocka_unit_test(the_interrupt_flag_ends_the_job_after_a_clock),
         cmocka_unit_test(single_increments_fit_the_table_or_are_refused),
         cmocka_unit_test(a_straggler_sleeps_in_proportion_to_what_its_clocks_took),

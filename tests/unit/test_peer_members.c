@@ -259,6 +259,7 @@ static rbt_message *blocks_by_hand(uint32_t from, uint64_t iteration, float valu
     message->type = RBT_MSG_BLOCKS;
     message->included = iteration;
     message->slowest = last ? RBT_UNBOUNDED : iteration;
+    message->reach = iteration / 2; /* it has jumped over every second one */
     return message;
 }
 
@@ -303,6 +304,7 @@ static void an_onlooker_asks_once_and_means_all_that_are_left(void **state)
     rbt_onlooker_mean(&onlooker, mean, &spread);
     assert_true(mean[0] == 3 && mean[2] == 3);
     assert_true(spread > 4.2426 && spread < 4.2427); /* sqrt((9 + 0 + 9) * 3 / 3) */
+    assert_true(onlooker.poses[1].iteration == 2 && onlooker.poses[1].skipped == 1);
     rbt_onlooker_handle(&onlooker, blocks_by_hand(0, 4, 1, true));
     rbt_onlooker_handle(&onlooker, view_by_hand(&p, 2, 1u << 0 | 1u << 2)); /* 0 has ended, 2 is lost */
     assert_false(rbt_onlooker_is_over(&onlooker));

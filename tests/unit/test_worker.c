@@ -339,6 +339,7 @@ static void reads_are_counted_by_their_staleness(void **state)
     }
     for (int gap = 0; gap < 5; gap++)
         assert_int_equal(w.clients[0].staleness_seen[gap], gap == 0 ? 2 : gap < 4 ? 1 : 0);
+    assert_int_equal(w.clients[0].staleness_sum, 1 + 2 + 3);
     world_deinit(&w);
 }
 
