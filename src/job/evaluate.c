@@ -49,6 +49,8 @@ rbt_progress rbt_progress_of(rbt_worker *observer, uint64_t updates)
         staleness += atomic_load_explicit(&p->staleness_sum, memory_order_relaxed);
         reads += atomic_load_explicit(&p->reads, memory_order_relaxed);
     }
+    if (progress.clock_min == RBT_UNBOUNDED) /* all have been lost since */
+        progress.clock_min = progress.clock_max;
     progress.seconds = (double)rbt_worker_elapsed_ns(observer) / 1e9;
     progress.samples_per_second = progress.seconds > 0 ? (double)progress.samples / progress.seconds : 0;
     progress.wait_fraction = total > 0 ? (double)wait / (double)total : 0;

@@ -355,7 +355,7 @@ static rbt_err keep(rbt_method_run *r, double load_seconds, rbt_error *error)
     if (r->planned.contents != NULL)
         rbt_job_count_tables(job, r->planned.told); /* all but that of the objective */
     job->fitted = r->best.method != NULL ? r->best : (rbt_fitted){.method = r->plan.method};
-    if (err == RBT_OK && r->best.method == NULL)
+    if (r->best.method == NULL)
         err = r->plan.method->keep(&r->plan, &job->fitted, error);
     r->best = (rbt_fitted){0};
     if (err == RBT_OK && r->data.origin != NULL)

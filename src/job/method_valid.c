@@ -82,7 +82,8 @@ rbt_err rbt_method_valid_read(rbt_method_run *r, rbt_error *error)
     if (method->content != RBT_CONTENT_ROWS)
         r->valid_report.unlabelled = 0; /* nobody asks for labels */
     /* Told now, and not when training has ended. */
-    if (err == RBT_OK && r->data.col_names != NULL && r->valid.col_names == NULL)
+    if (err == RBT_OK && method->content == RBT_CONTENT_RATINGS && r->data.col_names != NULL &&
+        r->valid.col_names == NULL)
         err = rbt_fail(error, RBT_E_DATA,
                        "--valid %s: has no names of users and items, as --data has them; give ratings, as lines "
                        "user::item::rating or a cache of such",

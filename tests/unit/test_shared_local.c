@@ -85,7 +85,6 @@ static void newton_by_several_threads_reaches_the_optimum(void **state)
     test_problem_deinit(&p);
 }
 
-/* Each worker finds the optimum of its own rows; their mean is near that of all. */
 /* A first look after many passes has nothing to compare with: it is no reason to go on without company. */
 static void who_looks_seldom_keeps_all_threads(void **state)
 {
@@ -101,6 +100,7 @@ static void who_looks_seldom_keeps_all_threads(void **state)
     test_problem_deinit(&p);
 }
 
+/* Each worker finds the optimum of its own rows; their mean is near that of all. */
 static void the_mean_of_workers_alone_is_near_the_optimum(void **state)
 {
     test_kind kind = kind_of("lr");
