@@ -17,7 +17,7 @@
 
 #define MANY     4096 /* columns: of more it is seen which ones occur */
 #define SQUARE   256  /* parameters, whose second derivatives have room in a cache ... */
-#define SHORT    64   /* ... and values of a row, with which adding them up costs less than the passes they save */
+#define SHORT    32   /* ... and values of a row, with which adding them up costs less than the passes they save */
 #define CG_STEPS 200
 #define CG_WORTH 0.1   /* of the mean step's gain is what a step of conjugate gradients must bring, ... */
 #define CG_CALM  2     /* ... or after so many that do not it ends, ... */
