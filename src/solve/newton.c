@@ -85,9 +85,13 @@ static rbt_err narrow_down(rbt_newton *t, const rbt_problem *problem, rbt_error 
 static bool may_square(const rbt_problem *p)
 {
     double pairs = 0;
-    for (size_t r = 0; p->outputs == 1 && p->n <= SQUARE && r < p->data->rows; r++)
-        pairs += pow((double)(p->data->start[r + 1] - p->data->start[r]), 2);
-    return p->outputs == 1 && p->n <= SQUARE && pairs <= SHORT * (double)p->data->nnz;
+    if (p->outputs != 1 || p->n > SQUARE)
+        return false;
+    for (size_t r = 0; r < p->data->rows; r++) {
+        double n = (double)(p->data->start[r + 1] - p->data->start[r]);
+        pairs += n * n;
+    }
+    return pairs <= SHORT * (double)p->data->nnz;
 }
 
 static rbt_err allocate(rbt_newton *t, rbt_error *error)
@@ -356,16 +360,21 @@ static void complete_square(rbt_newton *t)
         }
 }
 
-static void multiply_square(const rbt_newton *t, const double *vector, double *product)
+/* The mean second derivative times a vector: of what was added up, or by a pass. */
+static void product(rbt_newton *t, const double *vector, double *out, uint64_t *passes)
 {
     size_t n = t->problem->n;
-    for (size_t i = 0; i < n; i++)
-        product[i] = dot(t->square + i * n, vector, n);
+    if (t->square == NULL) {
+        pass(t, PASS_PRODUCT, vector, out, NULL);
+        (*passes)++;
+    }
+    for (size_t i = 0; t->square != NULL && i < n; i++)
+        out[i] = dot(t->square + i * n, vector, n);
 }
 
 /* Solves (second derivative) step = -gradient, roughly. `fall` is how far the quadratic model falls with it: when that is no
  * more than `near`, it is made sure of. */
-static uint64_t solve(rbt_newton *t, double near, double *fall)
+static void solve(rbt_newton *t, double near, double *fall, uint64_t *passes)
 {
     const rbt_problem *p = t->problem;
     size_t n = p->n;
@@ -380,10 +389,7 @@ static uint64_t solve(rbt_newton *t, double near, double *fall)
     }
     exact = CG_EXACT * rho;
     while (steps < CG_STEPS && rho > exact && (calm < enough || (n <= CG_SMALL && steps < n))) {
-        if (t->square != NULL)
-            multiply_square(t, d, q);
-        else
-            pass(t, PASS_PRODUCT, d, q, NULL);
+        product(t, d, q, passes);
         for (size_t i = 0; i < p->weights; i++)
             q[i] += p->l2 * d[i];
         steps++;
@@ -406,7 +412,6 @@ static uint64_t solve(rbt_newton *t, double near, double *fall)
             d[i] = r[i] / t->diagonal[i] + rho / before * d[i];
     }
     *fall = total;
-    return steps;
 }
 
 /* Where a parameter is in the vector of all of them. */
@@ -457,9 +462,8 @@ double rbt_newton_iterate(rbt_newton *t, float *w, double close, double *gap, ui
         t->diagonal[i] = t->diagonal[i] > 1e-12 ? t->diagonal[i] : 1e-12; /* a bias no row bends */
     }
     before = objective_along(t, 0);
-    *passes = 3 + solve(t, close * before, &fall);
-    if (t->square != NULL)
-        *passes = 3;
+    *passes = 3;
+    solve(t, close * before, &fall, passes);
     pass(t, PASS_SCORES, t->step, NULL, NULL);
     double slope = dot(t->gradient, t->step, n);
     after = objective_along(t, step);
