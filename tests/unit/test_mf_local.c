@@ -230,6 +230,16 @@ static rbt_fitted small(void)
     return f;
 }
 
+static void read_lines(const char *lines, rbt_data *data)
+{
+    FILE *file = fopen("r", "w");
+    rbt_error error;
+
+    fputs(lines, file);
+    fclose(file);
+    assert_int_equal(rbt_data_read("r", data, &error), RBT_OK);
+}
+
 static void the_best_items_come_first_without_those_known(void **state)
 {
     rbt_fitted f = small();
@@ -237,14 +247,12 @@ static void the_best_items_come_first_without_those_known(void **state)
     rbt_error error;
     char *text = NULL;
     size_t n = 0;
-    FILE *out = open_memstream(&text, &n), *file = fopen("r", "w");
+    FILE *out = open_memstream(&text, &n);
 
     (void)state;
     assert_int_equal(rbt_mf_open(&f, &error), RBT_OK);
     assert_int_equal(rbt_mf_recommend(&f, NULL, "a", 2, out, &error), RBT_OK);
-    fputs("c::y::1\na::z::5\na::new::5\n", file);
-    fclose(file);
-    assert_int_equal(rbt_data_read("r", &known, &error), RBT_OK);
+    read_lines("c::y::1\na::z::5\na::new::5\n", &known);
     assert_int_equal(rbt_mf_recommend(&f, &known, "a", 9, out, &error), RBT_OK);
     assert_int_equal(rbt_mf_recommend(&f, &known, "c", 9, out, &error), RBT_E_DATA);
     assert_non_null(strstr(error.text, "no user 'c'"));
@@ -264,12 +272,10 @@ static void who_is_not_known_is_foretold_by_the_rest(void **state)
     rbt_error error;
     char *text = NULL;
     size_t n = 0, count;
-    FILE *out = open_memstream(&text, &n), *file = fopen("r", "w");
+    FILE *out = open_memstream(&text, &n);
 
     (void)state;
-    fputs("c::new::3\nc::x::3.25\nb::new::3.5\nb::z::2.5\n", file); /* the last one is told as 1.5 */
-    fclose(file);
-    assert_int_equal(rbt_data_read("r", &data, &error), RBT_OK);
+    read_lines("c::new::3\nc::x::3.25\nb::new::3.5\nb::z::2.5\n", &data); /* the last one is told as 1.5 */
     assert_int_equal(rbt_mf_evaluate(&f, &data, figures, &count, &error), RBT_OK);
     assert_float_equal(figures[0].value, 0.25, 1e-6);
     assert_float_equal(figures[1].value, 0.5, 1e-6);
@@ -295,12 +301,10 @@ static void data_without_names_is_refused_by_a_model_with_names(void **state)
     rbt_error error;
     char *text = NULL;
     size_t n = 0, count;
-    FILE *out = open_memstream(&text, &n), *file = fopen("r", "w");
+    FILE *out = open_memstream(&text, &n);
 
     (void)state;
-    fputs("0 1:3 2:4\n0 3:2.5\n", file);
-    fclose(file);
-    assert_int_equal(rbt_data_read("r", &data, &error), RBT_OK);
+    read_lines("0 1:3 2:4\n0 3:2.5\n", &data);
     assert_int_equal(rbt_mf_evaluate(&f, &data, figures, &count, &error), RBT_E_DATA);
     assert_non_null(strstr(error.text, "by their names"));
     assert_int_equal(rbt_mf_predict(&f, &data, 0, out, &error), RBT_E_DATA);
