@@ -46,6 +46,22 @@ says 'pipe: is no plain file'
 expect 1 key show nowhere.key
 says 'rubato key new FILE'
 
+# without OpenSSL there are no keys, and a sentence says so; what needs none works
+mkdir broken
+: >broken/libssl.so.3
+(
+    export LD_LIBRARY_PATH="$PWD/broken"
+    for command in 'key new third.key' 'key show job.key'; do
+        # shellcheck disable=SC2086 # words
+        expect 1 $command
+        says 'need OpenSSL, which cannot be loaded'
+        says 'libssl.so.3'
+    done
+    [ ! -e third.key ] || fail 'a key was made without OpenSSL'
+    expect 0 gen lr --rows 10 --cols 5 --nnz 2 --out ten.svm
+    expect 0 train lr --data ten.svm --epochs 1
+) || exit 1
+
 # usage
 expect 2 key
 says "what is to be done? \`key new FILE\` makes a key"

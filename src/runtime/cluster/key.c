@@ -14,11 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
 #include "base/error.h"
+#include "runtime/cluster/openssl.h"
 
 #define MAGIC      "rubato-key-1"
 #define FAMILY     "rubato-key-"
@@ -39,11 +36,12 @@ static rbt_err fill_random(uint8_t *bytes, size_t n, rbt_error *error)
     return RBT_OK;
 }
 
-/* HMAC-SHA256 with the secret; it fails only when OpenSSL has no memory or no SHA-256. */
+/* HMAC-SHA256 with the secret; it fails only when OpenSSL has no memory or no SHA-256. Loaded by whoever made,
+ * parsed or greets with a key. */
 static void mac(const rbt_key *key, const uint8_t *bytes, size_t n, uint8_t result[RBT_KEY_PROOF])
 {
     unsigned length = 0;
-    const uint8_t *done = HMAC(EVP_sha256(), key->secret, RBT_KEY_SECRET, bytes, n, result, &length);
+    const uint8_t *done = rbt_ssl.HMAC(rbt_ssl.EVP_sha256(), key->secret, RBT_KEY_SECRET, bytes, n, result, &length);
     RBT_ASSERT(done != NULL && length == RBT_KEY_PROOF);
 }
 
@@ -63,8 +61,10 @@ static void set_id(rbt_key *key)
 rbt_err rbt_key_create(rbt_key *key, rbt_error *error)
 {
     rbt_key made;
-    rbt_err err = fill_random(made.secret, sizeof made.secret, error);
+    rbt_err err = rbt_ssl_load(error);
 
+    if (err == RBT_OK)
+        err = fill_random(made.secret, sizeof made.secret, error);
     if (err == RBT_OK) {
         set_id(&made);
         *key = made;
@@ -75,12 +75,14 @@ rbt_err rbt_key_create(rbt_key *key, rbt_error *error)
 
 void rbt_key_wipe(rbt_key *key)
 {
-    OPENSSL_cleanse(key, sizeof *key);
+    explicit_bzero(key, sizeof *key);
 }
 
 rbt_err rbt_key_nonce(uint8_t nonce[RBT_KEY_NONCE], rbt_error *error)
 {
-    return fill_random(nonce, RBT_KEY_NONCE, error);
+    rbt_err err = rbt_ssl_load(error); /* what is proved with the nonce needs it */
+
+    return err == RBT_OK ? fill_random(nonce, RBT_KEY_NONCE, error) : err;
 }
 
 void rbt_key_prove(const rbt_key *key, const char *role, const uint8_t dialer[RBT_KEY_NONCE],
@@ -104,7 +106,7 @@ void rbt_key_prove(const rbt_key *key, const char *role, const uint8_t dialer[RB
 
 bool rbt_key_proof_equals(const uint8_t a[RBT_KEY_PROOF], const uint8_t b[RBT_KEY_PROOF])
 {
-    return CRYPTO_memcmp(a, b, RBT_KEY_PROOF) == 0;
+    return rbt_ssl.CRYPTO_memcmp(a, b, RBT_KEY_PROOF) == 0;
 }
 
 /* ----------------------------------------------------------------------------------------------------- as text */
@@ -159,8 +161,10 @@ void rbt_key_text(const rbt_key *key, char text[RBT_KEY_ROOM])
 rbt_err rbt_key_parse(const char *text, const char *place, rbt_key *key, rbt_error *error)
 {
     rbt_key found = {{0}, {0}}, right;
-    rbt_err err = RBT_OK;
+    rbt_err err = rbt_ssl_load(error);
 
+    if (err != RBT_OK)
+        return err;
     if (text[strspn(text, " \t\r\n")] == '\0')
         return rbt_fail(error, RBT_E_DATA, "%s: there is no key in it; `rubato key new FILE` makes one", place);
     if (strncmp(text, FAMILY, strlen(FAMILY)) == 0 && strncmp(text, MAGIC " ", sizeof MAGIC) != 0)
@@ -220,7 +224,7 @@ rbt_err rbt_key_write(const rbt_key *key, const char *path, rbt_error *error)
     memcpy(text + strlen(text), "\n", 2);
     bool done = write_all(fd, text, strlen(text)) && fsync(fd) == 0;
     int reason = errno;
-    OPENSSL_cleanse(text, sizeof text);
+    explicit_bzero(text, sizeof text);
     if (close(fd) != 0 && done) {
         done = false;
         reason = errno;
@@ -287,7 +291,7 @@ rbt_err rbt_key_read(const char *path, rbt_key *key, rbt_error *error)
         err = read_line(fd, place, text, error);
     if (err == RBT_OK)
         err = rbt_key_parse(text, place, key, error);
-    OPENSSL_cleanse(text, sizeof text);
+    explicit_bzero(text, sizeof text);
     if (!input)
         (void)close(fd);
     return err;

@@ -13,15 +13,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-
 #include "base/error.h"
 #include "base/mem.h"
 #include "runtime/cluster/address.h"
+#include "runtime/cluster/openssl.h"
 
 #define IDENTITY 16 /* characters: the key's id in hexadecimal */
+
+#define OUR_DATA 0 /* the place for it in an SSL */
 
 /* AES-GCM is safe for about 2^24 full records under one key (RFC 8446, 5.5), which a fast link sends in minutes. */
 #define RECORDS_PER_KEY (UINT64_C(1) << 22)
@@ -53,28 +52,28 @@ struct rbt_tls_stream {
 
 static int socket_write(BIO *bio, const char *bytes, int n)
 {
-    rbt_tls_stream *stream = BIO_get_data(bio);
+    rbt_tls_stream *stream = rbt_ssl.BIO_get_data(bio);
 
-    BIO_clear_retry_flags(bio);
+    rbt_ssl.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
     ssize_t done = send(stream->fd, bytes, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (done < 0) {
         stream->reason = errno;
         if (errno == EAGAIN || errno == EINTR)
-            BIO_set_retry_write(bio);
+            rbt_ssl.BIO_set_flags(bio, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY);
     }
     return (int)done;
 }
 
 static int socket_read(BIO *bio, char *bytes, int n)
 {
-    rbt_tls_stream *stream = BIO_get_data(bio);
+    rbt_tls_stream *stream = rbt_ssl.BIO_get_data(bio);
 
-    BIO_clear_retry_flags(bio);
+    rbt_ssl.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
     ssize_t done = recv(stream->fd, bytes, (size_t)n, MSG_DONTWAIT);
     if (done < 0) {
         stream->reason = errno;
         if (errno == EAGAIN || errno == EINTR)
-            BIO_set_retry_read(bio);
+            rbt_ssl.BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY);
     }
     stream->eof = done == 0;
     return (int)done;
@@ -82,7 +81,7 @@ static int socket_read(BIO *bio, char *bytes, int n)
 
 static long socket_control(BIO *bio, int command, long number, void *pointer)
 {
-    const rbt_tls_stream *stream = BIO_get_data(bio);
+    const rbt_tls_stream *stream = rbt_ssl.BIO_get_data(bio);
 
     (void)number;
     (void)pointer;
@@ -97,13 +96,15 @@ static long socket_control(BIO *bio, int command, long number, void *pointer)
 static SSL_SESSION *key_session(SSL *ssl, const rbt_tls *tls)
 {
     static const unsigned char suite[] = {0x13, 0x01}; /* TLS_AES_128_GCM_SHA256 */
-    const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, suite);
-    SSL_SESSION *session = SSL_SESSION_new();
+    const SSL_CIPHER *cipher = rbt_ssl.SSL_CIPHER_find(ssl, suite);
+    SSL_SESSION *session = rbt_ssl.SSL_SESSION_new();
 
-    if (session != NULL && cipher != NULL && SSL_SESSION_set1_master_key(session, tls->psk, sizeof tls->psk) == 1 &&
-        SSL_SESSION_set_cipher(session, cipher) == 1 && SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1)
+    if (session != NULL && cipher != NULL &&
+        rbt_ssl.SSL_SESSION_set1_master_key(session, tls->psk, sizeof tls->psk) == 1 &&
+        rbt_ssl.SSL_SESSION_set_cipher(session, cipher) == 1 &&
+        rbt_ssl.SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1)
         return session;
-    SSL_SESSION_free(session);
+    rbt_ssl.SSL_SESSION_free(session);
     return NULL;
 }
 
@@ -111,10 +112,10 @@ static SSL_SESSION *key_session(SSL *ssl, const rbt_tls *tls)
 static int offer_key(SSL *ssl, const EVP_MD *hash, const unsigned char **identity, size_t *length,
                      SSL_SESSION **session)
 {
-    const rbt_tls_stream *stream = SSL_get_app_data(ssl);
+    const rbt_tls_stream *stream = rbt_ssl.SSL_get_ex_data(ssl, OUR_DATA);
 
     *session = NULL;
-    if (hash != NULL && !EVP_MD_is_a(hash, "SHA256"))
+    if (hash != NULL && !rbt_ssl.EVP_MD_is_a(hash, "SHA256"))
         return 0;
     *session = key_session(ssl, stream->tls);
     *identity = (const unsigned char *)stream->tls->identity;
@@ -125,7 +126,7 @@ static int offer_key(SSL *ssl, const EVP_MD *hash, const unsigned char **identit
 /* The acceptor looks for the key that was offered. Without a match the handshake ends soon: there is nothing else. */
 static int find_key(SSL *ssl, const unsigned char *identity, size_t length, SSL_SESSION **session)
 {
-    rbt_tls_stream *stream = SSL_get_app_data(ssl);
+    rbt_tls_stream *stream = rbt_ssl.SSL_get_ex_data(ssl, OUR_DATA);
 
     *session = NULL;
     stream->offered = true;
@@ -149,35 +150,40 @@ static int find_key(SSL *ssl, const unsigned char *identity, size_t length, SSL_
 static rbt_err openssl_failed(const char *what, rbt_error *error)
 {
     char text[256];
-    ERR_error_string_n(ERR_peek_last_error(), text, sizeof text);
-    ERR_clear_error();
+    rbt_ssl.ERR_error_string_n(rbt_ssl.ERR_peek_last_error(), text, sizeof text);
+    rbt_ssl.ERR_clear_error();
     return rbt_fail(error, RBT_E_UNSUPPORTED, "%s: %s; is this OpenSSL 3.0 or later, and not restricted by a policy?",
                     what, text);
 }
 
 static bool set_up(SSL_CTX *context)
 {
-    (void)SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION |
-                                           SSL_OP_NO_RENEGOTIATION);
-    (void)SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_psk_use_session_callback(context, offer_key);
-    SSL_CTX_set_psk_find_session_callback(context, find_key);
-    return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
-           SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1 &&
-           SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") == 1 && SSL_CTX_set_num_tickets(context, 0) == 1;
+    (void)rbt_ssl.SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION |
+                                                   SSL_OP_NO_RENEGOTIATION);
+    (void)rbt_ssl.SSL_CTX_ctrl(context, SSL_CTRL_MODE,
+                               SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER, NULL);
+    (void)rbt_ssl.SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
+    rbt_ssl.SSL_CTX_set_psk_use_session_callback(context, offer_key);
+    rbt_ssl.SSL_CTX_set_psk_find_session_callback(context, find_key);
+    return rbt_ssl.SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, NULL) == 1 &&
+           rbt_ssl.SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, TLS1_3_VERSION, NULL) == 1 &&
+           rbt_ssl.SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") == 1 &&
+           rbt_ssl.SSL_CTX_set_num_tickets(context, 0) == 1;
 }
 
 rbt_err rbt_tls_create(const rbt_key *key, rbt_tls **tls, rbt_error *error)
 {
+    rbt_err err = rbt_ssl_load(error);
+    if (err != RBT_OK)
+        return err;
     rbt_tls *made = rbt_alloc(1, sizeof *made);
-
-    made->context = SSL_CTX_new(TLS_method());
-    made->method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "rubato socket");
+    made->context = rbt_ssl.SSL_CTX_new(rbt_ssl.TLS_method());
+    made->method = rbt_ssl.BIO_meth_new(BIO_TYPE_SOURCE_SINK, "rubato socket");
     if (made->context == NULL || made->method == NULL || !set_up(made->context) ||
-        BIO_meth_set_write(made->method, socket_write) != 1 || BIO_meth_set_read(made->method, socket_read) != 1 ||
-        BIO_meth_set_ctrl(made->method, socket_control) != 1) {
-        rbt_err err = openssl_failed("TLS cannot be set up", error);
+        rbt_ssl.BIO_meth_set_write(made->method, socket_write) != 1 ||
+        rbt_ssl.BIO_meth_set_read(made->method, socket_read) != 1 ||
+        rbt_ssl.BIO_meth_set_ctrl(made->method, socket_control) != 1) {
+        err = openssl_failed("TLS cannot be set up", error);
         rbt_tls_destroy(made);
         return err;
     }
@@ -192,9 +198,9 @@ void rbt_tls_destroy(rbt_tls *tls)
 {
     if (tls == NULL)
         return;
-    SSL_CTX_free(tls->context);
-    BIO_meth_free(tls->method);
-    OPENSSL_cleanse(tls, sizeof *tls);
+    rbt_ssl.SSL_CTX_free(tls->context);
+    rbt_ssl.BIO_meth_free(tls->method);
+    explicit_bzero(tls, sizeof *tls);
     rbt_free(tls);
 }
 
@@ -208,28 +214,29 @@ void rbt_tls_set_records_per_key(rbt_tls *tls, uint64_t records)
 rbt_err rbt_tls_open(rbt_tls *tls, int fd, bool accepting, rbt_tls_stream **stream, rbt_error *error)
 {
     rbt_tls_stream *made = rbt_alloc(1, sizeof *made);
-    BIO *bio = BIO_new(tls->method);
+    BIO *bio = rbt_ssl.BIO_new(tls->method);
 
-    made->ssl = SSL_new(tls->context);
+    made->ssl = rbt_ssl.SSL_new(tls->context);
     if (bio == NULL || made->ssl == NULL) {
         rbt_err err = openssl_failed("TLS cannot be started", error);
-        BIO_free(bio);
-        SSL_free(made->ssl);
+        rbt_ssl.BIO_free(bio);
+        rbt_ssl.SSL_free(made->ssl);
         rbt_free(made);
         return err;
     }
     made->tls = tls;
     made->fd = fd;
     made->accepting = accepting;
-    BIO_set_data(bio, made);
-    BIO_set_init(bio, 1);
-    SSL_set_bio(made->ssl, bio, bio);
-    SSL_set_app_data(made->ssl, made);
+    rbt_ssl.BIO_set_data(bio, made);
+    rbt_ssl.BIO_set_init(bio, 1);
+    rbt_ssl.SSL_set_bio(made->ssl, bio, bio);
+    rbt_ssl.SSL_set_ex_data(made->ssl, OUR_DATA, made);
     if (accepting) {
-        SSL_set_accept_state(made->ssl);
+        rbt_ssl.SSL_set_accept_state(made->ssl);
     } else {
-        SSL_set_connect_state(made->ssl);
-        SSL_set_verify(made->ssl, SSL_VERIFY_PEER, NULL); /* no authority is known: every certificate is refused */
+        rbt_ssl.SSL_set_connect_state(made->ssl);
+        /* No authority is known: every certificate is refused. */
+        rbt_ssl.SSL_set_verify(made->ssl, SSL_VERIFY_PEER, NULL);
     }
     *stream = made;
     return RBT_OK;
@@ -240,11 +247,11 @@ void rbt_tls_close(rbt_tls_stream *stream)
     if (stream == NULL)
         return;
     if (stream->ready && stream->over != RBT_TLS_FAILED) {
-        ERR_clear_error();
-        (void)SSL_shutdown(stream->ssl); /* a farewell if there is room for it */
+        rbt_ssl.ERR_clear_error();
+        (void)rbt_ssl.SSL_shutdown(stream->ssl); /* a farewell if there is room for it */
     }
-    SSL_free(stream->ssl);
-    ERR_clear_error();
+    rbt_ssl.SSL_free(stream->ssl);
+    rbt_ssl.ERR_clear_error();
     rbt_free(stream);
 }
 
@@ -291,7 +298,7 @@ static rbt_err handshake_failed(const rbt_tls_stream *s, int reason, rbt_error *
             return rbt_fail(error, RBT_E_PROTOCOL,
                             "the other side offers no key: it is another program, or was started without --key");
         return rbt_fail(error, RBT_E_PROTOCOL, "the TLS handshake failed: %s; check port and key of both sides",
-                        reason != 0 ? ERR_reason_error_string(ERR_peek_error()) : "no reason given");
+                        reason != 0 ? rbt_ssl.ERR_reason_error_string(rbt_ssl.ERR_peek_error()) : "no reason given");
     }
 }
 
@@ -304,14 +311,14 @@ static rbt_err stream_failed(int reason, rbt_error *error)
         return rbt_fail(error, RBT_E_PROTOCOL,
                         "bytes were changed on the way: something between the hosts interferes, or hardware is broken");
     return rbt_fail(error, RBT_E_PROTOCOL, "the encrypted connection broke: %s",
-                    reason != 0 ? ERR_reason_error_string(ERR_peek_error()) : "no reason given");
+                    reason != 0 ? rbt_ssl.ERR_reason_error_string(rbt_ssl.ERR_peek_error()) : "no reason given");
 }
 
 /* Turns what OpenSSL says about a call that did not succeed into a state. */
 static rbt_tls_state judge(rbt_tls_stream *stream, int status)
 {
-    int kind = SSL_get_error(stream->ssl, status);
-    int reason = ERR_GET_REASON(ERR_peek_error());
+    int kind = rbt_ssl.SSL_get_error(stream->ssl, status);
+    int reason = ERR_GET_REASON(rbt_ssl.ERR_peek_error());
 
     if (kind == SSL_ERROR_WANT_READ)
         return RBT_TLS_WANT_READ;
@@ -334,7 +341,7 @@ static rbt_tls_state judge(rbt_tls_stream *stream, int status)
     } else {
         (void)stream_failed(reason, &stream->why);
     }
-    ERR_clear_error();
+    rbt_ssl.ERR_clear_error();
     return stream->over;
 }
 
@@ -349,11 +356,11 @@ rbt_tls_state rbt_tls_handshake(rbt_tls_stream *stream, rbt_error *error)
 {
     if (stream->over != RBT_TLS_DONE || stream->ready)
         return tell(stream, stream->over, error);
-    ERR_clear_error(); /* another library's left-overs would be taken for ours */
-    int status = SSL_do_handshake(stream->ssl);
+    rbt_ssl.ERR_clear_error(); /* another library's left-overs would be taken for ours */
+    int status = rbt_ssl.SSL_do_handshake(stream->ssl);
     if (status != 1)
         return tell(stream, judge(stream, status), error);
-    if (!SSL_session_reused(stream->ssl)) { /* agreed on something else than the key */
+    if (!rbt_ssl.SSL_session_reused(stream->ssl)) { /* agreed on something else than the key */
         stream->over = RBT_TLS_FAILED;
         (void)rbt_fail(&stream->why, RBT_E_PROTOCOL, "the other side does not use the job's key (%s); it is refused",
                        stream->tls->identity);
@@ -372,9 +379,9 @@ rbt_tls_state rbt_tls_read(rbt_tls_stream *stream, void *bytes, size_t n, size_t
     *done = 0;
     if (state != RBT_TLS_DONE)
         return tell(stream, state, error);
-    ERR_clear_error();
+    rbt_ssl.ERR_clear_error();
     while (state == RBT_TLS_DONE && got < n) { /* a call gives one record at most */
-        int status = SSL_read_ex(stream->ssl, (char *)bytes + got, n - got, &one);
+        int status = rbt_ssl.SSL_read_ex(stream->ssl, (char *)bytes + got, n - got, &one);
         if (status == 1)
             got += one;
         else
@@ -386,7 +393,7 @@ rbt_tls_state rbt_tls_read(rbt_tls_stream *stream, void *bytes, size_t n, size_t
 
 bool rbt_tls_pending(const rbt_tls_stream *stream)
 {
-    return SSL_has_pending(stream->ssl) == 1;
+    return rbt_ssl.SSL_has_pending(stream->ssl) == 1;
 }
 
 rbt_tls_state rbt_tls_write(rbt_tls_stream *stream, const void *bytes, size_t n, size_t *done, rbt_error *error)
@@ -398,16 +405,16 @@ rbt_tls_state rbt_tls_write(rbt_tls_stream *stream, const void *bytes, size_t n,
     *done = 0;
     if (state != RBT_TLS_DONE)
         return tell(stream, state, error);
-    ERR_clear_error();
+    rbt_ssl.ERR_clear_error();
     while (state == RBT_TLS_DONE && put < n) { /* a call takes one record at most */
-        int status = SSL_write_ex(stream->ssl, (const char *)bytes + put, n - put, &one);
+        int status = rbt_ssl.SSL_write_ex(stream->ssl, (const char *)bytes + put, n - put, &one);
         if (status != 1) {
             state = judge(stream, status);
             break;
         }
         put += one;
         if (++stream->records >= stream->tls->records_per_key &&
-            SSL_key_update(stream->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+            rbt_ssl.SSL_key_update(stream->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
             stream->records = 0;
     }
     *done = put;
