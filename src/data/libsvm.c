@@ -120,6 +120,16 @@ static rbt_err parse_index(rbt_reader *r, uint64_t *index)
     return RBT_OK;
 }
 
+/* A value. Counts and marks are one digit, which is not worth the way through all that a number can be. */
+static inline const char *parse_value(const rbt_reader *r, float *value)
+{
+    const char *at = r->at;
+    if (r->end - at < 2 || at[1] > ' ' || at[0] < '0' || at[0] > '9')
+        return rbt_number_parse(at, r->end, value);
+    *value = (float)(at[0] - '0');
+    return at + 1;
+}
+
 /* One feature into the data; `last` is the index before it in this row, -1 at the row's start. */
 static rbt_err parse_feature(rbt_reader *r, int64_t *last)
 {
@@ -129,7 +139,7 @@ static rbt_err parse_feature(rbt_reader *r, int64_t *last)
     rbt_err err = parse_index(r, &index);
     if (err != RBT_OK)
         return err;
-    const char *stop = rbt_number_parse(r->at, r->end, &value);
+    const char *stop = parse_value(r, &value);
     if (stop == NULL || !ends_token(r, stop) || !isfinite(value)) {
         r->at = token;
         return refuse_token(r, "a finite number after the colon, for example 7:0.25");

@@ -41,9 +41,9 @@ struct rbt_newton {
     double *z, *bend, *zd;                  /* rows * outputs: decision values, second derivatives, along a direction */
     double *partial;                        /* threads * 2 n: sums of each thread */
     double *square;                         /* threads * n^2: likewise of all second derivatives, or NULL */
-    double *scratch;                        /* threads * outputs */
     double falls[2];                        /* that the model promised in the last iteration and in the one before */
-    const double *vector;                   /* what a pass multiplies with */
+    const double *vector;                   /* what a pass multiplies with, ... */
+    double *scores;                         /* ... and where its decision values go: z or zd */
     enum { PASS_SCORES, PASS_GRADIENT, PASS_PRODUCT } what;
 };
 
@@ -113,7 +113,6 @@ static rbt_err allocate(rbt_newton *t, rbt_error *error)
     t->product = vectors + 6 * n;
     t->bend = rows + cells;
     t->zd = rows + 2 * cells;
-    t->scratch = rbt_alloc(threads * p->outputs, sizeof *t->scratch);
     if (may_square(p))
         t->square = rbt_alloc(threads * n * n, sizeof *t->square);
     return RBT_OK;
@@ -141,7 +140,6 @@ void rbt_newton_destroy(rbt_newton *newton)
     rbt_free(newton->z);
     rbt_free(newton->partial);
     rbt_free(newton->square);
-    rbt_free(newton->scratch);
     rbt_free(newton->places);
     rbt_free(newton->column);
     rbt_columns_deinit(&newton->columns);
@@ -187,18 +185,23 @@ static void add_row(const rbt_problem *p, rbt_row row, const double *s, const do
     }
 }
 
-/* square += d x x^T, above the diagonal and on it. A row's indices ascend, and the bias is the last. */
-static void add_square(const rbt_problem *p, rbt_row row, double d, double *square)
+/* Of one output: sum += s x, and square += d x x^T above the diagonal and on it. A row's indices ascend, and the bias is the
+ * last. */
+static void add_square(const rbt_problem *p, rbt_row row, double s, double d, double *sum, double *square)
 {
     for (size_t i = 0; i < row.n; i++) {
-        double x = d * (double)row.value[i], *line = square + row.index[i] * p->n;
+        double x = (double)row.value[i], *line = square + row.index[i] * p->n;
+        sum[row.index[i]] += s * x;
+        x *= d;
         for (size_t j = i; j < row.n; j++)
             line[row.index[j]] += x * (double)row.value[j];
         if (p->shape->bias)
             line[p->weights] += x;
     }
-    if (p->shape->bias)
+    if (p->shape->bias) {
+        sum[p->weights] += s;
         square[p->weights * p->n + p->weights] += d;
+    }
 }
 
 /* A row's slopes, from its decision values; what the products need is left in `bend`: second derivatives, or softmax's
@@ -254,8 +257,8 @@ static void pass_thread(void *context, uint32_t thread)
     rbt_newton *t = context;
     const rbt_problem *p = t->problem;
     size_t k = p->outputs, rows = p->data->rows, threads = rbt_team_threads(t->team);
-    double *sum = t->partial + thread * 2 * p->n, *diagonal = sum + p->n, *u = t->scratch + thread * k;
-    double *s = rbt_alloc(k, sizeof *s), *square = NULL;
+    double *sum = t->partial + thread * 2 * p->n, *diagonal = sum + p->n, *square = NULL;
+    double *s = rbt_alloc(2 * k, sizeof *s), *u = s + k; /* a thread's own lines: each row writes them */
     memset(sum, 0, 2 * p->n * sizeof *sum);
     if (t->square != NULL && t->what == PASS_GRADIENT) {
         square = t->square + thread * p->n * p->n;
@@ -264,12 +267,13 @@ static void pass_thread(void *context, uint32_t thread)
     for (size_t r = rows * thread / threads; r < rows * (thread + 1) / threads; r++) {
         rbt_row row = row_at(t, r, thread);
         if (t->what == PASS_SCORES) {
-            scores(p, row, t->vector, t->zd + r * k);
+            scores(p, row, t->vector, t->scores + r * k);
         } else if (t->what == PASS_GRADIENT) {
             derive(p, r, t->z + r * k, t->bend + r * k, s, u);
-            add_row(p, row, s, u, sum, diagonal);
             if (square != NULL)
-                add_square(p, row, *u, square);
+                add_square(p, row, *s, *u, sum, square);
+            else
+                add_row(p, row, s, u, sum, diagonal);
         } else {
             scores(p, row, t->vector, u);
             multiply(p, r, t->bend + r * k, u);
@@ -302,12 +306,34 @@ static void pass(rbt_newton *t, int what, const double *vector, double *sum, dou
     }
 }
 
+/* The decision values of all rows under a vector; where nothing has been learned yet it takes no pass. */
+static void score(rbt_newton *t, const double *vector, double *z, uint64_t *passes)
+{
+    const rbt_problem *p = t->problem;
+    bool zero = true;
+    for (size_t i = 0; zero && i < p->n; i++)
+        zero = vector[i] == 0;
+    t->scores = z;
+    if (zero) {
+        memset(z, 0, p->data->rows * p->outputs * sizeof *z);
+        return;
+    }
+    pass(t, PASS_SCORES, vector, NULL, NULL);
+    (*passes)++;
+}
+
 /* --------------------------------------------------------------------------------------------------- iteration */
 
 typedef struct along {
     const rbt_newton *newton;
     double step;
 } along;
+
+/* Where a step along `by` leads; a step of 0 does not look at it: it may be of the iteration before, and be no number. */
+static inline double moved(double from, double step, double by)
+{
+    return step != 0 ? from + step * by : from;
+}
 
 /* The losses at z + step * zd. */
 static double losses_along(void *context, size_t first, size_t n)
@@ -319,7 +345,7 @@ static double losses_along(void *context, size_t first, size_t n)
     double total = 0, *z = rbt_alloc(k, sizeof *z);
     for (size_t r = first; r < first + n; r++) {
         for (size_t c = 0; c < k; c++)
-            z[c] = t->z[r * k + c] + a->step * t->zd[r * k + c];
+            z[c] = moved(t->z[r * k + c], a->step, t->zd[r * k + c]);
         total +=
             rbt_data_weight(p->data, r) *
             (p->model->link != NULL ? p->model->link->loss(*z, rbt_link_target(p->shape, p->data, r), p->shape->delta)
@@ -334,8 +360,10 @@ static double objective_along(rbt_newton *t, double step)
     const rbt_problem *p = t->problem;
     along a = {t, step};
     double squares = 0;
-    for (size_t i = 0; i < p->weights; i++)
-        squares += (t->w[i] + step * t->step[i]) * (t->w[i] + step * t->step[i]);
+    for (size_t i = 0; i < p->weights; i++) {
+        double w = moved(t->w[i], step, t->step[i]);
+        squares += w * w;
+    }
     return rbt_team_sum(t->team, p->data->rows, losses_along, &a) / (double)p->data->rows + p->l2 / 2 * squares;
 }
 
@@ -351,13 +379,15 @@ static double dot(const double *a, const double *b, size_t n)
 static void complete_square(rbt_newton *t)
 {
     size_t n = t->problem->n, threads = rbt_team_threads(t->team);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         for (size_t j = i; j < n; j++) {
             double sum = 0;
             for (size_t m = 0; m < threads; m++)
                 sum += t->square[m * n * n + i * n + j];
             t->square[i * n + j] = t->square[j * n + i] = sum / (double)t->problem->data->rows;
         }
+        t->diagonal[i] = t->square[i * n + i];
+    }
 }
 
 /* The mean second derivative times a vector: of what was added up, or by a pass. */
@@ -447,12 +477,12 @@ static bool is_finite(const double *values, size_t n)
 double rbt_newton_iterate(rbt_newton *t, float *w, double close, double *gap, uint64_t *passes)
 {
     const rbt_problem *p = t->problem;
-    size_t n = p->n, cells = p->data->rows * p->outputs;
+    size_t n = p->n;
     double step = 1, before, after, fall;
     for (size_t i = 0; i < n; i++)
         t->w[i] = (double)w[whole(t, i)];
-    pass(t, PASS_SCORES, t->w, NULL, NULL);
-    memcpy(t->z, t->zd, cells * sizeof *t->z);
+    *passes = 1;
+    score(t, t->w, t->z, passes);
     pass(t, PASS_GRADIENT, NULL, t->gradient, t->diagonal);
     if (t->square != NULL)
         complete_square(t);
@@ -462,9 +492,8 @@ double rbt_newton_iterate(rbt_newton *t, float *w, double close, double *gap, ui
         t->diagonal[i] = t->diagonal[i] > 1e-12 ? t->diagonal[i] : 1e-12; /* a bias no row bends */
     }
     before = objective_along(t, 0);
-    *passes = 3;
     solve(t, close * before, &fall, passes);
-    pass(t, PASS_SCORES, t->step, NULL, NULL);
+    score(t, t->step, t->zd, passes);
     double slope = dot(t->gradient, t->step, n);
     after = objective_along(t, step);
     for (int i = 0; i < HALVINGS && !(after <= before + SLACK * step * slope); i++) {
