@@ -138,8 +138,8 @@ class Measured:
         self.nonzeros = sum(worker["nonzeros"] for worker in once["workers"])
         self.parameter_bytes = once["parameter_bytes"]
         self.l2 = 1 / (self.count * (10 if name == "20news" else 1))
-        # Ten passes over 25 k rows take 80 ms, which says more about threads that start than about rows.
-        self.passes = max(2, (400_000 if bench.quick else 2_000_000) // self.count)
+        # About a second: less says more about threads that start than about rows.
+        self.passes = max(2, (8_000_000 if bench.quick else 200_000_000) // self.nonzeros)
         self.tuned = {}  # model -> the side's answer
         if bench.vw and self.models[0] == "lr":
             self.vw_path = os.path.join(bench.folder, name + ".vw")
