@@ -363,16 +363,23 @@ static rbt_err take_weights(header *h, const layout *l, rbt_trained *t, rbt_erro
     return RBT_OK;
 }
 
-/* A row without any known feature, and no bias: LIBLINEAR gives it the second of two labels, or the first of many. Ours
- * is the smallest label. Where the two differ, the model gets a bias that decides just these. */
+/* A row of which nothing counts, not even a bias: LIBLINEAR gives it the second of two labels, or the first of many. Ours is the
+ * smallest label. Where the two differ, classes whose bias is 0 get one that decides just these. */
 static void break_ties(const header *h, const layout *l, rbt_trained *t)
 {
-    bool wanted = l->outputs > 1 ? l->class_of[0] != 0 : h->label != NULL && h->label[0] < h->label[1];
-    if (h->bias >= 0 || !wanted)
-        return;
-    t->shape.bias = true;
-    t->w[t->n + (l->outputs > 1 ? l->class_of[0] : 0)] = TIE_BREAK;
-    t->n += l->outputs;
+    bool wanted = l->outputs == 1 && h->label != NULL && h->label[0] < h->label[1];
+    float *bias = t->w + t->shape.cols * l->outputs;
+    for (size_t k = 0; l->outputs > 1 && k < l->outputs; k++)
+        wanted |= l->class_of[k] != k;
+    for (size_t k = 0; wanted && k < l->outputs; k++) {
+        float *at = &bias[l->outputs > 1 ? l->class_of[k] : 0];
+        if (*at == 0)
+            *at = TIE_BREAK * (float)(l->outputs - k);
+    }
+    if (wanted && !t->shape.bias) {
+        t->shape.bias = true;
+        t->n += l->outputs;
+    }
 }
 
 /* Of two classes LIBLINEAR looks at the first column only, even where the file has two (MCSVM_CS). */

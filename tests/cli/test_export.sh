@@ -101,7 +101,7 @@ for pair in lr:data zero:zero svm:data softmax:three two:data linear:numbers; do
 done
 
 for file in data three zero; do
-    for options in '-s 0' '-s 0 -B 1' '-s 1 -B 1' '-s 2' '-s 3' '-s 4' '-s 5' '-s 7 -B 2'; do
+    for options in '-s 0' '-s 0 -B 1' '-s 1 -B 1' '-s 2' '-s 3' '-s 4' '-s 5' '-s 6 -B 1 -c 0.01' '-s 0 -B 0' '-s 7 -B 2'; do
         # shellcheck disable=SC2086 # options are meant to be split
         liblinear-train -q $options "$file.svm" theirs >"$out" 2>"$err" || fail "liblinear-train $options"
         liblinear-predict "$file.test" theirs predicted >"$out" 2>"$err" || fail "liblinear-predict $options"

@@ -135,7 +135,7 @@ static void a_first_label_that_is_the_smaller_turns_the_signs(void **state)
     rbt_trained_deinit(&t);
 }
 
-/* LIBLINEAR gives a row without known features the second of two labels, the first of many. */
+/* LIBLINEAR gives a row of which nothing counts the second of two labels, the first of many. */
 static void rows_without_known_features_get_liblinears_label(void **state)
 {
     (void)state;
@@ -145,8 +145,22 @@ static void rows_without_known_features_get_liblinears_label(void **state)
     t = parsed("solver_type L2R_LR\nnr_class 3\nlabel 5 3 4\nnr_feature 1\nbias -1\nw\n1 2 3\n");
     assert_true(label_of(&t, "0 2:1") == 5 && label_of(&t, "0 1:1") == 4 && label_of(&t, "0 1:-1") == 5);
     rbt_trained_deinit(&t);
-    t = parsed("solver_type L2R_LR\nnr_class 3\nlabel 3 5 4\nnr_feature 1\nbias -1\nw\n1 2 3\n");
+    t = parsed("solver_type L2R_LR\nnr_class 3\nlabel 3 5 4\nnr_feature 1\nbias -1\nw\n-1 0 0\n");
+    assert_true(label_of(&t, "0 2:1") == 3 && label_of(&t, "0 1:1") == 5);
+    rbt_trained_deinit(&t);
+    t = parsed("solver_type L2R_LR\nnr_class 3\nlabel 3 4 5\nnr_feature 1\nbias -1\nw\n1 2 3\n");
     assert_true(label_of(&t, "0 2:1") == 3 && !t.shape.bias);
+    rbt_trained_deinit(&t);
+    static const char *const zero[] = {"bias 1\nw\n0.5\n0\n", "bias 0\nw\n0.5\n7\n"};
+    for (size_t i = 0; i < 2; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "solver_type L1R_LR\nnr_class 2\nlabel 0 1\nnr_feature 1\n%s", zero[i]);
+        t = parsed(text);
+        assert_true(label_of(&t, "0 2:1") == 1 && label_of(&t, "0 1:1") == 0 && t.n == 2);
+        rbt_trained_deinit(&t);
+    }
+    t = parsed("solver_type L1R_LR\nnr_class 3\nlabel 5 3 4\nnr_feature 1\nbias 1\nw\n1 2 3\n0 0 -1\n");
+    assert_true(label_of(&t, "0 2:1") == 5 && label_of(&t, "0 1:1") == 3 && t.n == 6);
     rbt_trained_deinit(&t);
 }
 
