@@ -309,7 +309,7 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
     rbt_data data = {0};
 
     memset(s, 0, sizeof s);
-    rbt_err err = rbt_trained_load_own(request->model, request->plugin.model, &s[0].trained, error);
+    rbt_err err = cli_trained_load(request->model, &request->plugin, &s[0].trained, error);
 
     request->features = err == RBT_OK ? s[0].trained.shape.cols : 0;
     request->reading.origin = s[0].trained.origin;
@@ -318,7 +318,7 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
     if (err == RBT_OK)
         err = parse_metrics(&s[0].trained, request, error);
     if (err == RBT_OK && request->baseline != NULL)
-        err = rbt_trained_load_own(request->baseline, request->plugin.model, &s[1].trained, error);
+        err = cli_trained_load(request->baseline, &request->plugin, &s[1].trained, error);
     if (err == RBT_OK &&
         (s[1].trained.model != NULL && (s[0].trained.shape.classes > 0) != (s[1].trained.shape.classes > 0)))
         err = rbt_fail(error, RBT_E_USAGE,
@@ -351,6 +351,23 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
         rbt_trained_deinit(&s[i].trained);
     }
     return err;
+}
+
+/* Models of methods are measured by their method; but a linear one of a method beside one of gradients as that is. */
+static rbt_err choose(eval_request *request, rbt_error *error)
+{
+    const char *model = request->model, *baseline = request->baseline;
+    bool is_method = cli_fitted_is(model), mixed = baseline != NULL && cli_fitted_is(baseline) != is_method;
+
+    if (mixed && !cli_fitted_is_trained(is_method ? model : baseline, request->plugin.method))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--baseline %s: %s is a model of a method, and the other one is none; give two of a kind",
+                        baseline, is_method ? model : baseline);
+    if (!is_method || mixed)
+        return evaluate(request, error);
+    return cli_fitted_eval(&(cli_fitted_request){model, baseline, request->data, request->metric, request->json,
+                                                 request->plugin.method, &request->reading},
+                           error);
 }
 
 int cli_eval(const cli_command *command, int argc, char **argv)
@@ -392,11 +409,7 @@ int cli_eval(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_plugin_open(request.plugin_path, &request.plugin, &error);
     if (err == RBT_OK)
-        err = cli_fitted_is(request.model)
-                  ? cli_fitted_eval(&(cli_fitted_request){request.model, request.baseline, request.data, request.metric,
-                                                          request.json, request.plugin.method, &request.reading},
-                                    &error)
-                  : evaluate(&request, &error);
+        err = choose(&request, &error);
     if (err != RBT_OK)
         return cli_fail(command, &error);
     cli_reading_note(command, &report);

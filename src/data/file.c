@@ -170,6 +170,8 @@ rbt_err rbt_output_open(const char *path, rbt_output *output, rbt_error *error)
         out.nameless = out.fd >= 0;
         if (out.fd < 0)
             out.fd = open(out.temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (out.fd >= 0 && exists) /* who may read the old one may read the new one, and nobody else */
+            (void)fchmod(out.fd, status.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO));
     }
     if (out.fd < 0) {
         (void)write_failed(&out, "cannot be created", errno, error);

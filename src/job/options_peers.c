@@ -59,6 +59,22 @@ static rbt_err check_baseline(const rbt_options *o, rbt_sync sync, rbt_error *er
         has_graph ? "peers average in pairs and keep no iterations apart" : "everybody waits for everybody");
 }
 
+/* Whoever is lost takes its parameters along, and all-reduce sums over everybody. */
+static rbt_err check_loss(const rbt_options *o, rbt_sync sync, rbt_error *error)
+{
+    if (o->on_worker_loss == RBT_LOSS_WAIT)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--on-worker-loss wait makes no sense with --sync %s: a peer's parameters are lost with it, so "
+                        "nobody can come back in its place; use %s",
+                        rbt_sync_name(sync), sync == RBT_SYNC_ALLREDUCE ? "stop" : "continue or stop");
+    if (o->on_worker_loss == RBT_LOSS_CONTINUE && sync == RBT_SYNC_ALLREDUCE)
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--on-worker-loss continue makes no sense with --sync allreduce, which needs every worker; leave "
+            "it out, or use --sync hop");
+    return RBT_OK;
+}
+
 /* What is for peers alone, and what makes no sense for them. */
 rbt_err rbt_options_check_peers(const rbt_options *o, rbt_sync sync, const char *served, rbt_error *error)
 {
@@ -84,6 +100,9 @@ rbt_err rbt_options_check_peers(const rbt_options *o, rbt_sync sync, const char 
     if (o->model == NULL)
         return rbt_fail(error, RBT_E_USAGE, "--sync %s trains models; a table program needs bsp, ssp or asp",
                         rbt_sync_name(sync));
+    rbt_err err = check_loss(o, sync, error);
+    if (err != RBT_OK)
+        return err;
     return sync == RBT_SYNC_HOP ? check_hop(o, error) : check_baseline(o, sync, error);
 }
 

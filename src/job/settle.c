@@ -60,14 +60,15 @@ static bool is_heavy(const rbt_problem *problem, size_t bytes)
 }
 
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
- * second derivatives are cheap, unless somebody wants to see steps kept apart; dual coordinate ascent for many. Where an l2 that
+ * second derivatives are cheap, unless somebody wants to see steps kept apart or workers slowed down; dual coordinate ascent for many. Where an l2 that
  * somebody chose is weak, it is too slow with l1, and with so few parameters that the rows contradict each other: then gradient steps,
  * as where there is hardly any data beside what the others keep of each row. */
 static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, bool l2_given, rbt_error *error)
 {
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
-    bool few, newton = rbt_newton_fits(&problem) && !rbt_options_takes_turns(options) &&
-                       !is_heavy(&problem, RBT_NEWTON_ROW_BYTES);
+    bool few, slowed = options->straggler != NULL;
+    bool newton = rbt_newton_fits(&problem) && !rbt_options_takes_turns(options) && !slowed &&
+                  !is_heavy(&problem, RBT_NEWTON_ROW_BYTES);
     rbt_err err = has_few_parameters(&problem, &few, error);
 
     if (err != RBT_OK)
@@ -84,7 +85,13 @@ static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, 
                         "--optimizer newton needs a smooth loss, which that of %s is not; use --optimizer sdca, or "
                         "train svm2",
                         loaded->model->name);
-    if (options->workers_auto && few && options->optimizer != RBT_OPTIMIZER_NEWTON && !rbt_options_takes_turns(options))
+    if (options->optimizer == RBT_OPTIMIZER_NEWTON && slowed)
+        return rbt_fail(
+            error, RBT_E_USAGE,
+            "--straggler slows workers down, and those of --optimizer newton share every pass evenly; leave "
+            "one of them out");
+    if (options->workers_auto && few && options->optimizer != RBT_OPTIMIZER_NEWTON &&
+        !rbt_options_takes_turns(options) && !slowed)
         options->workers = 1;
     return RBT_OK;
 }

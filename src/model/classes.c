@@ -204,14 +204,28 @@ static size_t class_numbered(const rbt_shape *shape, double label)
     return at < shape->classes && shape->labels[at] == label ? at : shape->classes;
 }
 
+/* The class whose name is this number, however it is written, or `classes`: also where two are. */
+static size_t class_named_as_number(const rbt_shape *shape, double label)
+{
+    size_t at = shape->classes, count = 0;
+    for (size_t i = 0; i < shape->classes; i++) {
+        const char *name = shape->names[i], *end = name + strlen(name);
+        float number = 0;
+        if (rbt_number_parse(name, end, &number) == end && (double)number == label) {
+            at = i;
+            count++;
+        }
+    }
+    return count == 1 ? at : shape->classes;
+}
+
 /* The class of a label as the data has it, or `classes`. One word among the labels makes words of all, also of numbers. */
 static size_t class_of(const rbt_shape *shape, const rbt_data *data, double label)
 {
-    char text[RBT_LABEL_ROOM];
     if (shape->names != NULL && data->label_names != NULL && label >= 0 && label < (double)data->label_count)
         return class_named(shape, data->label_names[(size_t)label]); /* however long */
     if (shape->names != NULL)
-        return class_named(shape, written(data, label, text));
+        return class_named_as_number(shape, label);
     if (data->label_names == NULL)
         return class_numbered(shape, label);
     const char *name = label >= 0 && label < (double)data->label_count ? data->label_names[(size_t)label] : "";

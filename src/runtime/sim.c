@@ -298,21 +298,38 @@ static void cut_links(rbt_sim *sim, uint32_t worker, uint64_t stream)
     }
 }
 
+/* A sum over all workers never comes without one of them. */
+static void end_allreduce(rbt_sim *sim, uint32_t worker)
+{
+    rbt_error error;
+
+    rbt_fail(&error, RBT_E_LOST,
+             "worker %u was lost at %.6f s; all-reduce needs every worker, so the job ends; --sync hop goes on without "
+             "one",
+             worker, (double)sim->now_ns / 1e9);
+    fail_sim(sim, &error);
+}
+
 static void crash(rbt_sim *sim, uint32_t worker)
 {
+    const rbt_topology *topology = sim->run->topology;
     rbt_actor *actor = &sim->actors[worker];
     uint64_t stream = 1000 + actor->incarnation * 100000ULL + worker;
     rbt_rng rng = rbt_rng_stream(sim->options->seed, RBT_STREAM_FAULT, stream);
 
     if (actor->state == ACTOR_ENDED || actor->state == ACTOR_ABSENT)
         return;
+    if (topology->hop != NULL && topology->hop->allreduce) {
+        end_allreduce(sim, worker);
+        return;
+    }
     end_actor(actor);
     cut_links(sim, worker, stream);
-    rbt_transport_forget(sim->run, rbt_node_of_worker(sim->run->topology, worker));
+    rbt_transport_forget(sim->run, rbt_node_of_worker(topology, worker));
     actor->state = ACTOR_ABSENT;
     tell_master(sim, RBT_MSG_LOST, worker, actor->incarnation);
     /* A peer's parameters died with it: it has nothing to come back to. */
-    if (sim->run->topology->lost_is_gone || sim->run->topology->hop != NULL) {
+    if (topology->lost_is_gone || topology->hop != NULL) {
         actor->state = ACTOR_ENDED;
         sim->active--;
         atomic_store(&sim->run->published[worker].is_lost, true);

@@ -138,7 +138,11 @@ void rbt_graph_deinit(rbt_graph *graph)
 static rbt_err check_loops(const rbt_graph *graph, const char *name, rbt_error *error)
 {
     for (uint32_t i = 0; i < graph->nodes; i++)
-        if (!rbt_graph_has(graph, i, i))
+        if (graph->in_start[i + 1] == graph->in_start[i] && graph->out_start[i + 1] == graph->out_start[i])
+            return rbt_fail(error, RBT_E_DATA,
+                            "%s: node %u has no edge; add its edges, or give --workers as many as the graph has nodes",
+                            name, i);
+        else if (!rbt_graph_has(graph, i, i))
             return rbt_fail(error, RBT_E_DATA,
                             "%s: node %u has no self-loop; a node counts its own parameters, add the edge %u %u", name,
                             i, i, i);

@@ -73,8 +73,10 @@ static rbt_err get_edge(line *l, const char *name, uint32_t nodes, found_list *l
                         "'3 5', or '3 - 5' for both ways",
                         name, l->number, shown(l), l->at);
     if (f.edge.from >= nodes || f.edge.to >= nodes)
-        return rbt_fail(error, RBT_E_DATA, "%s:%u: node %u is out of range; the nodes are 0 to %u", name, l->number,
-                        f.edge.from >= nodes ? f.edge.from : f.edge.to, nodes - 1);
+        return rbt_fail(error, RBT_E_DATA,
+                        "%s:%u: node %u is out of range; the nodes are 0 to %u, one for each worker: correct it, or "
+                        "give other --workers",
+                        name, l->number, f.edge.from >= nodes ? f.edge.from : f.edge.to, nodes - 1);
     rbt_array_push(list, f);
     if (both && f.edge.from != f.edge.to) {
         f.edge = (rbt_edge){f.edge.to, f.edge.from};

@@ -48,7 +48,15 @@ done
     says '--skip 1 is a step as any other'
     expect 2 train $learning --sync hop --servers 2
     says 'is for servers'
+    expect 2 launch --local 2 -- train lr --data data.svm --sync hop --on-worker-loss wait
+    says 'nobody can come back in its place'
+    expect 2 launch --local 2 -- train lr --data data.svm --sync allreduce --on-worker-loss continue
+    says 'needs every worker'
 }
+
+# a sum over all ends with the first that is lost, as on a cluster
+expect 7 train lr --data data.svm --runtime sim --workers 4 --clocks 20 --sync allreduce --faults crash=1,within=1ms
+says 'all-reduce needs every worker, so the job ends'
 
 # one table of peers and servers
 expect 0 compare lr --data data.svm --runtime sim --workers 4 --clocks 6 --lr 0.5 \

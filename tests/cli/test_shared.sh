@@ -122,6 +122,14 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RUBATO" train lr --data d.svm --sync hogw
     says 'use fewer --workers'
 fi
 
+# who is to be slow is slow: Newton's threads share passes, so it is not chosen, and one worker is not made of two
+for model in lr svm; do
+    expect 0 train $model --data d.svm --straggler worker=1,slow=20 --epochs 3 --json slow.json
+    check slow.json 'len(last["workers"]) == 2 and last["workers"][1]["slowed"] > 0'
+done
+expect 2 train lr --data d.svm --straggler worker=1,slow=20 --workers 2 --optimizer newton
+says 'those of --optimizer newton share every pass'
+
 # Ctrl-C ends a long training with 130 and keeps the model, whether its objective was looked at before or not.
 interrupt()
 {

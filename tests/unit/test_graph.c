@@ -235,7 +235,7 @@ static void checks_name_the_offending_node(void **state)
 {
     (void)state;
     refused("0 0\n1 1\n0 - 1\n1 - 2", "node 2 has no self-loop");
-    refused("0 0\n1 1\n3 3\n0 - 1\n1 - 3\n", "node 2 has no self-loop");
+    refused("0 0\n1 1\n3 3\n0 - 1\n1 - 3\n", "node 2 has no edge");
     refused("0 0\n1 1\n2 2\n0 - 1\n0 2", "no path from node 2 to node 0");
     refused("0 0\n1 1\n2 2\n0 - 1\n2 1", "no path from node 0 to node 2");
     refused("0 0\n1 1\n2 2\n3 3\n0 - 1\n2 - 3", "no path from node 0 to node 2");
