@@ -242,11 +242,28 @@ static double losses_here(void *context, const float *w, uint64_t *rows)
     return *rows > 0 ? rbt_training_losses(training, w) : 0;
 }
 
-static rbt_err inherit_here(void *context, const rbt_rows_of *shares, size_t count, size_t *taken, rbt_error *error)
+static void *open_estate(void *context)
+{
+    return rbt_estate_open(&((const rbt_model_run *)context)->job->options);
+}
+
+static rbt_err read_estate(void *estate, rbt_error *error)
+{
+    return rbt_estate_read(estate, error);
+}
+
+static rbt_err take_estate(void *context, void *estate, const rbt_rows_of *shares, size_t count, size_t *taken,
+                           rbt_error *error)
 {
     rbt_model_run *r = context;
+    const rbt_seat *seat = rbt_session_seat(r->session, rbt_session_rank(r->session));
 
-    return rbt_inherit(r, rbt_session_seat(r->session, rbt_session_rank(r->session)), shares, count, taken, error);
+    return rbt_estate_take(estate, &r->training, seat, shares, count, taken, error);
+}
+
+static void close_estate(void *estate)
+{
+    rbt_estate_close(estate);
 }
 
 typedef struct weighing {
@@ -288,8 +305,9 @@ static rbt_err save_alone(rbt_model_run *r, rbt_error *error)
 
 rbt_err rbt_cluster_job_train(rbt_model_run *r, rbt_error *error)
 {
+    static const rbt_heir_work heirs = {open_estate, read_estate, take_estate, close_estate};
     rbt_cluster_work work = {.losses = losses_here,
-                             .inherit = inherit_here,
+                             .inherit = &heirs,
                              .context = r,
                              .n = r->training.n,
                              .on_loss = r->job->options.on_worker_loss};

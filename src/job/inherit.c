@@ -14,21 +14,36 @@ typedef struct heir {
     rbt_shards shards;
 } heir;
 
-/* All rows, prepared as they were for the job: as a crew of one that hosts all workers. */
-static rbt_err load_all(const rbt_options *given, rbt_loaded *all, rbt_error *error)
-{
-    uint32_t first = 0, count = given->workers;
-    rbt_crew alone = rbt_crew_alone();
+struct rbt_estate {
     rbt_options options;
-    rbt_err err;
+    rbt_loaded all;
+};
 
-    rbt_options_init(&options);
-    rbt_options_copy(&options, given);
-    rbt_free(options.valid);
-    options.valid = NULL;
-    err = rbt_loaded_share(all, &options, &alone, &first, &count, NULL, error);
-    rbt_options_deinit(&options);
-    return err;
+rbt_estate *rbt_estate_open(const rbt_options *options)
+{
+    rbt_estate *estate = rbt_alloc(1, sizeof *estate);
+
+    rbt_options_init(&estate->options);
+    rbt_options_copy(&estate->options, options);
+    rbt_free(estate->options.valid);
+    estate->options.valid = NULL;
+    return estate;
+}
+
+void rbt_estate_close(rbt_estate *estate)
+{
+    rbt_loaded_deinit(&estate->all);
+    rbt_options_deinit(&estate->options);
+    rbt_free(estate);
+}
+
+/* As a crew of one that hosts all workers. */
+rbt_err rbt_estate_read(rbt_estate *estate, rbt_error *error)
+{
+    uint32_t first = 0, count = estate->options.workers;
+    rbt_crew alone = rbt_crew_alone();
+
+    return rbt_loaded_share(&estate->all, &estate->options, &alone, &first, &count, NULL, error);
 }
 
 /* What `of` has, and behind it the extra rows, dealt to the workers here in turn. */
@@ -104,19 +119,15 @@ static rbt_err add_training(rbt_training *last, const rbt_seat *seat, const rbt_
     return RBT_OK;
 }
 
-rbt_err rbt_inherit(rbt_model_run *r, const rbt_seat *seat, const rbt_rows_of *shares, size_t count, size_t *taken,
-                    rbt_error *error)
+rbt_err rbt_estate_take(const rbt_estate *estate, rbt_training *training, const rbt_seat *seat,
+                        const rbt_rows_of *shares, size_t count, size_t *taken, rbt_error *error)
 {
-    rbt_training *last = &r->training;
-    rbt_loaded all = {0};
+    rbt_training *last = training;
     rbt_data extra = {0};
-    rbt_err err = load_all(&r->job->options, &all, error);
+    rbt_err err = take_rows(&estate->all, shares, count, taken, &extra, error);
 
     while (atomic_load(&last->next) != NULL)
         last = atomic_load(&last->next);
-    if (err == RBT_OK)
-        err = take_rows(&all, shares, count, taken, &extra, error);
-    rbt_loaded_deinit(&all);
     if (err == RBT_OK && extra.rows > 0) /* there may be more heirs than rows */
         err = add_training(last, seat, &extra, error);
     rbt_data_deinit(&extra);

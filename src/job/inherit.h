@@ -8,9 +8,18 @@
 
 #include "job/run.h"
 
+typedef struct rbt_estate rbt_estate; /* all rows of a job, read once more */
+
+/* The options are copied: reading needs nothing else, and may go on when the job has ended. */
+rbt_estate *rbt_estate_open(const rbt_options *options);
+void rbt_estate_close(rbt_estate *estate);
+
+/* All rows, prepared as they were for the job. */
+rbt_err rbt_estate_read(rbt_estate *estate, rbt_error *error);
+
 /* Takes these shares over; `taken` says how many rows each has brought. */
-rbt_err rbt_inherit(rbt_model_run *run, const rbt_seat *seat, const rbt_rows_of *shares, size_t count, size_t *taken,
-                    rbt_error *error);
+rbt_err rbt_estate_take(const rbt_estate *estate, rbt_training *training, const rbt_seat *seat,
+                        const rbt_rows_of *shares, size_t count, size_t *taken, rbt_error *error);
 
 /* Frees what was taken over; after training. */
 void rbt_inherit_deinit(rbt_training *training);

@@ -49,3 +49,23 @@ done
 kill -INT "$job"
 job_end 130
 [ "$(wc -c <prepared)" -eq $((before + 2)) ] || job_fail "two processes have read the data $(($(wc -c <prepared) - before)) times"
+
+# A lead that works itself reads once more, too. The job ends when it is told to, even if what is read never comes.
+cp d.svm e.svm
+# shellcheck disable=SC2016 # the inner shell expands these
+job_start sh -c '
+for rank in 2 1 0; do
+    env SLURM_JOB_ID=$$ SLURM_STEP_ID=0 SLURM_PROCID=$rank SLURM_STEP_NUM_TASKS=3 SLURM_STEP_NODELIST="$(hostname)" \
+        SLURM_STEP_TASKS_PER_NODE=3 "$0" train lr --data e.svm --lr 0.1 --batch 10 --batches-per-clock 1 --runtime cluster \
+        --servers 1 --sync ssp --clocks 100000000 --eval-every 100 --json job.json --out lead.rbt &
+    echo $! >pid.$rank
+done
+wait $!' "$RUBATO"
+job_clock 2
+rm e.svm
+mkfifo e.svm
+kill -9 "$(cat pid.2)"
+eventually 60 grep -q 'the others with workers take over its rows' job.out job.err || job_fail 'nobody takes over'
+kill -INT "$(cat pid.0)"
+job_end 130
+[ -s lead.rbt ] || job_fail 'the job ended without its result'

@@ -211,6 +211,38 @@ static void rows_are_handed_on_also_those_that_were_inherited(void **state)
     rbt_losses_deinit(&losses);
 }
 
+/* Of many processes one after the other is lost: no row is, none is twice, and the shares stay few. */
+static void rows_of_many_losses_stay_whole(void **state)
+{
+    enum { WORKERS = 40, ROWS = 1000 };
+    rbt_losses losses;
+
+    (void)state;
+    set_up(&losses, RBT_LOSS_CONTINUE, WORKERS, 1);
+    rbt_losses_start(&losses);
+    for (uint32_t gone = 1; gone < WORKERS; gone++) { /* rank 0 leads and has the server */
+        uint8_t *owners = rbt_alloc(WORKERS * ROWS, 1);
+        rbt_bequests out;
+
+        assert_int_equal(lose(&losses, gone, NULL), RBT_VERDICT_GO_ON);
+        out = rbt_losses_bequeath(&losses, gone);
+        rbt_array_free(&out);
+        for (uint32_t r = gone + 1; r <= WORKERS; r++) {
+            assert_true(losses.ranks[r].inherited.count <= (size_t)2 * WORKERS * WORKERS);
+            for (size_t i = 0; i < losses.ranks[r].inherited.count; i++) {
+                rbt_rows_of rows = losses.ranks[r].inherited.at[i];
+
+                for (uint32_t row = rows.first; row < ROWS; row += rows.step)
+                    owners[rows.worker * ROWS + row]++;
+            }
+        }
+        for (size_t row = 0; row < (size_t)gone * ROWS; row++)
+            assert_int_equal(owners[row], 1);
+        rbt_free(owners);
+    }
+    rbt_losses_deinit(&losses);
+}
+
 static void who_broke_the_protocol_is_cut_at_once_but_never_a_server_for_a_worker(void **state)
 {
     rbt_losses losses;
@@ -287,6 +319,7 @@ int main(void)
         cmocka_unit_test(who_was_waited_for_returns_works_and_may_be_lost_again),
         cmocka_unit_test(a_loss_after_the_last_clock_holds_nobody_up),
         cmocka_unit_test(rows_are_handed_on_also_those_that_were_inherited),
+        cmocka_unit_test(rows_of_many_losses_stay_whole),
         cmocka_unit_test(who_broke_the_protocol_is_cut_at_once_but_never_a_server_for_a_worker),
         cmocka_unit_test(of_two_that_lost_each_other_one_is_cut_after_a_while),
         cmocka_unit_test(complaints_about_the_dead_are_settled_by_their_death),

@@ -17,12 +17,21 @@ typedef struct rbt_cluster rbt_cluster;
 /* The sum of the losses of the rows that live here at the parameters w, and how many rows these are. */
 typedef double rbt_losses_here(void *context, const float *w, uint64_t *rows);
 
+/* How rows of lost workers are taken over: in steps, so that a reading which takes for ever holds nobody up. All but `open` on a
+ * thread of their own, one after the other. */
+typedef struct rbt_heir_work {
+    void *(*open)(void *context); /* what the reading must know, once and for all */
+    rbt_err (*read)(void *estate,
+                    rbt_error *error); /* perhaps still when the job has ended: it knows nothing but the estate */
+    rbt_err (*take)(void *context, void *estate, const rbt_rows_of *shares, size_t count, size_t *taken,
+                    rbt_error *error); /* what was read; `taken` rows of each share */
+    void (*close)(void *estate);
+} rbt_heir_work;
+
 /* What the job does for the runtime. */
 typedef struct rbt_cluster_work {
-    rbt_losses_here *losses; /* asked by the lead; on the process's main thread */
-    /* Takes over some rows of lost workers, and says how many of each share; on a thread of its own, one call at a time. NULL: nobody
-     * does. */
-    rbt_err (*inherit)(void *context, const rbt_rows_of *shares, size_t count, size_t *taken, rbt_error *error);
+    rbt_losses_here *losses;      /* asked by the lead; on the process's main thread */
+    const rbt_heir_work *inherit; /* NULL: nobody takes over rows of another */
     void *context;
     size_t n; /* parameters */
     rbt_on_loss on_loss;

@@ -65,7 +65,7 @@ struct rbt_cluster {
     uint64_t started_ns;           /* the lead; 0: not yet */
     RBT_ARRAY(rbt_rows_of) estate; /* rows of lost workers that are to be taken over */
     bool inherits;                 /* a thread does */
-    RBT_ARRAY(pthread_t) heirs;    /* threads that did */
+    struct rbt_heirs *heirs;       /* what it shares with us; NULL: there was none */
 };
 
 /* ---------------------------------------------------------------------------------------------------- status.c */
@@ -116,7 +116,7 @@ void rbt_alone_deinit(rbt_cluster *c);
 
 /* Takes rows of lost workers over, on a thread of its own; false: the words make no sense. The lock is held. */
 bool rbt_heirs_take(rbt_cluster *c, rbt_unpack *words);
-void rbt_heirs_end(rbt_cluster *c); /* waits for these threads, which begin nothing new */
+void rbt_heirs_end(rbt_cluster *c); /* from now on nothing is taken over; a thread that still reads is left alone */
 
 /* The lead: those that still work share the rows of a process that is gone. */
 void rbt_heirs_share(rbt_cluster *c, uint32_t rank);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define NS_PER_MS 1000000u
+#define FINEST    65536 /* rows apart: what has been split so far is not split again */
 
 void rbt_losses_init(rbt_losses *losses, rbt_on_loss on_loss, uint32_t size)
 {
@@ -142,36 +143,53 @@ rbt_verdict rbt_losses_lost(rbt_losses *losses, uint32_t rank, const char **reas
 
 /* --------------------------------------------------------------------------------------------------------- rows */
 
-/* Deals what one rank had to those that work: every n-th row to each. */
-static void deal(rbt_losses *losses, rbt_rows_of rows, uint32_t heirs, rbt_bequests *out)
+/* Ranks that can take rows over. */
+typedef RBT_ARRAY(uint32_t) heir_list;
+
+static heir_list list_heirs(const rbt_losses *losses)
 {
-    uint64_t step = (uint64_t)rows.step * heirs, part = 0;
+    heir_list heirs = {0};
 
-    for (uint32_t r = 0; r < losses->size && step <= UINT32_MAX; r++) { /* no share has that many rows */
-        rbt_rank *heir = &losses->ranks[r];
-        rbt_rows_of some = {rows.worker, (uint32_t)(rows.first + rows.step * part), (uint32_t)step};
-
-        if (heir->workers == 0 || heir->state != RBT_RANK_WORKING)
-            continue;
-        part++;
-        rbt_array_push(&heir->inherited, some);
-        rbt_array_push(out, ((rbt_bequest){r, some}));
-    }
+    for (uint32_t r = 0; r < losses->size; r++)
+        if (losses->ranks[r].workers > 0 && losses->ranks[r].state == RBT_RANK_WORKING)
+            rbt_array_push(&heirs, r);
+    return heirs;
 }
 
+static void give(rbt_losses *losses, uint32_t rank, rbt_rows_of rows, rbt_bequests *out)
+{
+    rbt_array_push(&losses->ranks[rank].inherited, rows);
+    rbt_array_push(out, ((rbt_bequest){rank, rows}));
+}
+
+/* Every n-th row to each. */
+static void split(rbt_losses *losses, rbt_rows_of rows, const heir_list *heirs, rbt_bequests *out)
+{
+    for (uint32_t i = 0; i < heirs->count; i++)
+        give(losses, heirs->at[i],
+             (rbt_rows_of){rows.worker, rows.first + rows.step * i, rows.step * (uint32_t)heirs->count}, out);
+}
+
+/* What was inherited is handed on whole where everybody gets some of it: split each time, the shares would double with each
+ * loss. */
 rbt_bequests rbt_losses_bequeath(rbt_losses *losses, uint32_t rank)
 {
     rbt_rank *gone = &losses->ranks[rank];
+    heir_list heirs = list_heirs(losses);
     rbt_bequests out = {0};
-    uint32_t heirs = 0;
 
-    for (uint32_t r = 0; r < losses->size; r++)
-        heirs += losses->ranks[r].workers > 0 && losses->ranks[r].state == RBT_RANK_WORKING;
-    for (uint32_t i = 0; heirs > 0 && i < gone->workers; i++)
-        deal(losses, (rbt_rows_of){gone->first_worker + i, 0, 1}, heirs, &out);
-    for (size_t i = 0; heirs > 0 && i < gone->inherited.count; i++)
-        deal(losses, gone->inherited.at[i], heirs, &out);
+    for (uint32_t i = 0; i < gone->workers; i++)
+        split(losses, (rbt_rows_of){gone->first_worker + i, 0, 1}, &heirs, &out);
+    for (size_t i = 0; heirs.count > 0 && i < gone->inherited.count; i++) {
+        rbt_rows_of rows = gone->inherited.at[i];
+
+        if (gone->inherited.count < heirs.count && rows.step <= FINEST / heirs.count)
+            split(losses, rows, &heirs, &out);
+        else
+            give(losses, heirs.at[i % heirs.count], rows, &out);
+    }
     rbt_array_free(&gone->inherited);
+    rbt_array_free(&heirs);
     return out;
 }
 
