@@ -99,6 +99,12 @@ keeps job.txt compare lr --data same.svm --protocols bsp --config job.txt --repo
 keeps edges.txt train lr --data same.svm --sync hop --workers 3 --graph edges.txt --out edges.txt
 cmp -s same.svm data.svm || fail 'data was written over'
 
+# who may read an output that is replaced may read the new one, and nobody else
+cp same.svm private.svm
+chmod 600 private.svm
+expect 0 convert --data data.svm --to libsvm --out private.svm
+[ "$(stat -c %a private.svm)" = 600 ] || fail 'a private file has become public'
+
 # nor is one output written over another, whether the file is there or not
 expect 2 train lr --data data.svm --out one --json ./one
 says '--out and --json would both be written to ./one; give each a file of its own'

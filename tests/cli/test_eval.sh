@@ -114,3 +114,20 @@ expect 0 train lr --data data.svm --sync sequential --optimizer sgd --epochs 1 -
 prints 'sequential in shared memory'
 expect 0 eval --model model.rbt --data data.svm --baseline one.rbt --json -
 check "$out" 'set(first["ratio"]) >= {"loss", "logloss", "accuracy", "auc", "f1"}'
+
+# a linear model of a method beside one of gradients, both ways; others are told apart
+expect 0 train l1lr --data data.svm --l1 0.001 --epochs 5 --out l1.rbt --quiet
+expect 0 train kmeans --data data.svm --clusters 2 --epochs 2 --out means.rbt --quiet
+for pair in 'model.rbt l1.rbt' 'l1.rbt model.rbt'; do
+    expect 0 eval --model "${pair% *}" --baseline "${pair#* }" --data data.svm --metric accuracy --json both.json
+    check both.json 'first["ratio"]["accuracy"] == first["accuracy"] / first["baseline"]["accuracy"]'
+done
+expect 2 eval --model model.rbt --baseline means.rbt --data data.svm
+says 'means.rbt is a model of a method, and the other one is none'
+
+# labels that are numbers among words are the same however they are written
+printf 'y,a\n1.0,1\n2.0,2\nx,3\n1.0,1\n2.0,2\nx,3\n' >words.csv
+printf 'y,a\n1,1\n2,2\n' >numbers.csv
+expect 0 train softmax --data words.csv --out words.rbt --quiet
+expect 0 eval --model words.rbt --data numbers.csv --metric accuracy
+prints '100.0000 %'
