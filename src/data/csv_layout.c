@@ -116,7 +116,7 @@ static bool is_repeated(rbt_cells first)
         size_t cells = 0, alike = 0;
         while (rbt_cells_next(&a, &name) && rbt_cells_next(&b, &cell)) {
             cells++;
-            alike += name.n > 0 && name.n == cell.n && memcmp(name.at, cell.at, name.n) == 0;
+            alike += name.n > 0 && rbt_cell_is_same(&name, &cell);
         }
         found = alike > 0 && alike < cells; /* all: the header once more, files put one after the other */
         (void)count_cells(&below);
@@ -287,6 +287,8 @@ static rbt_err read_names(rbt_csv_layout *l, const first_row *first, const char 
     l->header_bytes = first->bytes;
     rbt_cells row = {.at = l->header, .end = l->header + first->bytes, .delimiter = l->delimiter};
     for (size_t i = 0; i < l->count && rbt_cells_next(&row, &cell); i++) {
+        if (i == 0)
+            l->initial = cell.n > 0 && strchr(" \t\",;", *cell.at) == NULL ? *cell.at : '\0';
         l->column[i].name = rbt_cell_text(&cell);
         if (l->column[i].name == NULL)
             return no_memory(name, error);
@@ -406,15 +408,25 @@ free_told:
     return err;
 }
 
+/* May the row at `at` be the header, by its first character? Almost none may. */
+static inline bool may_be_header(const rbt_csv_layout *l, const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '"'))
+        at++;
+    return at < end && (l->initial == '\0' || *at == l->initial);
+}
+
 const char *rbt_csv_layout_header_end(const rbt_csv_layout *l, const char *at, const char *end)
 {
-    size_t n = l->header_bytes;
-    if (l->header == NULL || (size_t)(end - at) < n || memcmp(at, l->header, n) != 0)
+    if (l->header == NULL || !may_be_header(l, at, end))
         return NULL;
-    at += n;
-    if (at < end && *at == '\r')
-        at++;
-    return at == end ? at : *at == '\n' ? at + 1 : NULL;
+    rbt_cells row = {.at = at, .end = end, .delimiter = l->delimiter};
+    rbt_cells names = {.at = l->header, .end = l->header + l->header_bytes, .delimiter = l->delimiter};
+    rbt_cell name, cell;
+    while (rbt_cells_next(&names, &name))
+        if (!rbt_cells_next(&row, &cell) || !rbt_cell_is_same(&name, &cell))
+            return NULL;
+    return row.last ? row.at : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------- what the cells are */

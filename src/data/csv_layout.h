@@ -29,8 +29,10 @@ typedef struct rbt_csv_layout {
     char delimiter;
     size_t count;
     rbt_csv_column *column;
-    char *header; /* the header's row without its line end; a row that equals it is none. NULL: no header */
+    char
+        *header; /* the header's row without its line end; a row whose cells equal its cells is none. NULL: no header */
     size_t header_bytes;
+    char initial;  /* of the first name; 0: whatever a row begins with, it may be the header */
     bool doubtful; /* a name of the header is a cell of its column, too, in the first rows of its text */
     size_t label;  /* which column; RBT_CSV_NONE: none */
     size_t weight;
@@ -93,7 +95,8 @@ size_t rbt_csv_layout_rows_end(const rbt_csv_layout *layout, const char *text, s
 #define RBT_CSV_COLUMN_ROOM 96
 const char *rbt_csv_layout_shown(const rbt_csv_layout *layout, size_t column, char out[RBT_CSV_COLUMN_ROOM]);
 
-/* Is the row at `at` the header once more (files put one after the other)? Then its end, else NULL. */
+/* Is the row at `at` the header once more (files put one after the other), whatever its quotes and blanks? Then its end, else
+ * NULL. */
 const char *rbt_csv_layout_header_end(const rbt_csv_layout *layout, const char *at, const char *end);
 
 #endif

@@ -141,6 +141,7 @@ static void form_does_not_matter(void **state)
         "\"y\",\"a\",\"b\"\n\"1\",\"2\",\"x z\"\n\"-1\",\"\",\"w\"\n",
         "\357\273\277y,a,b\n1,2,x z\n-1,,w\n",     /* byte order mark */
         "y,a,b\n1,2,x z\ny,a,b\n-1,,w\ny,a,b",     /* files one after the other, each with its header */
+        "y,a,b\n1,2,x z\n\"y\", a ,b \r\n-1,,w\n", /* which may be written otherwise */
         "y,a,b\n1,2.0,\"x z\" \n-1, \"NA\" ,w\n",  /* */
         "y,a,b\n+1e0,2,x z\n-1.00,  ,  \"w\"\r\n", /* */
     };
@@ -398,6 +399,34 @@ static void several_files_have_one_layout(void **state)
     rbt_data_deinit(&together);
 }
 
+static void the_same_names_may_be_written_otherwise(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"y,a \"q\"\n", "\"y\",\"a \"\"q\"\"\"\n", "y, a \"q\"\n",
+                                        " \"y\" ,a \"q\" \r\n"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        for (size_t j = 0; j < sizeof names / sizeof names[0]; j++) {
+            char first[32], second[32];
+            (void)snprintf(first, sizeof first, "%s1,5\n", names[i]);
+            (void)snprintf(second, sizeof second, "%s2,6\n", names[j]);
+            const rbt_text texts[] = {{"a", first, strlen(first), false}, {"b", second, strlen(second), false}};
+            const rbt_source source = {texts, 2, "all", rbt_cut_default(), NULL};
+            rbt_data d;
+            rbt_error error;
+            if (rbt_csv_parse(&source, &(rbt_reading){0}, &d, &error) != RBT_OK)
+                fail_msg("%s", error.text);
+            assert_int_equal(d.rows, 2);
+            assert_int_equal(d.cols, 1);
+            rbt_data_deinit(&d);
+        }
+    }
+    const rbt_text other[] = {{"a", "y,a\n1,5\n", 8, false}, {"b", "y,a b\n5,1\n", 10, false}};
+    rbt_data d;
+    assert_int_equal(
+        rbt_csv_parse(&(rbt_source){other, 2, "all", rbt_cut_default(), NULL}, &(rbt_reading){0}, &d, NULL),
+        RBT_E_DATA);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,6 +449,7 @@ int main(void)
         cmocka_unit_test(row_ends_are_found_from_any_row_start),
         cmocka_unit_test(no_cut_changes_anything),
         cmocka_unit_test(several_files_have_one_layout),
+        cmocka_unit_test(the_same_names_may_be_written_otherwise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
