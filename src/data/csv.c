@@ -216,6 +216,7 @@ static rbt_err find_labels(rbt_csv_layout *l, rbt_chunks *chunks, const rbt_sour
 static void report_on(const rbt_csv_layout *l, rbt_read_report *report)
 {
     report->headers = l->doubtful && l->origin.column.count == 0;
+    report->again = l->again && report->headers > 0;
     rbt_csv_layout_mixed(l, report->mixed);
 }
 

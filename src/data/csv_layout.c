@@ -104,24 +104,29 @@ static bool is_header(rbt_cells first, rbt_cell *twice)
     return words > 0 && (numbers == 0 || over > 0) && !twins;
 }
 
-/* Is a word of the first row a cell of the same column in one of the rows below it? It may be no header then. */
-static bool is_repeated(rbt_cells first)
+/* May the first row be no header? A word of it is a cell of the same column in one of the rows below it, and not each: that is
+ * the header once more, of files put one after the other. *again: there are such rows, and nothing but words in all: it may
+ * be no header then, either. */
+static bool is_doubtful(rbt_cells first, bool *again)
 {
     rbt_cells below = first;
-    bool found = false;
+    bool some = false, all = false, numbers = false;
     (void)count_cells(&below);
-    for (size_t i = 0; i < DOUBTED_ROWS && !found && below.wrong == NULL && find_row(&below); i++) {
+    for (size_t i = 0; i < DOUBTED_ROWS && below.wrong == NULL && find_row(&below); i++) {
         rbt_cells a = first, b = below;
         rbt_cell name, cell;
         size_t cells = 0, alike = 0;
         while (rbt_cells_next(&a, &name) && rbt_cells_next(&b, &cell)) {
             cells++;
             alike += name.n > 0 && rbt_cell_is_same(&name, &cell);
+            numbers |= rbt_cell_kind_of(&cell) == RBT_CELL_NUMBER;
         }
-        found = alike > 0 && alike < cells; /* all: the header once more, files put one after the other */
+        some |= alike > 0 && alike < cells;
+        all |= alike > 0 && alike == cells;
         (void)count_cells(&below);
     }
-    return found;
+    *again = all && !numbers;
+    return some || *again;
 }
 
 bool rbt_csv_layout_has_rows(const rbt_source *source)
@@ -233,6 +238,7 @@ typedef struct first_row {
     char delimiter;
     bool header;
     bool doubtful;
+    bool again;
     uint64_t count;  /* of its cells; 0: there is no such row */
     uint64_t bytes;  /* of the header, without its line end */
     const char *row; /* the header */
@@ -266,9 +272,11 @@ static rbt_err find_first(const rbt_source *source, size_t i, first_row *first, 
         end--;
     if (end > row.at && end[-1] == '\r')
         end--;
+    bool again = false, doubtful = header && is_doubtful(row, &again);
     *first = (first_row){.delimiter = row.delimiter,
                          .header = header,
-                         .doubtful = header && is_repeated(row),
+                         .doubtful = doubtful,
+                         .again = again,
                          .count = count,
                          .bytes = (uint64_t)(end - row.at),
                          .row = row.at,
@@ -304,6 +312,7 @@ typedef struct first_told {
     char delimiter;
     uint8_t header;
     uint8_t doubtful;
+    uint8_t again;
 } first_told;
 
 /* Whoever has the first text with rows tells the others. *all is to be freed when nothing of `first` is needed any more. */
@@ -314,7 +323,8 @@ static rbt_err agree_on_first(rbt_crew *crew, rbt_err err, first_row *first, rbt
                        first->count > 0 ? strlen(first->name) + 1 : 0,
                        first->delimiter,
                        first->header,
-                       first->doubtful};
+                       first->doubtful,
+                       first->again};
     rbt_bytes mine = {.n = sizeof told + told.bytes + told.name_bytes};
     mine.at = rbt_try_alloc_raw(mine.n, 1);
     if (mine.at == NULL && err == RBT_OK)
@@ -342,6 +352,7 @@ static rbt_err agree_on_first(rbt_crew *crew, rbt_err err, first_row *first, rbt
         *first = (first_row){.delimiter = told.delimiter,
                              .header = told.header != 0,
                              .doubtful = told.doubtful != 0,
+                             .again = told.again != 0,
                              .count = told.count,
                              .bytes = told.bytes,
                              .row = (const char *)all[r].at + sizeof told,
@@ -391,6 +402,7 @@ static rbt_err read_header(rbt_csv_layout *l, const rbt_source *source, rbt_erro
     } else {
         l->delimiter = first.delimiter;
         l->doubtful = first.doubtful;
+        l->again = first.again;
         l->column = rbt_try_alloc(first.count, sizeof *l->column);
         l->count = l->column != NULL ? first.count : 0;
         err = l->column == NULL ? no_memory(first.name, error)

@@ -34,6 +34,7 @@ typedef struct rbt_csv_layout {
     size_t header_bytes;
     char initial;  /* of the first name; 0: whatever a row begins with, it may be the header */
     bool doubtful; /* a name of the header is a cell of its column, too, in the first rows of its text */
+    bool again;    /* each is, in one of them, and all cells are words: are these lines rows? */
     size_t label;  /* which column; RBT_CSV_NONE: none */
     size_t weight;
     bool unlabelled;

@@ -300,6 +300,7 @@ static rbt_err parse_piece(rbt_rowstream *s, size_t bytes, rbt_error *error)
     s->report.skipped += report.skipped;
     s->report.unlabelled += report.unlabelled;
     s->report.headers = report.headers; /* of CSV, whose pieces have one header */
+    s->report.again = report.again;
     memcpy(s->report.mixed, report.mixed, sizeof report.mixed);
     s->report.layout = s->kind == RBT_KIND_CSV || s->kind == RBT_KIND_VW ? s->block.cols : 0;
     if (s->reading.report != NULL)

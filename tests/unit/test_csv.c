@@ -129,6 +129,29 @@ static void headers_are_told_from_data(void **state)
     }
 }
 
+static void a_first_line_that_may_be_a_row_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t headers;
+        bool again;
+    } known[] = {
+        {"yes,a\nno,b\nyes,c\n", 1, false},          /* a name among the cells */
+        {"yes,a\nno,b\nyes,a\n\"no\",b\n", 1, true}, /* the whole line */
+        {"y,a\n1,2\ny,a\n3,4\n", 0, false},          /* above numbers it can only be the names */
+        {"y,a\ny,a\n3,x\n", 0, false},               /* */
+        {"y,a\nyes,x\n", 0, false},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        rbt_read_report report = {0};
+        rbt_data d = parsed_as(known[i].text, (rbt_reading){.report = &report});
+        assert_int_equal(report.headers, known[i].headers);
+        assert_int_equal(report.again, known[i].again);
+        rbt_data_deinit(&d);
+    }
+}
+
 static void form_does_not_matter(void **state)
 {
     (void)state;
@@ -434,6 +457,7 @@ int main(void)
         cmocka_unit_test(words_are_hashed_behind_the_numbers),
         cmocka_unit_test(one_word_anywhere_makes_a_column_of_words),
         cmocka_unit_test(headers_are_told_from_data),
+        cmocka_unit_test(a_first_line_that_may_be_a_row_is_told),
         cmocka_unit_test(form_does_not_matter),
         cmocka_unit_test(label_and_weight_are_found_by_name_and_by_number),
         cmocka_unit_test(labels_may_be_words),
