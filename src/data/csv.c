@@ -84,8 +84,7 @@ static rbt_err parse_cell(rbt_reader *r, const rbt_csv_layout *l, size_t column,
     if (column == l->label)
         return parse_label(r, l, cell);
     if (column == l->weight) {
-        float *weight = &r->data->weight[r->rows];
-        if (rbt_cell_is_number(cell, weight) && *weight > 0 && isfinite(*weight))
+        if (rbt_csv_cell_is_weight(cell, &r->data->weight[r->rows]))
             return RBT_OK;
         return refuse(r, column, cell, "a weight: a number above 0; leave out rows that do not count");
     }

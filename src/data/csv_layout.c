@@ -1,6 +1,7 @@
 /* What the columns of CSV text are. Contract in csv_layout.h; proved by tests/unit/test_csv.c. */
 #include "data/csv_layout.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "data/csv_labels.h"
 #include "data/csv_origin.h"
 #include "data/data.h"
 #include "data/file.h"
@@ -451,11 +453,22 @@ bool rbt_csv_layout_next_row(const rbt_csv_layout *l, rbt_cells *c)
     return c->at < c->end;
 }
 
-bool rbt_csv_layout_was_whole(const rbt_csv_layout *l, rbt_cells *c, const char *row, size_t n)
+bool rbt_csv_cell_is_weight(const rbt_cell *cell, float *weight)
 {
+    return rbt_cell_is_number(cell, weight) && *weight > 0 && isfinite(*weight);
+}
+
+bool rbt_csv_row_counts(const rbt_csv_layout *l, rbt_cells *c, const rbt_csv_row *row)
+{
+    float ignored;
     if (c->wrong != NULL)
-        c->at = rbt_cells_row_end(l->delimiter, row, row + 1, c->end);
-    return c->wrong == NULL && n == l->count;
+        c->at = rbt_cells_row_end(l->delimiter, row->at, row->at + 1, c->end);
+    if (c->wrong != NULL || row->n != l->count || memchr(row->at, '\0', (size_t)(c->at - row->at)) != NULL)
+        return false;
+    if (l->weight != RBT_CSV_NONE && !rbt_csv_cell_is_weight(&row->weight, &ignored))
+        return false;
+    return l->label == RBT_CSV_NONE ||
+           (rbt_cell_is_missing(&row->label) ? l->unlabelled : l->answers || rbt_csv_label_is_plain(&row->label));
 }
 
 static void look_for_words(void *context, const char *at, const char *end)
@@ -466,13 +479,12 @@ static void look_for_words(void *context, const char *at, const char *end)
     size_t(*counts)[RBT_CELL_WORD + 1] = rbt_alloc(l->count, sizeof *counts);
     rbt_cell cell;
     while (rbt_csv_layout_next_row(l, &c)) {
-        const char *row = c.at;
-        size_t n = 0;
-        for (; rbt_cells_next(&c, &cell); n++)
-            if (n < l->count)
-                row_kinds[n] = (uint8_t)rbt_cell_kind_of(&cell);
-        bool whole = rbt_csv_layout_was_whole(l, &c, row, n);
-        for (size_t i = 0; whole && i < n; i++)
+        rbt_csv_row row = {.at = c.at};
+        while (rbt_csv_row_next(l, &c, &row, &cell))
+            if (row.n <= l->count)
+                row_kinds[row.n - 1] = (uint8_t)rbt_cell_kind_of(&cell);
+        bool counted = rbt_csv_row_counts(l, &c, &row);
+        for (size_t i = 0; counted && i < l->count; i++)
             counts[i][row_kinds[i]]++;
     }
     for (size_t i = 0; i < l->count; i++) {
@@ -512,18 +524,21 @@ static size_t find_odd(rbt_csv_layout *l, size_t sought, const rbt_source *sourc
     rbt_cells c = cells_of(source, text, l->delimiter);
     const char *counted = source->texts[text].bytes;
     while (sought > 0 && rbt_csv_layout_next_row(l, &c)) {
-        rbt_cells whole = c;
+        rbt_csv_row row = {.at = c.at};
+        rbt_cells after = c;
         rbt_cell cell;
-        size_t n = count_cells(&whole);
+        while (rbt_csv_row_next(l, &after, &row, &cell))
+            continue;
         for (; counted < c.at; counted++)
             line += *counted == '\n';
-        for (size_t i = 0; rbt_csv_layout_was_whole(l, &whole, c.at, n) && i < n && rbt_cells_next(&c, &cell); i++) {
+        bool counts = rbt_csv_row_counts(l, &after, &row);
+        for (size_t i = 0; counts && i < l->count && rbt_cells_next(&c, &cell); i++) {
             if (is_sought(&l->column[i]) && rbt_cell_kind_of(&cell) == RBT_CELL_WORD) {
                 keep_odd(&l->column[i], &cell, source->texts[text].name, line);
                 sought--;
             }
         }
-        c = whole;
+        c = after;
     }
     return sought;
 }

@@ -1,7 +1,7 @@
 /* What the columns of CSV text are: delimiter, header, label, weight, numbers or words, and the feature each becomes.
  *
  * Called by csv.c and csv_labels.c. Always holds: the layout depends on the rows alone, not on how they are cut and who has which portion of
- * them; rows that are not whole (csv.c will refuse them) have no say in it. Proved by tests/unit/test_csv.c and
+ * them; rows that csv.c will refuse whatever the columns are have no say in it. Proved by tests/unit/test_csv.c and
  * test_part_parallel.c.
  */
 #ifndef RBT_DATA_CSV_LAYOUT_H
@@ -85,8 +85,32 @@ void rbt_csv_layout_deinit(rbt_csv_layout *layout);
 /* Goes to the next row that is neither empty nor the header; false at the end. */
 bool rbt_csv_layout_next_row(const rbt_csv_layout *layout, rbt_cells *cells);
 
-/* Was the row, which began there and had n cells, whole? Goes to its end when it was not. */
-bool rbt_csv_layout_was_whole(const rbt_csv_layout *layout, rbt_cells *cells, const char *row, size_t n);
+/* A row being gone over, from where it begins, before it is known what the columns are. */
+typedef struct rbt_csv_row {
+    const char *at;
+    size_t n; /* cells so far */
+    rbt_cell label, weight;
+} rbt_csv_row;
+
+/* The row's next cell; false as rbt_cells_next is. */
+static inline bool rbt_csv_row_next(const rbt_csv_layout *layout, rbt_cells *cells, rbt_csv_row *row, rbt_cell *cell)
+{
+    if (!rbt_cells_next(cells, cell))
+        return false;
+    if (row->n == layout->label)
+        row->label = *cell;
+    if (row->n == layout->weight)
+        row->weight = *cell;
+    row->n++;
+    return true;
+}
+
+/* All its cells have been gone over: does the row count? Not one that is refused whatever the columns are: it is not whole, its
+ * label or weight is none, or it has a zero byte. Goes to its end when its quotes are wrong. */
+bool rbt_csv_row_counts(const rbt_csv_layout *layout, rbt_cells *cells, const rbt_csv_row *row);
+
+/* Is it a weight: a number above 0? */
+bool rbt_csv_cell_is_weight(const rbt_cell *cell, float *weight);
 
 /* The end of the last row that is whole in a text which may go on, where rows begin at its beginning; 0 when none is. Without
  * a layout the first row tells the delimiter. */

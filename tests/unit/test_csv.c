@@ -101,6 +101,44 @@ static void one_word_anywhere_makes_a_column_of_words(void **state)
     rbt_data_deinit(&d);
 }
 
+static void rows_left_out_leave_no_trace(void **state)
+{
+    (void)state;
+    static const char good[] = "y,w,a,b\n1,1,1,2\n0,1,2,1\n1,2,1,3\n";
+    static const char *const bad[] = {
+        ",1,exported,by\n", /* no label */
+        "NA,1,x,y\n",       /* */
+        "zzz,0,x,y\n",      /* no weight */
+        "zzz,-1,x,y\n",     /* */
+        "zzz,many,x,y\n",   /* */
+        "\"z\nz\",1,x,y\n", /* no label that could be predicted */
+        "zzz,1,x,y,z\n",    /* not whole */
+        "zzz,1,x\n",        /* */
+        "zzz,1,\"x\"y,z\n", /* */
+    };
+    const rbt_reading reading = {.bits = 4, .weight = "w", .skip_bad = 2};
+    rbt_data whole = parsed_as(good, reading);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "%s%s", good, bad[i]);
+        rbt_data d = parsed_as(text, reading);
+        same_data(&whole, &d);
+        assert_string_equal(d.origin, whole.origin);
+        rbt_data_deinit(&d);
+    }
+    rbt_data_deinit(&whole);
+    const rbt_reading plain = {.skip_bad = 1};
+    whole = parsed_as("y,a\nyes,1\nno,2\nyes,3\n", plain);
+    static const char *const odd[] = {"y,a\nyes,1\nperhaps,inf\nno,2\nyes,3\n",
+                                      "y,a\nyes,1\nno,2\nyes,3\nperhaps,1e99\n"};
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        rbt_data d = parsed_as(odd[i], plain);
+        same_data(&whole, &d);
+        rbt_data_deinit(&d);
+    }
+    rbt_data_deinit(&whole);
+}
+
 static void headers_are_told_from_data(void **state)
 {
     (void)state;
@@ -456,6 +494,7 @@ int main(void)
         cmocka_unit_test(numbers_are_a_column_each_and_zeros_and_gaps_are_absent),
         cmocka_unit_test(words_are_hashed_behind_the_numbers),
         cmocka_unit_test(one_word_anywhere_makes_a_column_of_words),
+        cmocka_unit_test(rows_left_out_leave_no_trace),
         cmocka_unit_test(headers_are_told_from_data),
         cmocka_unit_test(a_first_line_that_may_be_a_row_is_told),
         cmocka_unit_test(form_does_not_matter),
