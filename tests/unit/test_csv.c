@@ -433,9 +433,36 @@ static void no_cut_changes_anything(void **state)
                                 "z,  7 , \"r\" ,3";
     same_for_every_cut(nasty, (rbt_reading){.bits = 3, .weight = "w"});
     same_for_every_cut(nasty, (rbt_reading){.bits = 3, .label = "w"});
+    same_for_every_cut("y,a\n1,2\n3\n4,\"5\n\"\n6,\"7\"8\n9,\"\n10\n", (rbt_reading){.skip_bad = 4});
     same_for_every_cut("y,a\n1,2\n3\n4,\"5\n\"\n6,\"7\"8\n9,\"\n10\n", (rbt_reading){.skip_bad = 3});
     same_for_every_cut("y,a\n1,2\n3\n4,\"5\n\"\n6,\"7\"8\n9,\"\n10\n", (rbt_reading){.skip_bad = 2});
     same_for_every_cut("y,a\n1,2\n3\n4,\"5\n\"\n6,\"7\"8\n9,\"\n10\n", (rbt_reading){0});
+}
+
+static void lines_that_a_quote_swallows_count_as_bad_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bad;
+        size_t rows;
+    } known[] = {
+        {"y,a,t\n1,3,x\n1,3,\"abc\n0,1,y\n0,1,z\n\n0,2,z\n", 4, 1}, /* never closed: all that follows */
+        {"y,a,t\n1,3,x\n1,3,\"abc\n0,1,\"y\"\n0,1,z\n", 2, 2},      /* closed where the next line has a quote */
+        {"y,a,t\n1,3,x\n1,\"abc,3\n0,\"\n0,1,z\n", 2, 2},           /* and the cells are fewer */
+        {"y,a,t\n1,3,x\n0,1,\"abc\n\n", 1, 1},                      /* one line */
+        {"y,a,t\n1,3,x\n,1,\"a\nb\nc\"\n0,1,z\n", 1, 2},            /* one row of three lines, without a label */
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        rbt_read_report report = {0};
+        rbt_data d = parsed_as(known[i].text, (rbt_reading){.skip_bad = known[i].bad, .report = &report});
+        assert_int_equal(d.rows, known[i].rows);
+        assert_int_equal(report.skipped, known[i].bad);
+        rbt_data_deinit(&d);
+        const rbt_reading fewer = {.skip_bad = known[i].bad - 1};
+        refused_as(known[i].text, fewer, RBT_E_DATA, "mem:3: ");
+        same_for_every_cut(known[i].text, fewer);
+    }
 }
 
 static void several_files_have_one_layout(void **state)
@@ -511,6 +538,7 @@ int main(void)
         cmocka_unit_test(a_cell_is_a_number_missing_or_a_word),
         cmocka_unit_test(row_ends_are_found_from_any_row_start),
         cmocka_unit_test(no_cut_changes_anything),
+        cmocka_unit_test(lines_that_a_quote_swallows_count_as_bad_rows),
         cmocka_unit_test(several_files_have_one_layout),
         cmocka_unit_test(the_same_names_may_be_written_otherwise),
     };
