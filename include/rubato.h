@@ -125,6 +125,7 @@ typedef struct rbt_read_report {
     uint64_t unknown;    /* ratings left out: of a user or an item that the reading's rows or cols do not have */
     char mixed[384];     /* csv: the first word in a column of words that are mostly numbers, with file:line; else "" */
     uint64_t layout; /* csv, images, vw: the columns that the file's own, its pixels or --bits make; 0: the rows tell */
+    bool again;      /* csv: headers is 1, and later lines that equal the first were left out */
 } rbt_read_report;
 
 /* Where the features of LIBSVM text begin to count. AUTO: from 0 when an index 0 occurs, else from 1. */

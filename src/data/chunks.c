@@ -177,11 +177,11 @@ static void parse_chunk(chunk *c, rbt_chunks *all, uint64_t skip_bad, rbt_error 
         c->err = format->parse(&r);
         if (c->err == RBT_OK)
             continue;
-        c->bad++;
+        r.at = row_end(format, row, row + 1, r.end);
+        c->bad += format->lost != NULL ? format->lost(format->context, row, r.at) : 1;
         if (c->bad > skip_bad || c->err == RBT_E_MEMORY)
             break;
         c->err = RBT_OK;
-        r.at = row_end(format, row, row + 1, r.end);
         r.line = line + count_byte(row, (size_t)(r.at - row), '\n');
         r.rows = rows;
         r.nnz = nnz;

@@ -97,6 +97,9 @@ typedef struct rbt_row_format {
      * matter what was changed in the reader. */
     rbt_err (*parse)(rbt_reader *reader);
 
+    /* How many rows are lost with one that was refused, which is [row, end): at least 1; NULL: 1. */
+    uint64_t (*lost)(const void *context, const char *row, const char *end);
+
     /* For lines that are not rows of data: what they hold is gathered in a memory of each chunk's own, which open makes,
      * empty, for that many lines at most (NULL: no memory; also for a chunk that is parsed once more) and close ends. There
      * are no arrays then, and the data stays empty; parse counts reader->rows for each line that it takes. A line that is

@@ -84,8 +84,7 @@ static rbt_err parse_cell(rbt_reader *r, const rbt_csv_layout *l, size_t column,
     if (column == l->label)
         return parse_label(r, l, cell);
     if (column == l->weight) {
-        float *weight = &r->data->weight[r->rows];
-        if (rbt_cell_is_number(cell, weight) && *weight > 0 && isfinite(*weight))
+        if (rbt_csv_cell_is_weight(cell, &r->data->weight[r->rows]))
             return RBT_OK;
         return refuse(r, column, cell, "a weight: a number above 0; leave out rows that do not count");
     }
@@ -190,6 +189,28 @@ static const char *row_end(const void *layout, const char *from, const char *lea
     return rbt_cells_row_end(((const rbt_csv_layout *)layout)->delimiter, from, least, end);
 }
 
+/* Quotes or cells that are wrong over several lines may be those of one: then each of the lines is lost. */
+static uint64_t lost(const void *layout, const char *at, const char *end)
+{
+    const rbt_csv_layout *l = layout;
+    rbt_cells cells = {.at = at, .end = end, .delimiter = l->delimiter}, line = cells;
+    rbt_cell ignored;
+    size_t n = 0;
+    uint64_t lines = 0;
+    while (rbt_cells_next(&cells, &ignored))
+        n++;
+    if (cells.wrong == NULL && n == l->count)
+        return 1;
+    while (line.at < end) {
+        if (rbt_cells_skip_empty(&line))
+            continue;
+        const char *newline = memchr(line.at, '\n', (size_t)(end - line.at));
+        line.at = newline != NULL ? newline + 1 : end;
+        lines++;
+    }
+    return lines;
+}
+
 static rbt_row_format format_of(const rbt_csv_layout *l)
 {
     return (rbt_row_format){.row = "label,number,word,...",
@@ -198,7 +219,8 @@ static rbt_row_format format_of(const rbt_csv_layout *l)
                             .weighted = l->weight != RBT_CSV_NONE,
                             .context = l,
                             .row_end = row_end,
-                            .parse = parse_row};
+                            .parse = parse_row,
+                            .lost = lost};
 }
 
 /* ------------------------------------------------------------------------------------------------------ a whole */
@@ -216,6 +238,7 @@ static rbt_err find_labels(rbt_csv_layout *l, rbt_chunks *chunks, const rbt_sour
 static void report_on(const rbt_csv_layout *l, rbt_read_report *report)
 {
     report->headers = l->doubtful && l->origin.column.count == 0;
+    report->again = l->again && report->headers > 0;
     rbt_csv_layout_mixed(l, report->mixed);
 }
 

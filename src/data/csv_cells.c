@@ -127,6 +127,22 @@ size_t rbt_cells_rows_end(char delimiter, const char *text, size_t n)
     return (size_t)(last - text);
 }
 
+/* The place behind the character there, of which a doubled quote is one. */
+static inline size_t behind(const rbt_cell *cell, size_t i)
+{
+    return i + 1 + (cell->doubled && cell->at[i] == '"');
+}
+
+bool rbt_cell_is_same(const rbt_cell *a, const rbt_cell *b)
+{
+    size_t i = 0, j = 0;
+    while (i < a->n && j < b->n && a->at[i] == b->at[j]) {
+        i = behind(a, i);
+        j = behind(b, j);
+    }
+    return i == a->n && j == b->n;
+}
+
 bool rbt_cell_is_missing(const rbt_cell *cell)
 {
     static const char *const words[] = {"", "?", "na", "n/a", "nan", "null"};

@@ -41,6 +41,9 @@ const char *rbt_cells_row_end(char delimiter, const char *from, const char *leas
 /* The end of the last row that ends within the text, where rows begin at its beginning; 0 when none does. */
 size_t rbt_cells_rows_end(char delimiter, const char *text, size_t n);
 
+/* Do both say the same, whatever their quotes? */
+bool rbt_cell_is_same(const rbt_cell *a, const rbt_cell *b);
+
 /* Empty, NA, N/A, NaN, null or ?, in capitals or not. */
 bool rbt_cell_is_missing(const rbt_cell *cell);
 

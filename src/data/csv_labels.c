@@ -1,6 +1,7 @@
 /* The words that are the labels of CSV text. Contract in csv_labels.h; proved by tests/unit/test_csv.c. */
 #include "data/csv_labels.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -65,27 +66,40 @@ bool rbt_csv_label_is_plain(const rbt_cell *cell)
     return true;
 }
 
+/* Will a cell of the row be refused, which is no number that can be kept where numbers stand? */
+static bool has_odd_number(const rbt_csv_layout *l, const char *at, const char *end)
+{
+    rbt_cells c = {.at = at, .end = end, .delimiter = l->delimiter};
+    rbt_cell cell;
+    float value;
+    for (size_t i = 0; i < l->count && rbt_cells_next(&c, &cell); i++)
+        if (l->column[i].plain && !rbt_cell_is_missing(&cell) &&
+            (!rbt_cell_is_number(&cell, &value) || !isfinite(value)))
+            return true;
+    return false;
+}
+
 static void look_for_labels(void *context, const char *at, const char *end)
 {
     rbt_csv_labels *all = context;
     const rbt_csv_layout *l = all->layout;
     rbt_cells c = {.at = at, .end = end, .delimiter = l->delimiter};
     rbt_map seen = {0};
-    rbt_cell cell, label = {0};
+    rbt_cell cell;
     while (seen.count <= RBT_CSV_LABELS_LIMIT && rbt_csv_layout_next_row(l, &c)) {
-        const char *row = c.at;
-        bool is_new = false;
-        size_t n = 0;
-        for (; rbt_cells_next(&c, &cell); n++)
-            label = n == l->label ? cell : label;
-        if (!rbt_csv_layout_was_whole(l, &c, row, n) || rbt_cell_is_missing(&label) || !rbt_csv_label_is_plain(&label))
+        rbt_csv_row row = {.at = c.at};
+        bool ignored;
+        while (rbt_csv_row_next(l, &c, &row, &cell))
             continue;
-        (void)rbt_map_put(&seen, label_hash(&label), &is_new);
-        if (is_new) {
-            (void)pthread_mutex_lock(&all->lock);
-            add_label(all, &label, label_hash(&label));
-            (void)pthread_mutex_unlock(&all->lock);
-        }
+        if (!rbt_csv_row_counts(l, &c, &row) || rbt_cell_is_missing(&row.label) || !rbt_csv_label_is_plain(&row.label))
+            continue;
+        uint64_t hash = label_hash(&row.label);
+        if (rbt_map_get(&seen, hash) != NULL || has_odd_number(l, row.at, c.at))
+            continue;
+        (void)rbt_map_put(&seen, hash, &ignored);
+        (void)pthread_mutex_lock(&all->lock);
+        add_label(all, &row.label, hash);
+        (void)pthread_mutex_unlock(&all->lock);
     }
     rbt_map_deinit(&seen);
 }

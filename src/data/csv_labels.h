@@ -12,7 +12,7 @@ typedef struct rbt_csv_labels rbt_csv_labels;
 rbt_csv_labels *rbt_csv_labels_create(const rbt_csv_layout *layout);
 void rbt_csv_labels_destroy(rbt_csv_labels *labels);
 
-/* The labels in the rows of these chunks. */
+/* The labels in the rows of these chunks that will not be refused. */
 void rbt_csv_labels_look(rbt_csv_labels *labels, rbt_chunks *chunks);
 
 /* All have been looked at, those of other processes (`portion`) too: gives them to the layout. */

@@ -1,6 +1,7 @@
 /* What the columns of CSV text are. Contract in csv_layout.h; proved by tests/unit/test_csv.c. */
 #include "data/csv_layout.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "data/csv_labels.h"
 #include "data/csv_origin.h"
 #include "data/data.h"
 #include "data/file.h"
@@ -104,24 +106,29 @@ static bool is_header(rbt_cells first, rbt_cell *twice)
     return words > 0 && (numbers == 0 || over > 0) && !twins;
 }
 
-/* Is a word of the first row a cell of the same column in one of the rows below it? It may be no header then. */
-static bool is_repeated(rbt_cells first)
+/* May the first row be no header? A word of it is a cell of the same column in one of the rows below it, and not each: that is
+ * the header once more, of files put one after the other. *again: there are such rows, and nothing but words in all: it may
+ * be no header then, either. */
+static bool is_doubtful(rbt_cells first, bool *again)
 {
     rbt_cells below = first;
-    bool found = false;
+    bool some = false, all = false, numbers = false;
     (void)count_cells(&below);
-    for (size_t i = 0; i < DOUBTED_ROWS && !found && below.wrong == NULL && find_row(&below); i++) {
+    for (size_t i = 0; i < DOUBTED_ROWS && below.wrong == NULL && find_row(&below); i++) {
         rbt_cells a = first, b = below;
         rbt_cell name, cell;
         size_t cells = 0, alike = 0;
         while (rbt_cells_next(&a, &name) && rbt_cells_next(&b, &cell)) {
             cells++;
-            alike += name.n > 0 && name.n == cell.n && memcmp(name.at, cell.at, name.n) == 0;
+            alike += name.n > 0 && rbt_cell_is_same(&name, &cell);
+            numbers |= rbt_cell_kind_of(&cell) == RBT_CELL_NUMBER;
         }
-        found = alike > 0 && alike < cells; /* all: the header once more, files put one after the other */
+        some |= alike > 0 && alike < cells;
+        all |= alike > 0 && alike == cells;
         (void)count_cells(&below);
     }
-    return found;
+    *again = all && !numbers;
+    return some || *again;
 }
 
 bool rbt_csv_layout_has_rows(const rbt_source *source)
@@ -233,6 +240,7 @@ typedef struct first_row {
     char delimiter;
     bool header;
     bool doubtful;
+    bool again;
     uint64_t count;  /* of its cells; 0: there is no such row */
     uint64_t bytes;  /* of the header, without its line end */
     const char *row; /* the header */
@@ -266,9 +274,11 @@ static rbt_err find_first(const rbt_source *source, size_t i, first_row *first, 
         end--;
     if (end > row.at && end[-1] == '\r')
         end--;
+    bool again = false, doubtful = header && is_doubtful(row, &again);
     *first = (first_row){.delimiter = row.delimiter,
                          .header = header,
-                         .doubtful = header && is_repeated(row),
+                         .doubtful = doubtful,
+                         .again = again,
                          .count = count,
                          .bytes = (uint64_t)(end - row.at),
                          .row = row.at,
@@ -287,6 +297,8 @@ static rbt_err read_names(rbt_csv_layout *l, const first_row *first, const char 
     l->header_bytes = first->bytes;
     rbt_cells row = {.at = l->header, .end = l->header + first->bytes, .delimiter = l->delimiter};
     for (size_t i = 0; i < l->count && rbt_cells_next(&row, &cell); i++) {
+        if (i == 0)
+            l->initial = cell.n > 0 && strchr(" \t\",;", *cell.at) == NULL ? *cell.at : '\0';
         l->column[i].name = rbt_cell_text(&cell);
         if (l->column[i].name == NULL)
             return no_memory(name, error);
@@ -302,6 +314,7 @@ typedef struct first_told {
     char delimiter;
     uint8_t header;
     uint8_t doubtful;
+    uint8_t again;
 } first_told;
 
 /* Whoever has the first text with rows tells the others. *all is to be freed when nothing of `first` is needed any more. */
@@ -312,7 +325,8 @@ static rbt_err agree_on_first(rbt_crew *crew, rbt_err err, first_row *first, rbt
                        first->count > 0 ? strlen(first->name) + 1 : 0,
                        first->delimiter,
                        first->header,
-                       first->doubtful};
+                       first->doubtful,
+                       first->again};
     rbt_bytes mine = {.n = sizeof told + told.bytes + told.name_bytes};
     mine.at = rbt_try_alloc_raw(mine.n, 1);
     if (mine.at == NULL && err == RBT_OK)
@@ -340,6 +354,7 @@ static rbt_err agree_on_first(rbt_crew *crew, rbt_err err, first_row *first, rbt
         *first = (first_row){.delimiter = told.delimiter,
                              .header = told.header != 0,
                              .doubtful = told.doubtful != 0,
+                             .again = told.again != 0,
                              .count = told.count,
                              .bytes = told.bytes,
                              .row = (const char *)all[r].at + sizeof told,
@@ -389,6 +404,7 @@ static rbt_err read_header(rbt_csv_layout *l, const rbt_source *source, rbt_erro
     } else {
         l->delimiter = first.delimiter;
         l->doubtful = first.doubtful;
+        l->again = first.again;
         l->column = rbt_try_alloc(first.count, sizeof *l->column);
         l->count = l->column != NULL ? first.count : 0;
         err = l->column == NULL ? no_memory(first.name, error)
@@ -406,15 +422,25 @@ free_told:
     return err;
 }
 
+/* May the row at `at` be the header, by its first character? Almost none may. */
+static inline bool may_be_header(const rbt_csv_layout *l, const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '"'))
+        at++;
+    return at < end && (l->initial == '\0' || *at == l->initial);
+}
+
 const char *rbt_csv_layout_header_end(const rbt_csv_layout *l, const char *at, const char *end)
 {
-    size_t n = l->header_bytes;
-    if (l->header == NULL || (size_t)(end - at) < n || memcmp(at, l->header, n) != 0)
+    if (l->header == NULL || !may_be_header(l, at, end))
         return NULL;
-    at += n;
-    if (at < end && *at == '\r')
-        at++;
-    return at == end ? at : *at == '\n' ? at + 1 : NULL;
+    rbt_cells row = {.at = at, .end = end, .delimiter = l->delimiter};
+    rbt_cells names = {.at = l->header, .end = l->header + l->header_bytes, .delimiter = l->delimiter};
+    rbt_cell name, cell;
+    while (rbt_cells_next(&names, &name))
+        if (!rbt_cells_next(&row, &cell) || !rbt_cell_is_same(&name, &cell))
+            return NULL;
+    return row.last ? row.at : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------- what the cells are */
@@ -427,11 +453,22 @@ bool rbt_csv_layout_next_row(const rbt_csv_layout *l, rbt_cells *c)
     return c->at < c->end;
 }
 
-bool rbt_csv_layout_was_whole(const rbt_csv_layout *l, rbt_cells *c, const char *row, size_t n)
+bool rbt_csv_cell_is_weight(const rbt_cell *cell, float *weight)
 {
+    return rbt_cell_is_number(cell, weight) && *weight > 0 && isfinite(*weight);
+}
+
+bool rbt_csv_row_counts(const rbt_csv_layout *l, rbt_cells *c, const rbt_csv_row *row)
+{
+    float ignored;
     if (c->wrong != NULL)
-        c->at = rbt_cells_row_end(l->delimiter, row, row + 1, c->end);
-    return c->wrong == NULL && n == l->count;
+        c->at = rbt_cells_row_end(l->delimiter, row->at, row->at + 1, c->end);
+    if (c->wrong != NULL || row->n != l->count || memchr(row->at, '\0', (size_t)(c->at - row->at)) != NULL)
+        return false;
+    if (l->weight != RBT_CSV_NONE && !rbt_csv_cell_is_weight(&row->weight, &ignored))
+        return false;
+    return l->label == RBT_CSV_NONE ||
+           (rbt_cell_is_missing(&row->label) ? l->unlabelled : l->answers || rbt_csv_label_is_plain(&row->label));
 }
 
 static void look_for_words(void *context, const char *at, const char *end)
@@ -442,13 +479,12 @@ static void look_for_words(void *context, const char *at, const char *end)
     size_t(*counts)[RBT_CELL_WORD + 1] = rbt_alloc(l->count, sizeof *counts);
     rbt_cell cell;
     while (rbt_csv_layout_next_row(l, &c)) {
-        const char *row = c.at;
-        size_t n = 0;
-        for (; rbt_cells_next(&c, &cell); n++)
-            if (n < l->count)
-                row_kinds[n] = (uint8_t)rbt_cell_kind_of(&cell);
-        bool whole = rbt_csv_layout_was_whole(l, &c, row, n);
-        for (size_t i = 0; whole && i < n; i++)
+        rbt_csv_row row = {.at = c.at};
+        while (rbt_csv_row_next(l, &c, &row, &cell))
+            if (row.n <= l->count)
+                row_kinds[row.n - 1] = (uint8_t)rbt_cell_kind_of(&cell);
+        bool counted = rbt_csv_row_counts(l, &c, &row);
+        for (size_t i = 0; counted && i < l->count; i++)
             counts[i][row_kinds[i]]++;
     }
     for (size_t i = 0; i < l->count; i++) {
@@ -488,18 +524,21 @@ static size_t find_odd(rbt_csv_layout *l, size_t sought, const rbt_source *sourc
     rbt_cells c = cells_of(source, text, l->delimiter);
     const char *counted = source->texts[text].bytes;
     while (sought > 0 && rbt_csv_layout_next_row(l, &c)) {
-        rbt_cells whole = c;
+        rbt_csv_row row = {.at = c.at};
+        rbt_cells after = c;
         rbt_cell cell;
-        size_t n = count_cells(&whole);
+        while (rbt_csv_row_next(l, &after, &row, &cell))
+            continue;
         for (; counted < c.at; counted++)
             line += *counted == '\n';
-        for (size_t i = 0; rbt_csv_layout_was_whole(l, &whole, c.at, n) && i < n && rbt_cells_next(&c, &cell); i++) {
+        bool counts = rbt_csv_row_counts(l, &after, &row);
+        for (size_t i = 0; counts && i < l->count && rbt_cells_next(&c, &cell); i++) {
             if (is_sought(&l->column[i]) && rbt_cell_kind_of(&cell) == RBT_CELL_WORD) {
                 keep_odd(&l->column[i], &cell, source->texts[text].name, line);
                 sought--;
             }
         }
-        c = whole;
+        c = after;
     }
     return sought;
 }

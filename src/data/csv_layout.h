@@ -1,7 +1,7 @@
 /* What the columns of CSV text are: delimiter, header, label, weight, numbers or words, and the feature each becomes.
  *
  * Called by csv.c and csv_labels.c. Always holds: the layout depends on the rows alone, not on how they are cut and who has which portion of
- * them; rows that are not whole (csv.c will refuse them) have no say in it. Proved by tests/unit/test_csv.c and
+ * them; rows that csv.c will refuse whatever the columns are have no say in it. Proved by tests/unit/test_csv.c and
  * test_part_parallel.c.
  */
 #ifndef RBT_DATA_CSV_LAYOUT_H
@@ -29,9 +29,12 @@ typedef struct rbt_csv_layout {
     char delimiter;
     size_t count;
     rbt_csv_column *column;
-    char *header; /* the header's row without its line end; a row that equals it is none. NULL: no header */
+    char
+        *header; /* the header's row without its line end; a row whose cells equal its cells is none. NULL: no header */
     size_t header_bytes;
+    char initial;  /* of the first name; 0: whatever a row begins with, it may be the header */
     bool doubtful; /* a name of the header is a cell of its column, too, in the first rows of its text */
+    bool again;    /* each is, in one of them, and all cells are words: are these lines rows? */
     size_t label;  /* which column; RBT_CSV_NONE: none */
     size_t weight;
     bool unlabelled;
@@ -82,8 +85,32 @@ void rbt_csv_layout_deinit(rbt_csv_layout *layout);
 /* Goes to the next row that is neither empty nor the header; false at the end. */
 bool rbt_csv_layout_next_row(const rbt_csv_layout *layout, rbt_cells *cells);
 
-/* Was the row, which began there and had n cells, whole? Goes to its end when it was not. */
-bool rbt_csv_layout_was_whole(const rbt_csv_layout *layout, rbt_cells *cells, const char *row, size_t n);
+/* A row being gone over, from where it begins, before it is known what the columns are. */
+typedef struct rbt_csv_row {
+    const char *at;
+    size_t n; /* cells so far */
+    rbt_cell label, weight;
+} rbt_csv_row;
+
+/* The row's next cell; false as rbt_cells_next is. */
+static inline bool rbt_csv_row_next(const rbt_csv_layout *layout, rbt_cells *cells, rbt_csv_row *row, rbt_cell *cell)
+{
+    if (!rbt_cells_next(cells, cell))
+        return false;
+    if (row->n == layout->label)
+        row->label = *cell;
+    if (row->n == layout->weight)
+        row->weight = *cell;
+    row->n++;
+    return true;
+}
+
+/* All its cells have been gone over: does the row count? Not one that is refused whatever the columns are: it is not whole, its
+ * label or weight is none, or it has a zero byte. Goes to its end when its quotes are wrong. */
+bool rbt_csv_row_counts(const rbt_csv_layout *layout, rbt_cells *cells, const rbt_csv_row *row);
+
+/* Is it a weight: a number above 0? */
+bool rbt_csv_cell_is_weight(const rbt_cell *cell, float *weight);
 
 /* The end of the last row that is whole in a text which may go on, where rows begin at its beginning; 0 when none is. Without
  * a layout the first row tells the delimiter. */
@@ -93,7 +120,8 @@ size_t rbt_csv_layout_rows_end(const rbt_csv_layout *layout, const char *text, s
 #define RBT_CSV_COLUMN_ROOM 96
 const char *rbt_csv_layout_shown(const rbt_csv_layout *layout, size_t column, char out[RBT_CSV_COLUMN_ROOM]);
 
-/* Is the row at `at` the header once more (files put one after the other)? Then its end, else NULL. */
+/* Is the row at `at` the header once more (files put one after the other), whatever its quotes and blanks? Then its end, else
+ * NULL. */
 const char *rbt_csv_layout_header_end(const rbt_csv_layout *layout, const char *at, const char *end);
 
 #endif

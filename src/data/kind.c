@@ -111,20 +111,34 @@ static rbt_kind kind_of_line(const char *at, const char *end)
     return RBT_KIND_LIBSVM;
 }
 
+/* The first line that is neither empty nor a comment, up to *stop; NULL: there is none. */
+static const char *first_row(const char *at, const char *end, const char **stop)
+{
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        *stop = newline != NULL ? newline : end;
+        const char *text = skip_blanks(at, *stop);
+        if (text < *stop && *text != '#')
+            return at;
+        at = newline != NULL ? newline + 1 : end;
+    }
+    return NULL;
+}
+
 static rbt_kind kind_of_text(const char *at, const char *end, rbt_content expect)
 {
     if (rbt_docword_recognise(at, end, expect == RBT_CONTENT_DOCS))
         return RBT_KIND_DOCWORD;
     if (rbt_ldac_recognise(at, end, expect == RBT_CONTENT_DOCS ? RBT_LDAC_HALF : RBT_LDAC_SURE))
         return RBT_KIND_LDAC;
-    while (at < end) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline != NULL ? newline : end;
-        const char *text = skip_blanks(at, stop);
-        if (text < stop && *text != '#')
-            return kind_of_line(at, stop);
-        at = newline != NULL ? newline + 1 : end;
-    }
-    return RBT_KIND_LIBSVM;
+    const char *stop, *row = first_row(at, end, &stop);
+    return row != NULL ? kind_of_line(row, stop) : RBT_KIND_LIBSVM;
+}
+
+bool rbt_kind_has_row(const char *text, size_t n)
+{
+    const char *stop;
+    return first_row(text + rbt_mark_bytes(text, n), text + n, &stop) != NULL;
 }
 
 rbt_err rbt_kind_refuse_model(const rbt_input *input, rbt_error *error)

@@ -389,7 +389,10 @@ bool rbt_read_note(const rbt_read_report *report, char note[RBT_READ_NOTE_ROOM])
                      (unsigned long long)report->unknown, report->unknown == 1 ? "" : "s",
                      report->unknown == 1 ? "was" : "were");
     if (report->headers == 1)
-        n = add_note(note, n, "line 1 was taken for the names of the columns");
+        n = add_note(note, n, "line 1 was taken for the names of the columns%s",
+                     report->again ? ", and lines that equal it were left out; put a line of names before it if it is "
+                                     "a row"
+                                   : "");
     else if (report->headers > 1)
         n = add_note(note, n, "line 1 of %llu files was taken for the names of the columns",
                      (unsigned long long)report->headers);

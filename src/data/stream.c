@@ -174,11 +174,17 @@ static rbt_err begin_blocks(rbt_rowstream *s, rbt_err err)
     return err;
 }
 
+/* Can what is open be read again from its beginning? */
+static bool is_read_again(const rbt_rowstream *s)
+{
+    return rbt_feed_is_file(s->feed) && strcmp(s->paths.at[s->next - 1], "-") != 0;
+}
+
 /* What cannot be taken piece by piece: all that the path stands for, or the rest of a pipe. */
 static rbt_err take_whole(rbt_rowstream *s, rbt_error *error)
 {
     rbt_err err;
-    if (s->kind != RBT_KIND_CACHE && rbt_feed_is_file(s->feed) && strcmp(s->path, "-") != 0) {
+    if (s->kind != RBT_KIND_CACHE && is_read_again(s)) {
         s->next = s->paths.count;
         return begin_blocks(s, rbt_data_read_whole(s->path, &s->reading, &s->cache, error));
     }
@@ -236,17 +242,26 @@ static size_t whole_lines(const rbt_rowstream *s, size_t lines, size_t from)
     return newline == NULL ? 0 : (size_t)(newline - s->buffer) + 1;
 }
 
-/* A cache's first bytes hold a line end: might these become one? */
-static bool is_undecided(const rbt_rowstream *s)
+/* Might what is still to come make something else of the text, of which `lines` bytes are whole lines? A cache's first bytes hold a
+ * line end; documents are told by many lines, other text by its first row. Who answers rows as they come takes them for no
+ * documents before there are lines enough, unless it expects some. */
+static bool is_undecided(const rbt_rowstream *s, size_t lines)
 {
-    return !s->begun && s->used < RBT_CACHE_HEADER_BYTES && s->buffer[0] == '\x89';
+    if (s->begun)
+        return false;
+    if (s->used < RBT_CACHE_HEADER_BYTES && s->buffer[0] == '\x89')
+        return true;
+    if (s->kind != RBT_KIND_AUTO || s->used == s->room)
+        return false;
+    return s->late || s->reading.expect == RBT_CONTENT_DOCS || !rbt_kind_has_row(s->buffer, lines);
 }
 
-/* Reads until the buffer is full, or holds all that is there for now; `lines` bytes of it are whole lines. */
+/* Reads until the buffer is full, or holds all that is there for now and that tells what it is; `lines` bytes of it are whole
+ * lines. */
 static rbt_err fill(rbt_rowstream *s, size_t *lines, rbt_error *error)
 {
     *lines = 0;
-    while (!s->ended && (*lines == 0 || is_undecided(s) || (s->used < s->room && rbt_feed_ready(s->feed)))) {
+    while (!s->ended && (*lines == 0 || is_undecided(s, *lines) || (s->used < s->room && rbt_feed_ready(s->feed)))) {
         size_t got = 0, before = s->used;
         rbt_err err = s->used == s->room ? grow(s, "a line", error) : RBT_OK;
         if (err == RBT_OK)
@@ -300,6 +315,7 @@ static rbt_err parse_piece(rbt_rowstream *s, size_t bytes, rbt_error *error)
     s->report.skipped += report.skipped;
     s->report.unlabelled += report.unlabelled;
     s->report.headers = report.headers; /* of CSV, whose pieces have one header */
+    s->report.again = report.again;
     memcpy(s->report.mixed, report.mixed, sizeof report.mixed);
     s->report.layout = s->kind == RBT_KIND_CSV || s->kind == RBT_KIND_VW ? s->block.cols : 0;
     if (s->reading.report != NULL)
@@ -455,7 +471,7 @@ static rbt_err survey_files(rbt_rowstream *s, rbt_error *error)
 }
 
 /* Who answers need not know more than that the columns make the model's features. Others see all files first, or have all of
- * a pipe in memory. */
+ * a pipe in memory, if it is the only one. */
 static rbt_err find_columns(rbt_rowstream *s, size_t lines, rbt_error *error)
 {
     bool again;
@@ -471,6 +487,11 @@ static rbt_err find_columns(rbt_rowstream *s, size_t lines, rbt_error *error)
         return survey_files(s, error);
     if (!s->ended && s->paths.count == 1)
         return RBT_OK;
+    if (s->paths.count > 1 && !is_read_again(s))
+        return rbt_fail(error, RBT_E_USAGE,
+                        "%s: can be read only once, and what the columns are is seen by going over all CSV files (%s) "
+                        "first; put it into a file, or, for training, use --store memory",
+                        rbt_feed_name(s->feed), s->title);
     rbt_csv_pieces_destroy(s->csv);
     s->csv = NULL;
     return take_whole(s, error);

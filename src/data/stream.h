@@ -6,7 +6,9 @@
  * the first rows when the reading says how many features they make. Always holds: the blocks' rows are those of rbt_data_read, or the refusal is,
  * with its file:line; memory is a few times RBT_ROWSTREAM_PIECE_BYTES, or the longest line. Exceptions, which are read
  * whole: images, a cache that is compressed or comes through a pipe, and CSV through a pipe that does not make the
- * features that the reading says. Proved by tests/unit/test_stream.c.
+ * features that the reading says; such a pipe is refused when it is the first of several paths. What a pipe holds is told by as much
+ * of it as of a file, whenever it comes; who answers rows as they come (not `late`) does not wait for more than a row, unless
+ * it expects documents. Proved by tests/unit/test_stream.c.
  */
 #ifndef RBT_DATA_STREAM_H
 #define RBT_DATA_STREAM_H

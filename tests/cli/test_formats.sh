@@ -188,7 +188,10 @@ says 'line 1 was taken for the names of the columns'
 says 'line 1 was taken for the names of the columns'
 expect 0 launch --local 2 -- train lr --data bare.csv --sync bsp --epochs 1
 prints 'note: line 1 was taken for the names of the columns'
-printf 'class,word\nspam,class\nham,bye\nclass,word\nspam,foo\n' >headed.csv
+printf 'spam,hello\nham,bye\nspam,hello\n' >twice.csv
+expect 0 info twice.csv
+says 'line 1 was taken for the names of the columns, and lines that equal it were left out; put a line of names before'
+printf 'class,word,n\nspam,class,1\nham,bye,2\nclass,word,n\nspam,foo,3\n' >headed.csv
 expect 0 info headed.csv
 [ ! -s "$err" ] || fail 'a header is doubted that stands there twice'
 

@@ -101,6 +101,44 @@ static void one_word_anywhere_makes_a_column_of_words(void **state)
     rbt_data_deinit(&d);
 }
 
+static void rows_left_out_leave_no_trace(void **state)
+{
+    (void)state;
+    static const char good[] = "y,w,a,b\n1,1,1,2\n0,1,2,1\n1,2,1,3\n";
+    static const char *const bad[] = {
+        ",1,exported,by\n", /* no label */
+        "NA,1,x,y\n",       /* */
+        "zzz,0,x,y\n",      /* no weight */
+        "zzz,-1,x,y\n",     /* */
+        "zzz,many,x,y\n",   /* */
+        "\"z\nz\",1,x,y\n", /* no label that could be predicted */
+        "zzz,1,x,y,z\n",    /* not whole */
+        "zzz,1,x\n",        /* */
+        "zzz,1,\"x\"y,z\n", /* */
+    };
+    const rbt_reading reading = {.bits = 4, .weight = "w", .skip_bad = 2};
+    rbt_data whole = parsed_as(good, reading);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "%s%s", good, bad[i]);
+        rbt_data d = parsed_as(text, reading);
+        same_data(&whole, &d);
+        assert_string_equal(d.origin, whole.origin);
+        rbt_data_deinit(&d);
+    }
+    rbt_data_deinit(&whole);
+    const rbt_reading plain = {.skip_bad = 1};
+    whole = parsed_as("y,a\nyes,1\nno,2\nyes,3\n", plain);
+    static const char *const odd[] = {"y,a\nyes,1\nperhaps,inf\nno,2\nyes,3\n",
+                                      "y,a\nyes,1\nno,2\nyes,3\nperhaps,1e99\n"};
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        rbt_data d = parsed_as(odd[i], plain);
+        same_data(&whole, &d);
+        rbt_data_deinit(&d);
+    }
+    rbt_data_deinit(&whole);
+}
+
 static void headers_are_told_from_data(void **state)
 {
     (void)state;
@@ -129,6 +167,29 @@ static void headers_are_told_from_data(void **state)
     }
 }
 
+static void a_first_line_that_may_be_a_row_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t headers;
+        bool again;
+    } known[] = {
+        {"yes,a\nno,b\nyes,c\n", 1, false},          /* a name among the cells */
+        {"yes,a\nno,b\nyes,a\n\"no\",b\n", 1, true}, /* the whole line */
+        {"y,a\n1,2\ny,a\n3,4\n", 0, false},          /* above numbers it can only be the names */
+        {"y,a\ny,a\n3,x\n", 0, false},               /* */
+        {"y,a\nyes,x\n", 0, false},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        rbt_read_report report = {0};
+        rbt_data d = parsed_as(known[i].text, (rbt_reading){.report = &report});
+        assert_int_equal(report.headers, known[i].headers);
+        assert_int_equal(report.again, known[i].again);
+        rbt_data_deinit(&d);
+    }
+}
+
 static void form_does_not_matter(void **state)
 {
     (void)state;
@@ -141,6 +202,7 @@ static void form_does_not_matter(void **state)
         "\"y\",\"a\",\"b\"\n\"1\",\"2\",\"x z\"\n\"-1\",\"\",\"w\"\n",
         "\357\273\277y,a,b\n1,2,x z\n-1,,w\n",     /* byte order mark */
         "y,a,b\n1,2,x z\ny,a,b\n-1,,w\ny,a,b",     /* files one after the other, each with its header */
+        "y,a,b\n1,2,x z\n\"y\", a ,b \r\n-1,,w\n", /* which may be written otherwise */
         "y,a,b\n1,2.0,\"x z\" \n-1, \"NA\" ,w\n",  /* */
         "y,a,b\n+1e0,2,x z\n-1.00,  ,  \"w\"\r\n", /* */
     };
@@ -371,9 +433,36 @@ static void no_cut_changes_anything(void **state)
                                 "z,  7 , \"r\" ,3";
     same_for_every_cut(nasty, (rbt_reading){.bits = 3, .weight = "w"});
     same_for_every_cut(nasty, (rbt_reading){.bits = 3, .label = "w"});
+    same_for_every_cut("y,a\n1,2\n3\n4,\"5\n\"\n6,\"7\"8\n9,\"\n10\n", (rbt_reading){.skip_bad = 4});
     same_for_every_cut("y,a\n1,2\n3\n4,\"5\n\"\n6,\"7\"8\n9,\"\n10\n", (rbt_reading){.skip_bad = 3});
     same_for_every_cut("y,a\n1,2\n3\n4,\"5\n\"\n6,\"7\"8\n9,\"\n10\n", (rbt_reading){.skip_bad = 2});
     same_for_every_cut("y,a\n1,2\n3\n4,\"5\n\"\n6,\"7\"8\n9,\"\n10\n", (rbt_reading){0});
+}
+
+static void lines_that_a_quote_swallows_count_as_bad_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bad;
+        size_t rows;
+    } known[] = {
+        {"y,a,t\n1,3,x\n1,3,\"abc\n0,1,y\n0,1,z\n\n0,2,z\n", 4, 1}, /* never closed: all that follows */
+        {"y,a,t\n1,3,x\n1,3,\"abc\n0,1,\"y\"\n0,1,z\n", 2, 2},      /* closed where the next line has a quote */
+        {"y,a,t\n1,3,x\n1,\"abc,3\n0,\"\n0,1,z\n", 2, 2},           /* and the cells are fewer */
+        {"y,a,t\n1,3,x\n0,1,\"abc\n\n", 1, 1},                      /* one line */
+        {"y,a,t\n1,3,x\n,1,\"a\nb\nc\"\n0,1,z\n", 1, 2},            /* one row of three lines, without a label */
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        rbt_read_report report = {0};
+        rbt_data d = parsed_as(known[i].text, (rbt_reading){.skip_bad = known[i].bad, .report = &report});
+        assert_int_equal(d.rows, known[i].rows);
+        assert_int_equal(report.skipped, known[i].bad);
+        rbt_data_deinit(&d);
+        const rbt_reading fewer = {.skip_bad = known[i].bad - 1};
+        refused_as(known[i].text, fewer, RBT_E_DATA, "mem:3: ");
+        same_for_every_cut(known[i].text, fewer);
+    }
 }
 
 static void several_files_have_one_layout(void **state)
@@ -398,13 +487,43 @@ static void several_files_have_one_layout(void **state)
     rbt_data_deinit(&together);
 }
 
+static void the_same_names_may_be_written_otherwise(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"y,a \"q\"\n", "\"y\",\"a \"\"q\"\"\"\n", "y, a \"q\"\n",
+                                        " \"y\" ,a \"q\" \r\n"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        for (size_t j = 0; j < sizeof names / sizeof names[0]; j++) {
+            char first[32], second[32];
+            (void)snprintf(first, sizeof first, "%s1,5\n", names[i]);
+            (void)snprintf(second, sizeof second, "%s2,6\n", names[j]);
+            const rbt_text texts[] = {{"a", first, strlen(first), false}, {"b", second, strlen(second), false}};
+            const rbt_source source = {texts, 2, "all", rbt_cut_default(), NULL};
+            rbt_data d;
+            rbt_error error;
+            if (rbt_csv_parse(&source, &(rbt_reading){0}, &d, &error) != RBT_OK)
+                fail_msg("%s", error.text);
+            assert_int_equal(d.rows, 2);
+            assert_int_equal(d.cols, 1);
+            rbt_data_deinit(&d);
+        }
+    }
+    const rbt_text other[] = {{"a", "y,a\n1,5\n", 8, false}, {"b", "y,a b\n5,1\n", 10, false}};
+    rbt_data d;
+    assert_int_equal(
+        rbt_csv_parse(&(rbt_source){other, 2, "all", rbt_cut_default(), NULL}, &(rbt_reading){0}, &d, NULL),
+        RBT_E_DATA);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_a_column_each_and_zeros_and_gaps_are_absent),
         cmocka_unit_test(words_are_hashed_behind_the_numbers),
         cmocka_unit_test(one_word_anywhere_makes_a_column_of_words),
+        cmocka_unit_test(rows_left_out_leave_no_trace),
         cmocka_unit_test(headers_are_told_from_data),
+        cmocka_unit_test(a_first_line_that_may_be_a_row_is_told),
         cmocka_unit_test(form_does_not_matter),
         cmocka_unit_test(label_and_weight_are_found_by_name_and_by_number),
         cmocka_unit_test(labels_may_be_words),
@@ -419,7 +538,9 @@ int main(void)
         cmocka_unit_test(a_cell_is_a_number_missing_or_a_word),
         cmocka_unit_test(row_ends_are_found_from_any_row_start),
         cmocka_unit_test(no_cut_changes_anything),
+        cmocka_unit_test(lines_that_a_quote_swallows_count_as_bad_rows),
         cmocka_unit_test(several_files_have_one_layout),
+        cmocka_unit_test(the_same_names_may_be_written_otherwise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,11 @@
 
 #include "unit/files.h"
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #ifdef RBT_HAVE_ZLIB
 #include <zlib.h>
@@ -247,6 +250,39 @@ static void who_types_csv_gets_it_back_at_once(void **state)
     close(ends[0]);
 }
 
+/* What the columns are is decided over all files; what can be read only once must not be the first of several. */
+static void csv_of_a_pipe_beside_files_is_refused_or_read_with_them(void **state)
+{
+    (void)state;
+    int ends[2];
+    char paths[64];
+    rbt_error error;
+    rbt_data whole, d;
+    put_file("a", "y,a,b\n1,red,5\n0,2,6\n");
+    put_file("b", "y,a,b\n1,1,5\n0,2,6\ny,a,b\n1,red,5\n0,2,6\n");
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "y,a,b\n1,1,5\n0,2,6\n", 18), 18);
+    close(ends[1]);
+    (void)snprintf(paths, sizeof paths, "/proc/self/fd/%d\na", ends[0]);
+    d = streamed(paths, 1000, NULL, &error);
+    assert_int_equal(error.code, RBT_E_USAGE);
+    assert_non_null(strstr(error.text, ": can be read only once"));
+    assert_int_equal(d.rows, 0);
+    close(ends[0]);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "y,a,b\n1,red,5\n0,2,6\n", 20), 20);
+    close(ends[1]);
+    put_file("a", "y,a,b\n1,1,5\n0,2,6\n");
+    (void)snprintf(paths, sizeof paths, "a\n/proc/self/fd/%d", ends[0]);
+    assert_int_equal(rbt_data_read("b", &whole, NULL), RBT_OK);
+    d = streamed(paths, 1000, NULL, &error); /* behind a file it is not begun when the file has been looked at */
+    assert_int_equal(error.code, RBT_OK);
+    same_data(&d, &whole);
+    close(ends[0]);
+    rbt_data_deinit(&d);
+    rbt_data_deinit(&whole);
+}
+
 static void bad_rows_are_left_out_over_all_pieces(void **state)
 {
     (void)state;
@@ -440,6 +476,73 @@ static void who_types_a_row_gets_it_back_at_once(void **state)
     close(ends[0]);
 }
 
+/* Writes a text's first bytes, and the others when nothing is left of these. */
+typedef struct slow_writer {
+    int to, from;
+    const char *text;
+    size_t first;
+} slow_writer;
+
+static void *write_slowly(void *argument)
+{
+    const slow_writer *w = argument;
+    size_t rest = strlen(w->text) - w->first;
+    bool written = write(w->to, w->text, w->first) == (ssize_t)w->first;
+    for (int left = 1; left > 0 && ioctl(w->from, FIONREAD, &left) == 0;)
+        (void)sched_yield();
+    written = write(w->to, w->text + w->first, rest) == (ssize_t)rest && written;
+    close(w->to);
+    return written ? argument : NULL;
+}
+
+static void what_a_pipe_holds_does_not_depend_on_when_it_comes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool late; /* all rows are wanted: nobody waits for an answer */
+    } known[] = {
+        {"2\n3\n3\n1 1 2\n1 3 1\n2 2 4\n", true},                                       /* a bag of words */
+        {"2 0:1 3:2\n8 0:1 1:1 2:1 3:1 4:1 5:1 6:1 7:1\n1 2:2\n3 0:1 1:1 2:1\n", true}, /* lda-c */
+        {"\n \n1 |a x y:2\n-1 |b z\n", true},
+        {"\n \n1 |a x y:2\n-1 |b z\n", false},
+        {"\n\ny,a\n1,2\n0,3\n", false},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const char *all = known[i].text;
+        rbt_data whole;
+        put_file("a", all);
+        assert_int_equal(rbt_data_read("a", &whole, NULL), RBT_OK);
+        for (size_t first = 1; first < strlen(all); first++) {
+            int ends[2];
+            char path[64];
+            pthread_t thread;
+            void *written = NULL;
+            rbt_rowstream *stream = NULL;
+            const rbt_data *block = NULL;
+            size_t rows = 0;
+            assert_int_equal(pipe(ends), 0);
+            (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+            assert_int_equal(
+                rbt_rowstream_open(path, &(rbt_reading){0}, known[i].late, RBT_ROWSTREAM_PIECE_BYTES, &stream, NULL),
+                RBT_OK);
+            slow_writer writer = {.to = ends[1], .from = ends[0], .text = all, .first = first};
+            assert_int_equal(pthread_create(&thread, NULL, write_slowly, &writer), 0);
+            do {
+                assert_int_equal(rbt_rowstream_next(stream, &block, NULL), RBT_OK);
+                assert_true(block == NULL || (block->content == whole.content && block->cols == whole.cols));
+                rows += block != NULL ? block->rows : 0;
+            } while (block != NULL);
+            assert_int_equal(rows, whole.rows);
+            assert_int_equal(pthread_join(thread, &written), 0);
+            assert_ptr_equal(written, &writer);
+            rbt_rowstream_close(stream);
+            close(ends[0]);
+        }
+        rbt_data_deinit(&whole);
+    }
+}
+
 static void a_cache_through_a_pipe_is_read_whole(void **state)
 {
     (void)state;
@@ -473,6 +576,7 @@ int main(void)
         IN_FOLDER(every_cut_of_csv_gives_the_same_rows),
         IN_FOLDER(csv_that_fits_a_model_is_answered_in_one_go),
         IN_FOLDER(who_types_csv_gets_it_back_at_once),
+        IN_FOLDER(csv_of_a_pipe_beside_files_is_refused_or_read_with_them),
         IN_FOLDER(bad_rows_are_left_out_over_all_pieces),
         IN_FOLDER(an_index_0_after_rows_without_is_told_or_refused),
 #if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
@@ -480,6 +584,7 @@ int main(void)
 #endif
         IN_FOLDER(a_cache_comes_in_blocks),
         IN_FOLDER(who_types_a_row_gets_it_back_at_once),
+        IN_FOLDER(what_a_pipe_holds_does_not_depend_on_when_it_comes),
         IN_FOLDER(a_cache_through_a_pipe_is_read_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
