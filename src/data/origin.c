@@ -2,6 +2,7 @@
 #include "data/origin.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -203,6 +204,45 @@ rbt_err rbt_origin_check(const rbt_reading *reading, const rbt_data *data, const
                        name, part, shown_bytes(column), column != NULL ? column->name : "");
     rbt_origin_deinit(&a);
     rbt_origin_deinit(&b);
+    return err;
+}
+
+/* Is that column, named or numbered as in an option, the one of this kind? "none" is, where no column is. */
+static bool is_role(const rbt_origin *origin, rbt_column_kind kind, const char *option)
+{
+    size_t i = 0, digits = strspn(option, "0123456789");
+    while (i < origin->column.count && origin->column.at[i].kind != kind)
+        i++;
+    if (i == origin->column.count)
+        return i > 0 && strcmp(option, "none") == 0;
+    bool number = digits > 0 && digits < 19 && option[digits] == '\0';
+    return rbt_origin_is_named(&origin->column.at[i], option) || (number && strtoull(option, NULL, 10) == i + 1);
+}
+
+static rbt_err refuse_option(const char *option, const char *value, const char *name, rbt_error *error)
+{
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--%s %s makes no sense for %s, which is a cache and stays as it was read when it was made; leave "
+                    "it out, or make the cache again with it",
+                    option, value, name);
+}
+
+rbt_err rbt_origin_fits(const rbt_reading *reading, const rbt_data *data, const char *name, rbt_error *error)
+{
+    rbt_origin o;
+    rbt_err err = RBT_OK;
+    char bits[16];
+    (void)snprintf(bits, sizeof bits, "%u", reading->bits);
+    (void)rbt_origin_parse(data->origin, &o);
+    if (reading->label != NULL && !is_role(&o, RBT_COLUMN_LABEL, reading->label))
+        err = refuse_option("label", reading->label, name, error);
+    else if (reading->weight != NULL && !is_role(&o, RBT_COLUMN_WEIGHT, reading->weight))
+        err = refuse_option("weight", reading->weight, name, error);
+    else if (reading->base != RBT_BASE_AUTO && reading->base != o.base)
+        err = refuse_option("base", reading->base == RBT_BASE_0 ? "0" : "1", name, error);
+    else if (reading->bits != 0 && reading->bits != o.bits)
+        err = refuse_option("bits", bits, name, error);
+    rbt_origin_deinit(&o);
     return err;
 }
 

@@ -52,6 +52,9 @@ uint32_t rbt_origin_bits(const char *text);
  * reading may say itself. */
 rbt_err rbt_origin_check(const rbt_reading *reading, const rbt_data *data, const char *name, rbt_error *error);
 
+/* Refuses a reading that itself says how data is read which comes from a cache, unless that was read so. */
+rbt_err rbt_origin_fits(const rbt_reading *reading, const rbt_data *data, const char *name, rbt_error *error);
+
 /* The origin of one of several caches; NULL: it is not known. */
 typedef struct rbt_origin_of {
     const char *name; /* of the file */

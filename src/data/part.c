@@ -331,11 +331,13 @@ static bool hear_origins(rbt_bytes in, origin_list *list)
     return true;
 }
 
-/* Are the features of all caches the same, whoever reads them? */
+/* Were all caches read as the reading says, and are their features the same, whoever reads them? */
 static rbt_err compare_caches(const reader *r, rbt_err err, const rbt_data *parts, rbt_error *error)
 {
     rbt_bytes *all = rbt_alloc(r->crew->size, sizeof *all), mine = {0};
     origin_list list = {0};
+    for (size_t i = 0; err == RBT_OK && i < r->pieces.count; i++)
+        err = rbt_origin_fits(r->reading, &parts[i], r->pieces.at[i].input.name, error);
     if (err == RBT_OK)
         mine = tell_origins(r, parts);
     err = rbt_crew_collect(r->crew, err, mine, all, error);

@@ -57,7 +57,7 @@ bool rbt_data_is_pattern(const char *path)
     return strpbrk(path, "*?[\n") != NULL && access(path, F_OK) != 0; /* or a list, paths.h */
 }
 
-/* --bits says how names are hashed: nothing is where there are no names. A cache may stand beside text that needs it. */
+/* --bits says how names are hashed: nothing is where there are no names. A cache tells when it is open (rbt_origin_fits). */
 static rbt_err bits_fit(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error)
 {
     static const char *const what[] = {
@@ -152,11 +152,16 @@ static rbt_err parse_texts(const files *f, rbt_kind kind, const char *name, cons
     return err;
 }
 
-/* One of those that were given, whose features are those of the reading's origin. */
+/* One of those that were given: it was read as the reading says, and its features are those of the reading's origin. */
 static rbt_err take_cache(rbt_input *input, const rbt_reading *reading, rbt_data *data, rbt_error *error)
 {
     rbt_err err = rbt_cache_take(input, data, error);
-    if (err == RBT_OK && (err = rbt_origin_check(reading, data, input->name, error)) != RBT_OK)
+    if (err != RBT_OK)
+        return err;
+    err = rbt_origin_fits(reading, data, input->name, error);
+    if (err == RBT_OK)
+        err = rbt_origin_check(reading, data, input->name, error);
+    if (err != RBT_OK)
         rbt_data_deinit(data);
     return err;
 }

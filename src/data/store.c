@@ -202,6 +202,15 @@ static rbt_err open_cache(const char *path, rbt_store_level level, rbt_data *dat
     return err;
 }
 
+/* A cache that was given in the place of text. */
+static rbt_err open_given(const char *path, const rbt_storing *storing, rbt_data *data, rbt_error *error)
+{
+    rbt_err err = open_cache(path, storing->level, data, error);
+    if (err == RBT_OK && (err = rbt_origin_fits(storing->reading, data, path, error)) != RBT_OK)
+        rbt_data_deinit(data);
+    return err;
+}
+
 /* Why a kept cache is none of this source: it is cut, and what tells its source apart is at its end; or of another one. */
 static rbt_err look_at_kept(const char *path, rbt_error *error)
 {
@@ -309,7 +318,7 @@ static rbt_err read_stored(const char *path, const rbt_storing *storing, rbt_dat
     if (p.cache)
         err = rbt_reading_fits(storing->reading, RBT_KIND_CACHE, path, error);
     if (err == RBT_OK && p.cache)
-        err = open_cache(path, storing->level, data, error);
+        err = open_given(path, storing, data, error);
     else if (err == RBT_OK && keep && p.source == 0)
         err =
             rbt_fail(error, RBT_E_USAGE,

@@ -198,14 +198,17 @@ static rbt_err take_whole(rbt_rowstream *s, rbt_error *error)
     return begin_blocks(s, err);
 }
 
-/* A cache has been opened: are its features those of the reading's origin, and of the caches before it? */
+/* A cache has been opened: was it read as the reading says, and are its features those of the reading's origin, and of the caches
+ * before it? */
 static rbt_err compare_cache(rbt_rowstream *s, const char *name, rbt_error *error)
 {
     const char *text = s->cache.origin, *last = s->origins.count > 0 ? s->origins.at[s->origins.count - 1].text : NULL;
     bool same = text != NULL && last != NULL ? strcmp(text, last) == 0 : text == last;
     if (s->origins.count == 0 || !same)
         rbt_array_push(&s->origins, ((rbt_origin_of){name, text != NULL ? rbt_strdup(text) : NULL}));
-    rbt_err err = rbt_origin_check(&s->reading, &s->cache, name, error);
+    rbt_err err = rbt_origin_fits(&s->reading, &s->cache, name, error);
+    if (err == RBT_OK)
+        err = rbt_origin_check(&s->reading, &s->cache, name, error);
     return err == RBT_OK ? rbt_origins_agree(s->origins.at, s->origins.count, error) : err;
 }
 
