@@ -417,7 +417,10 @@ bool rbt_read_note(const rbt_read_report *report, char note[RBT_READ_NOTE_ROOM])
     if (report->repeated > 0)
         n = add_note(note, n, "%llu rating%s a later one of the same user and item, which counts",
                      (unsigned long long)report->repeated, report->repeated == 1 ? " has" : "s have");
-    if (report->skipped > 0)
+    if (report->skipped > 0 && report->first.text[0] == '\0')
+        n = add_note(note, n, "%llu bad row%s left out when the kept cache was made",
+                     (unsigned long long)report->skipped, report->skipped == 1 ? " was" : "s were");
+    else if (report->skipped > 0)
         n = add_note(note, n, "%llu bad row%s left out; the first: %s", (unsigned long long)report->skipped,
                      report->skipped == 1 ? " was" : "s were", report->first.text);
     else if (report->unlabelled > 0 && n == 0)
