@@ -238,6 +238,17 @@ static void a_kept_cache_knows_how_many_rows_were_left_out(void **state)
             rbt_data_deinit(&d);
         }
     }
+    const rbt_reading any = {.skip_bad =
+                                 UINT64_MAX}; /* a number of another source is not taken for one of many bad rows */
+    for (int size = 1; size < 9; size++) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "1 1:1\n1 %d:1\n%.*s\n", size + 1, size, "bad bad bad");
+        put_file("a", text);
+        rbt_data d = stored("a", RBT_STORE_MEMORY, true, &any);
+        assert_true(size == 1 || strstr(notes, "its source has changed, it is made again") != NULL);
+        assert_int_equal(d.cols, size + 1);
+        rbt_data_deinit(&d);
+    }
 }
 
 static void a_damaged_cache_is_made_again(void **state)
