@@ -148,6 +148,9 @@ void cli_reading_note(const cli_command *command, const rbt_read_report *report)
 void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t cols, size_t features,
                       rbt_base base);
 
+/* And with which --bits Vowpal Wabbit text of so many columns, which was written, is to be read, if the usual ones are too few. */
+void cli_bits_note(const cli_command *command, size_t cols);
+
 /* ------------------------------------------------------------------------------------ fitted models of methods */
 
 /* Is the file one of those? Then these do what predict, eval, info and export do with it. `array`: which one, for npy; NULL:

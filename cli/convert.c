@@ -59,8 +59,11 @@ int cli_convert(const cli_command *command, int argc, char **argv)
         cli_reading_note(command, &report);
     if (err == RBT_OK)
         err = rbt_data_write(&data, format, &(rbt_writing){.path = out, .stop = cli_stop_flag()}, &error);
-    if (err == RBT_OK)
+    if (err == RBT_OK) {
         base_note(command, &data, format);
+        if (format == RBT_FORMAT_VW)
+            cli_bits_note(command, data.cols);
+    }
     rbt_data_deinit(&data);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
 }

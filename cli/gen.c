@@ -126,7 +126,8 @@ static rbt_err numbers_of(texts *t, kind k, numbers *n, rbt_error *error)
 
 /* ------------------------------------------------------------------------------------------------------- kinds */
 
-static rbt_err write_rows(kind k, const numbers *n, const char *to, const rbt_writing *how, rbt_error *error)
+static rbt_err write_rows(const cli_command *command, kind k, const numbers *n, const char *to, const rbt_writing *how,
+                          rbt_error *error)
 {
     static const rbt_rows_kind row_kind[] = {RBT_ROWS_LR, RBT_ROWS_REGRESSION, RBT_ROWS_MULTICLASS, RBT_ROWS_CLICKS};
     rbt_rows_options options = {
@@ -147,7 +148,11 @@ static rbt_err write_rows(kind k, const numbers *n, const char *to, const rbt_wr
         err = rbt_format_find(to, false, &format, error);
     if (err == RBT_OK)
         err = rbt_format_check_path(format, how->path, error);
-    return err == RBT_OK ? rbt_generate_write(&options, format, how, error) : err;
+    if (err == RBT_OK)
+        err = rbt_generate_write(&options, format, how, error);
+    if (err == RBT_OK && format == RBT_FORMAT_VW)
+        cli_bits_note(command, options.common.cols);
+    return err;
 }
 
 /* Kinds that are no rows of features have a format of their own. */
@@ -160,11 +165,12 @@ static rbt_err check_format(kind k, const char *to, rbt_error *error)
                     to, kinds[k].name, kinds[k].format, k == RATINGS ? " (user::item::rating::time) or csv" : "");
 }
 
-static rbt_err write_kind(kind k, const numbers *n, const char *to, const rbt_writing *how, rbt_error *error)
+static rbt_err write_kind(const cli_command *command, kind k, const numbers *n, const char *to, const rbt_writing *how,
+                          rbt_error *error)
 {
     rbt_format named = RBT_FORMAT_LIBSVM, format = k == RATINGS ? RBT_FORMAT_RATINGS : RBT_FORMAT_DOCWORD;
     if (kinds[k].format == NULL)
-        return write_rows(k, n, to, how, error);
+        return write_rows(command, k, n, to, how, error);
     rbt_err err = check_format(k, to, error);
     if (err == RBT_OK)
         err = rbt_format_of_path(how->path, RBT_FORMAT_LIBSVM, &named, error);
@@ -246,6 +252,6 @@ int cli_gen(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = numbers_of(&t, k, &n, &error);
     if (err == RBT_OK)
-        err = write_kind(k, &n, t.to, &(rbt_writing){.path = t.out, .stop = cli_stop_flag()}, &error);
+        err = write_kind(command, k, &n, t.to, &(rbt_writing){.path = t.out, .stop = cli_stop_flag()}, &error);
     return err == RBT_OK ? 0 : cli_fail(command, &error);
 }

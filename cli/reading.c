@@ -83,3 +83,16 @@ rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
     rbt_rowstream_close(stream);
     return err;
 }
+
+void cli_bits_note(const cli_command *command, size_t cols)
+{
+    uint32_t bits = RBT_BITS_DEFAULT;
+    if (cols <= (size_t)1 << bits)
+        return;
+    while (cols > (size_t)1 << bits)
+        bits++;
+    (void)fprintf(stderr,
+                  "rubato %s: %zu columns were written, and Vowpal Wabbit text is read as 2^%d of them unless more are "
+                  "asked for; read it with --bits %u\n",
+                  command->name, cols, RBT_BITS_DEFAULT, bits);
+}

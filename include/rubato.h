@@ -118,7 +118,7 @@ typedef struct rbt_data {
 typedef struct rbt_read_report {
     uint64_t skipped;    /* bad rows left out */
     uint64_t unlabelled; /* rows without a label, which got 0 */
-    rbt_error first;     /* what is wrong with the first bad row, with file:line */
+    rbt_error first;     /* the first bad row, with file:line; "" of a kept cache */
     uint64_t repeated;   /* ratings: of a user and an item that have a later one, which counts */
     uint64_t headers;    /* ratings: first lines of files that were taken for the names of the columns; csv: 1 if the
                             first line was, and a name is also a cell of its column in the first rows */

@@ -2,6 +2,7 @@
 #include "data/origin.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -147,31 +148,163 @@ static bool same_column(const rbt_origin_column *a, const rbt_origin_column *b)
            (a->name == NULL || b->name == NULL || (a->bytes == b->bytes && memcmp(a->name, b->name, a->bytes) == 0));
 }
 
+/* From which column on are the features of b not those of a? 0: from none. *name: its own, or NULL. `places`: columns without names
+ * are the same only in the same places. */
+static size_t columns_part(const rbt_origin *a, const rbt_origin *b, bool places, const rbt_origin_column **name)
+{
+    size_t i = 0, k = 0;
+    bool more = a->column.count > 0 && b->column.count > 0,
+         named = more && a->column.at[0].name && b->column.at[0].name;
+    while (more) {
+        const rbt_origin_column *x = next_feature(a, &i), *y = next_feature(b, &k);
+        more = x != NULL && y != NULL;
+        if (more ? same_column(x, y) && (named || !places || i == k) : x == y)
+            continue;
+        *name = y != NULL && y->name != NULL ? y : NULL;
+        return k;
+    }
+    return 0;
+}
+
+#define SHOWN_BYTES (size_t)60 /* of a column's name, in messages */
+
+static int shown_bytes(const rbt_origin_column *column)
+{
+    return column == NULL ? 0 : (int)(column->bytes < SHOWN_BYTES ? column->bytes : SHOWN_BYTES);
+}
+
+static int base_number(rbt_base base)
+{
+    return base == RBT_BASE_0 ? 0 : 1;
+}
+
 rbt_err rbt_origin_check(const rbt_reading *reading, const rbt_data *data, const char *name, rbt_error *error)
 {
     rbt_origin a, b;
     rbt_err err = RBT_OK;
+    const rbt_origin_column *column = NULL;
     if (reading->origin == NULL || data->origin == NULL || strcmp(reading->origin, data->origin) == 0)
         return RBT_OK;
     (void)rbt_origin_parse(reading->origin, &a);
     (void)rbt_origin_parse(data->origin, &b);
-    if (a.bits != 0 && b.bits != 0 && a.bits != b.bits)
+    size_t part = columns_part(&a, &b, false, &column);
+    if (reading->base == RBT_BASE_AUTO && a.base != RBT_BASE_AUTO && b.base != RBT_BASE_AUTO && a.base != b.base)
+        err = rbt_fail(error, RBT_E_DATA,
+                       "%s: its features count from %d, those of the training data from %d; make it again with --base "
+                       "%d, or give --base %d if its first feature is that of the training data",
+                       name, base_number(b.base), base_number(a.base), base_number(a.base), base_number(b.base));
+    else if (a.bits != 0 && b.bits != 0 && a.bits != b.bits)
         err = rbt_fail(error, RBT_E_DATA,
                        "%s: was hashed to 2^%u columns, the training data to 2^%u; make it again with --bits %u", name,
                        b.bits, a.bits, a.bits);
-    size_t i = 0, k = 0;
-    bool columns = a.column.count > 0 && b.column.count > 0;
-    for (bool more = columns; err == RBT_OK && more;) {
-        const rbt_origin_column *x = next_feature(&a, &i), *y = next_feature(&b, &k);
-        more = x != NULL && y != NULL;
-        if (more ? !same_column(x, y) : x != y)
-            err = rbt_fail(error, RBT_E_DATA,
-                           "%s: its columns are not those of the training data from column %zu on ('%.*s'); give the "
-                           "text that it was made from, or train with data like it",
-                           name, k, y != NULL && y->name != NULL ? (int)(y->bytes < 60 ? y->bytes : 60) : 0,
-                           y != NULL && y->name != NULL ? y->name : "");
-    }
+    else if (part != 0)
+        err = rbt_fail(error, RBT_E_DATA,
+                       "%s: its columns are not those of the training data from column %zu on ('%.*s'); give the "
+                       "text that it was made from, or train with data like it",
+                       name, part, shown_bytes(column), column != NULL ? column->name : "");
     rbt_origin_deinit(&a);
     rbt_origin_deinit(&b);
+    return err;
+}
+
+/* Is that column, named or numbered as in an option, the one of this kind? "none" is, where no column is. */
+static bool is_role(const rbt_origin *origin, rbt_column_kind kind, const char *option)
+{
+    size_t i = 0, digits = strspn(option, "0123456789");
+    while (i < origin->column.count && origin->column.at[i].kind != kind)
+        i++;
+    if (i == origin->column.count)
+        return i > 0 && strcmp(option, "none") == 0;
+    bool number = digits > 0 && digits < 19 && option[digits] == '\0';
+    return rbt_origin_is_named(&origin->column.at[i], option) || (number && strtoull(option, NULL, 10) == i + 1);
+}
+
+static rbt_err refuse_option(const char *option, const char *value, const char *name, rbt_error *error)
+{
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--%s %s makes no sense for %s, which is a cache and stays as it was read when it was made; leave "
+                    "it out, or make the cache again with it",
+                    option, value, name);
+}
+
+rbt_err rbt_origin_fits(const rbt_reading *reading, const rbt_data *data, const char *name, rbt_error *error)
+{
+    rbt_origin o;
+    rbt_err err = RBT_OK;
+    char bits[16];
+    (void)snprintf(bits, sizeof bits, "%u", reading->bits);
+    (void)rbt_origin_parse(data->origin, &o);
+    if (reading->label != NULL && !is_role(&o, RBT_COLUMN_LABEL, reading->label))
+        err = refuse_option("label", reading->label, name, error);
+    else if (reading->weight != NULL && !is_role(&o, RBT_COLUMN_WEIGHT, reading->weight))
+        err = refuse_option("weight", reading->weight, name, error);
+    else if (reading->base != RBT_BASE_AUTO && reading->base != o.base)
+        err = refuse_option("base", reading->base == RBT_BASE_0 ? "0" : "1", name, error);
+    else if (reading->bits != 0 && reading->bits != o.bits)
+        err = refuse_option("bits", bits, name, error);
+    rbt_origin_deinit(&o);
+    return err;
+}
+
+/* ------------------------------------------------------------------------------------------------- several caches */
+
+/* What those before tell, and which of them does. */
+typedef struct known {
+    rbt_origin origin;
+    const char *base, *bits, *columns;
+} known;
+
+static rbt_err compare(const known *k, const rbt_origin *o, const char *name, rbt_error *error)
+{
+    const rbt_origin_column *column = NULL;
+    size_t part = columns_part(&k->origin, o, true, &column);
+    if (k->base != NULL && o->base != RBT_BASE_AUTO && o->base != k->origin.base)
+        return rbt_fail(
+            error, RBT_E_DATA, "%s: its features count from %d, those of %s from %d; make %s again with --base 0", name,
+            base_number(o->base), k->base, base_number(k->origin.base), o->base == RBT_BASE_0 ? k->base : name);
+    if (k->bits != NULL && o->bits != 0 && o->bits != k->origin.bits)
+        return rbt_fail(error, RBT_E_DATA, "%s: was hashed to 2^%u columns, %s to 2^%u; make it again with --bits %u",
+                        name, o->bits, k->bits, k->origin.bits, k->origin.bits);
+    if (part != 0)
+        return rbt_fail(error, RBT_E_DATA,
+                        "%s: its columns are not those of %s from column %zu on ('%.*s'); make it again from text with "
+                        "the same columns in the same order, or leave it out",
+                        name, k->columns, part, shown_bytes(column), column != NULL ? column->name : "");
+    return RBT_OK;
+}
+
+/* Adds what nobody has told before; the columns are moved. */
+static void learn(known *k, rbt_origin *o, const char *name)
+{
+    if (k->base == NULL && o->base != RBT_BASE_AUTO) {
+        k->base = name;
+        k->origin.base = o->base;
+    }
+    if (k->bits == NULL && o->bits != 0) {
+        k->bits = name;
+        k->origin.bits = o->bits;
+    }
+    if (k->columns == NULL && o->column.count > 0) {
+        k->columns = name;
+        rbt_origin_deinit(&k->origin);
+        memcpy(&k->origin.column, &o->column, sizeof o->column);
+        memset(&o->column, 0, sizeof o->column);
+    }
+}
+
+rbt_err rbt_origins_agree(const rbt_origin_of *all, size_t count, rbt_error *error)
+{
+    known k = {.origin = {.base = RBT_BASE_AUTO}};
+    rbt_err err = RBT_OK;
+    for (size_t i = 0; err == RBT_OK && i < count; i++) {
+        rbt_origin o;
+        if (i > 0 && all[i].text != NULL && all[i - 1].text != NULL && strcmp(all[i].text, all[i - 1].text) == 0)
+            continue;
+        (void)rbt_origin_parse(all[i].text, &o);
+        err = compare(&k, &o, all[i].name, error);
+        learn(&k, &o, all[i].name);
+        rbt_origin_deinit(&o);
+    }
+    rbt_origin_deinit(&k.origin);
     return err;
 }

@@ -48,8 +48,21 @@ size_t rbt_origin_first(const rbt_origin *origin);
 /* How many bits hashes had; 0: there were none. */
 uint32_t rbt_origin_bits(const char *text);
 
-/* Refuses data, of a cache, whose features are not those of the reading's origin, as far as both tell. */
+/* Refuses data, of a cache, whose features are not those of the reading's origin, as far as both tell. Where they begin to count the
+ * reading may say itself. */
 rbt_err rbt_origin_check(const rbt_reading *reading, const rbt_data *data, const char *name, rbt_error *error);
+
+/* Refuses a reading that itself says how data is read which comes from a cache, unless that was read so. */
+rbt_err rbt_origin_fits(const rbt_reading *reading, const rbt_data *data, const char *name, rbt_error *error);
+
+/* The origin of one of several caches; NULL: it is not known. */
+typedef struct rbt_origin_of {
+    const char *name; /* of the file */
+    const char *text;
+} rbt_origin_of;
+
+/* Refuses caches that are put together where the features of one are not those of the others, as far as they tell. */
+rbt_err rbt_origins_agree(const rbt_origin_of *all, size_t count, rbt_error *error);
 
 /* What a reading says by itself or by the origin that it has: where does LIBSVM text begin to count, how many bits do hashes have
  * (18 if nobody says). */

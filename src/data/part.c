@@ -12,6 +12,7 @@
 #include "data/data.h"
 #include "data/ids.h"
 #include "data/names.h"
+#include "data/origin.h"
 #include "data/paths.h"
 #include "data/slicing.h"
 #include "data/read.h"
@@ -22,6 +23,8 @@ typedef struct piece {
     rbt_slice slice; /* of text and caches: in the end what is read, cut between rows */
     rbt_input input; /* the whole file, mapped */
 } piece;
+
+typedef RBT_ARRAY(rbt_origin_of) origin_list;
 
 /* A part being read. */
 typedef struct reader {
@@ -294,6 +297,64 @@ static rbt_err read_cut_caches(const reader *r, rbt_err err, rbt_data *parts, rb
     return err;
 }
 
+/* The origins of the caches read here, each behind its file's name, one for those in a row that have the same. */
+static rbt_bytes tell_origins(const reader *r, const rbt_data *parts)
+{
+    rbt_bytes out = {0};
+    const char *last = NULL;
+    for (size_t i = 0; i < r->pieces.count; i++) {
+        const char *name = r->pieces.at[i].input.name, *text = parts[i].origin;
+        if (text == NULL || (last != NULL && strcmp(text, last) == 0))
+            continue;
+        size_t before = strlen(name) + 1, behind = strlen(text) + 1;
+        out.at = rbt_realloc(out.at, out.n + before + behind, 1);
+        memcpy(out.at + out.n, name, before);
+        memcpy(out.at + out.n + before, text, behind);
+        out.n += before + behind;
+        last = text;
+    }
+    return out;
+}
+
+/* Adds what a process tells; false: it is nonsense. */
+static bool hear_origins(rbt_bytes in, origin_list *list)
+{
+    const char *at = (const char *)in.at, *end = at + in.n;
+    while (at < end) {
+        const char *text = memchr(at, '\0', (size_t)(end - at));
+        const char *next = text != NULL ? memchr(text + 1, '\0', (size_t)(end - text - 1)) : NULL;
+        if (next == NULL)
+            return false;
+        rbt_array_push(list, ((rbt_origin_of){at, text + 1}));
+        at = next + 1;
+    }
+    return true;
+}
+
+/* Were all caches read as the reading says, and are their features the same, whoever reads them? */
+static rbt_err compare_caches(const reader *r, rbt_err err, const rbt_data *parts, rbt_error *error)
+{
+    rbt_bytes *all = rbt_alloc(r->crew->size, sizeof *all), mine = {0};
+    origin_list list = {0};
+    for (size_t i = 0; err == RBT_OK && i < r->pieces.count; i++)
+        err = rbt_origin_fits(r->reading, &parts[i], r->pieces.at[i].input.name, error);
+    if (err == RBT_OK)
+        mine = tell_origins(r, parts);
+    err = rbt_crew_collect(r->crew, err, mine, all, error);
+    rbt_free(mine.at);
+    if (err == RBT_OK) {
+        for (uint32_t q = 0; err == RBT_OK && q < r->crew->size; q++)
+            if (!hear_origins(all[q], &list))
+                err = rbt_fail(error, RBT_E_PROTOCOL, "another process tells nonsense about how caches were read");
+        if (err == RBT_OK)
+            err = rbt_origins_agree(list.at, list.count, error);
+        rbt_crew_free(r->crew, all);
+    }
+    rbt_array_free(&list);
+    rbt_free(all);
+    return err;
+}
+
 /* The pieces, each read by itself, as one. */
 static rbt_err read_each(reader *r, rbt_kind kind, rbt_data *data, rbt_error *error)
 {
@@ -312,7 +373,7 @@ static rbt_err read_each(reader *r, rbt_kind kind, rbt_data *data, rbt_error *er
             err = rbt_images_read(&p->input, &reading, &parts[i], error);
     }
     if (kind == RBT_KIND_CACHE)
-        err = read_cut_caches(r, err, parts, error);
+        err = compare_caches(r, read_cut_caches(r, err, parts, error), parts, error);
     for (size_t i = 0; err == RBT_OK && i < n; i++)
         r->rows[i] = parts[i].rows;
     if (err == RBT_OK && n == 1) {

@@ -57,7 +57,7 @@ bool rbt_data_is_pattern(const char *path)
     return strpbrk(path, "*?[\n") != NULL && access(path, F_OK) != 0; /* or a list, paths.h */
 }
 
-/* --bits says how names are hashed: nothing is where there are no names. A cache may stand beside text that needs it. */
+/* --bits says how names are hashed: nothing is where there are no names. A cache tells when it is open (rbt_origin_fits). */
 static rbt_err bits_fit(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error)
 {
     static const char *const what[] = {
@@ -152,17 +152,37 @@ static rbt_err parse_texts(const files *f, rbt_kind kind, const char *name, cons
     return err;
 }
 
-static rbt_err join_caches(files *f, rbt_data *data, rbt_error *error)
+/* One of those that were given: it was read as the reading says, and its features are those of the reading's origin. */
+static rbt_err take_cache(rbt_input *input, const rbt_reading *reading, rbt_data *data, rbt_error *error)
+{
+    rbt_err err = rbt_cache_take(input, data, error);
+    if (err != RBT_OK)
+        return err;
+    err = rbt_origin_fits(reading, data, input->name, error);
+    if (err == RBT_OK)
+        err = rbt_origin_check(reading, data, input->name, error);
+    if (err != RBT_OK)
+        rbt_data_deinit(data);
+    return err;
+}
+
+static rbt_err join_caches(files *f, const rbt_reading *reading, rbt_data *data, rbt_error *error)
 {
     size_t n = f->inputs.count;
     rbt_data *parts = rbt_alloc(n, sizeof *parts);
+    rbt_origin_of *origins = rbt_alloc(n, sizeof *origins);
     rbt_err err = RBT_OK;
-    for (size_t i = 0; err == RBT_OK && i < n; i++)
-        err = rbt_cache_take(&f->inputs.at[i], &parts[i], error);
+    for (size_t i = 0; err == RBT_OK && i < n; i++) {
+        err = take_cache(&f->inputs.at[i], reading, &parts[i], error);
+        origins[i] = (rbt_origin_of){f->inputs.at[i].name, parts[i].origin};
+    }
+    if (err == RBT_OK)
+        err = rbt_origins_agree(origins, n, error);
     if (err == RBT_OK)
         err = rbt_data_join(parts, n, data, error);
     for (size_t i = 0; i < n; i++)
         rbt_data_deinit(&parts[i]);
+    rbt_free(origins);
     rbt_free(parts);
     return err;
 }
@@ -287,7 +307,8 @@ static rbt_err read_kinds(files *f, const char *name, const rbt_reading *reading
         return err;
     if (reading->report != NULL)
         *reading->report = (rbt_read_report){0};
-    return f->inputs.count == 1 ? rbt_cache_take(&f->inputs.at[0], data, error) : join_caches(f, data, error);
+    return f->inputs.count == 1 ? take_cache(&f->inputs.at[0], reading, data, error)
+                                : join_caches(f, reading, data, error);
 }
 
 /* By the names that the caller has, if any. */
@@ -399,7 +420,10 @@ bool rbt_read_note(const rbt_read_report *report, char note[RBT_READ_NOTE_ROOM])
     if (report->repeated > 0)
         n = add_note(note, n, "%llu rating%s a later one of the same user and item, which counts",
                      (unsigned long long)report->repeated, report->repeated == 1 ? " has" : "s have");
-    if (report->skipped > 0)
+    if (report->skipped > 0 && report->first.text[0] == '\0')
+        n = add_note(note, n, "%llu bad row%s left out when the kept cache was made",
+                     (unsigned long long)report->skipped, report->skipped == 1 ? " was" : "s were");
+    else if (report->skipped > 0)
         n = add_note(note, n, "%llu bad row%s left out; the first: %s", (unsigned long long)report->skipped,
                      report->skipped == 1 ? " was" : "s were", report->first.text);
     else if (report->unlabelled > 0 && n == 0)

@@ -55,7 +55,7 @@ static inline bool rbt_kind_is_scattered(rbt_kind kind)
 /* What was asked for, and whether there is such a thing; RBT_KIND_AUTO: nothing. */
 rbt_err rbt_reading_kind(const rbt_reading *reading, rbt_kind *kind, rbt_error *error);
 
-/* Refuses what makes no sense for text of that kind. */
+/* Refuses what makes no sense for text of that kind; what a cache says to it, rbt_origin_fits tells. */
 rbt_err rbt_reading_fits(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error);
 
 /* The rows of texts of that kind; of images and their labels, which are looked for; the refusal of several files of these. */

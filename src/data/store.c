@@ -22,12 +22,14 @@
 #include "data/read.h"
 #include "data/stream.h"
 
-#define NAME_ROOM 64
+#define NAME_ROOM     64
+#define LEFT_OUT_MOST UINT32_MAX /* bad rows that a cache remembers; one with more is made again every time */
 
 /* A source, and where its cache is. */
 typedef struct place {
     char *path;      /* of the cache; NULL: no folder can be written to */
-    uint64_t source; /* the number that the cache must have; 0: the source is no plain file */
+    uint64_t source; /* what the cache's number is, but for bad rows left out; 0: the source is no plain file */
+    uint64_t other;  /* the same for labels taken the other way, as numbers or as classes; 0: rows may be others */
     bool cache;      /* the source is a cache itself */
 } place;
 
@@ -54,8 +56,34 @@ static bool add_file(rbt_hasher *h, const char *path)
     return regular;
 }
 
+/* How it is read. Whether labels are classes changes what is refused, and so, where rows may be left out, the rows. */
+static void add_options(rbt_hasher *h, const rbt_reading *reading)
+{
+    uint64_t numbers[] = {reading->bits,   reading->skip_bad, reading->unlabelled,
+                          reading->expect, reading->base,     reading->skip_bad > 0 && reading->classes};
+    add_text(h, reading->format);
+    add_text(h, reading->label);
+    add_text(h, reading->weight);
+    add_text(h, reading->origin);
+    rbt_hasher_add(h, numbers, sizeof numbers);
+}
+
+/* The number of the way it is read, for the cache's name; 0: as usual. */
+static uint64_t options_of(const rbt_reading *reading)
+{
+    const rbt_reading usual = {0};
+    rbt_hasher *own = rbt_hasher_create(0), *plain = rbt_hasher_create(0);
+    add_options(own, reading);
+    add_options(plain, &usual);
+    uint64_t value = rbt_hasher_value(own);
+    value = value == rbt_hasher_value(plain) ? 0 : value;
+    rbt_hasher_destroy(own);
+    rbt_hasher_destroy(plain);
+    return value;
+}
+
 /* The number of the source; never 0 for files. */
-static uint64_t source_of(const rbt_paths *paths, const rbt_reading *reading)
+static uint64_t source_of(const rbt_paths *paths, const rbt_reading *reading, bool classes)
 {
     rbt_hasher *h = rbt_hasher_create(RBT_CACHE_VERSION);
     bool regular = true;
@@ -68,13 +96,8 @@ static uint64_t source_of(const rbt_paths *paths, const rbt_reading *reading)
     }
     if (reading->label != NULL)
         (void)add_file(h, reading->label);
-    uint64_t numbers[] = {reading->bits,   reading->skip_bad, reading->unlabelled,
-                          reading->expect, reading->base,     reading->classes};
-    add_text(h, reading->format);
-    add_text(h, reading->label);
-    add_text(h, reading->weight);
-    add_text(h, reading->origin);
-    rbt_hasher_add(h, numbers, sizeof numbers);
+    add_options(h, reading);
+    rbt_hasher_add(h, classes ? "c" : "n", 1);
     uint64_t value = rbt_hasher_value(h);
     rbt_hasher_destroy(h);
     return !regular ? 0 : value != 0 ? value : 1;
@@ -133,22 +156,24 @@ static char *folder_of(const char *path)
     return folder;
 }
 
-/* Where the cache of these files goes. A temporary one has the process's number in its name. */
-static char *path_of(const char *path, const rbt_paths *paths, uint64_t source, bool keep)
+/* Where the cache of these files, read in this way, goes. A temporary one has the process's number in its name. */
+static char *path_of(const char *path, const rbt_paths *paths, uint64_t source, uint64_t options, bool keep)
 {
-    char *folder = folder_of(paths->at[0]), name[NAME_ROOM], *result = NULL;
+    char *folder = folder_of(paths->at[0]), name[NAME_ROOM], ending[NAME_ROOM] = RBT_CACHE_ENDING, *result = NULL;
     bool pattern = rbt_data_is_pattern(path);
-    (void)snprintf(name, sizeof name, "rubato-%016llx%s", (unsigned long long)rbt_hash(path, strlen(path), 0),
-                   RBT_CACHE_ENDING);
+    uint64_t given = rbt_hash(path, strlen(path), options);
+    if (options != 0)
+        (void)snprintf(ending, sizeof ending, "-%016llx%s", (unsigned long long)options, RBT_CACHE_ENDING);
+    (void)snprintf(name, sizeof name, "rubato-%016llx%s", (unsigned long long)given, RBT_CACHE_ENDING);
     if (!keep)
         (void)snprintf(name, sizeof name, "rubato-%016llx-%ld%s", (unsigned long long)source, (long)getpid(),
                        RBT_CACHE_ENDING);
     if (source != 0 && access(folder[0] != '\0' ? folder : ".", W_OK | X_OK) == 0) {
-        result = keep && !pattern ? joined(path, RBT_CACHE_ENDING, "") : joined(folder, name, "");
+        result = keep && !pattern ? joined(path, ending, "") : joined(folder, name, "");
     } else {
         /* Many folders' caches meet here: the name is that of the real first file. */
         char *real = realpath(paths->at[0], NULL), *user = user_folder();
-        uint64_t hash = real != NULL ? rbt_hash(real, strlen(real), rbt_hash(path, strlen(path), 0)) : 0;
+        uint64_t hash = real != NULL ? rbt_hash(real, strlen(real), given) : 0;
         if (keep)
             (void)snprintf(name, sizeof name, "%016llx%s", (unsigned long long)hash, RBT_CACHE_ENDING);
         result = user != NULL ? joined(user, "/", name) : NULL;
@@ -171,10 +196,14 @@ static rbt_err find_place(const char *path, const rbt_storing *storing, place *f
             rbt_paths_free(&paths);
             return err;
         }
-    *found = (place){.source = source_of(&paths, storing->reading)};
+    const rbt_reading *reading = storing->reading;
+    *found = (place){.source = source_of(&paths, reading, reading->classes)};
+    if (reading->skip_bad == 0)
+        found->other = source_of(&paths, reading, !reading->classes);
     if (found->source != 0 && paths.count == 1)
         (void)source_in(paths.at[0], &found->cache);
-    found->path = path_of(path, &paths, found->source, storing->keep || storing->level == RBT_STORE_BOTH);
+    found->path =
+        path_of(path, &paths, found->source, options_of(reading), storing->keep || storing->level == RBT_STORE_BOTH);
     rbt_paths_free(&paths);
     return RBT_OK;
 }
@@ -202,6 +231,15 @@ static rbt_err open_cache(const char *path, rbt_store_level level, rbt_data *dat
     return err;
 }
 
+/* A cache that was given in the place of text. */
+static rbt_err open_given(const char *path, const rbt_storing *storing, rbt_data *data, rbt_error *error)
+{
+    rbt_err err = open_cache(path, storing->level, data, error);
+    if (err == RBT_OK && (err = rbt_origin_fits(storing->reading, data, path, error)) != RBT_OK)
+        rbt_data_deinit(data);
+    return err;
+}
+
 /* Why a kept cache is none of this source: it is cut, and what tells its source apart is at its end; or of another one. */
 static rbt_err look_at_kept(const char *path, rbt_error *error)
 {
@@ -214,6 +252,15 @@ static rbt_err look_at_kept(const char *path, rbt_error *error)
     return err;
 }
 
+/* May a cache of that number be used? *left_out: the bad rows it lacks. Labels that tell classes apart are fine as numbers, too; of
+ * numbers nobody knows. */
+static bool number_fits(const place *p, const rbt_reading *reading, uint64_t number, uint64_t *left_out)
+{
+    bool stricter = number == p->other && !reading->classes;
+    *left_out = stricter ? 0 : number - p->source;
+    return number != 0 && *left_out <= reading->skip_bad && *left_out <= LEFT_OUT_MOST;
+}
+
 /* The kept cache, if it stands for the source as it is now; false: it has to be made. */
 static bool use_kept(const place *p, const rbt_storing *storing, rbt_data *data)
 {
@@ -221,11 +268,17 @@ static bool use_kept(const place *p, const rbt_storing *storing, rbt_data *data)
     bool cache;
     if (access(p->path, F_OK) != 0)
         return false;
-    if (source_in(p->path, &cache) == p->source) {
-        if (open_cache(p->path, storing->level, data, &error) == RBT_OK)
+    uint64_t number = source_in(p->path, &cache), left_out;
+    if (number_fits(p, storing->reading, number, &left_out)) {
+        if (open_cache(p->path, storing->level, data, &error) == RBT_OK) {
+            *storing->reading->report = (rbt_read_report){.skipped = left_out};
             return true;
+        }
     } else if (look_at_kept(p->path, &error) == RBT_OK) {
-        note(storing, "its source has changed, it is made again", p->path, NULL);
+        bool options = number != 0 && number == p->other;
+        note(storing,
+             options ? "was made with other options, it is made again" : "its source has changed, it is made again",
+             p->path, NULL);
         return false;
     }
     char *remedy = strstr(error.text, RBT_CACHE_REMEDY);
@@ -233,6 +286,12 @@ static bool use_kept(const place *p, const rbt_storing *storing, rbt_data *data)
         *remedy = '\0';
     note(storing, "cannot be used, it is made again", p->path, &error);
     return false;
+}
+
+/* The number of a cache that has been read so: of a source that can be found again. */
+static uint64_t number_of(const place *p, const rbt_reading *reading)
+{
+    return p->source != 0 ? p->source + reading->report->skipped : 0;
 }
 
 /* The source to a cache, block by block. */
@@ -254,7 +313,7 @@ static rbt_err convert(const char *path, const place *p, const rbt_reading *read
     } while (err == RBT_OK && block != NULL);
     if (err == RBT_OK) {
         char *origin = rbt_rowstream_origin(stream);
-        err = rbt_cache_builder_finish(builder, rbt_rowstream_low(stream), origin, p->source, error);
+        err = rbt_cache_builder_finish(builder, rbt_rowstream_low(stream), origin, number_of(p, reading), error);
         rbt_free(origin);
     }
     rbt_cache_builder_destroy(builder);
@@ -290,7 +349,7 @@ static rbt_err read_to_memory(const char *path, const place *p, const rbt_storin
         return err;
     if (p->path == NULL)
         note(storing, "not kept: no folder can be written to", path, NULL);
-    else if (rbt_cache_write_of(data, p->source, p->path, &reason) == RBT_OK)
+    else if (rbt_cache_write_of(data, number_of(p, storing->reading), p->path, &reason) == RBT_OK)
         note(storing, "made for the next start", p->path, NULL);
     else
         note(storing, "not kept", p->path, &reason);
@@ -309,7 +368,7 @@ static rbt_err read_stored(const char *path, const rbt_storing *storing, rbt_dat
     if (p.cache)
         err = rbt_reading_fits(storing->reading, RBT_KIND_CACHE, path, error);
     if (err == RBT_OK && p.cache)
-        err = open_cache(path, storing->level, data, error);
+        err = open_given(path, storing, data, error);
     else if (err == RBT_OK && keep && p.source == 0)
         err =
             rbt_fail(error, RBT_E_USAGE,
@@ -330,8 +389,10 @@ rbt_err rbt_store_read(const char *path, const rbt_storing *storing, rbt_data *d
 {
     rbt_reading reading = *storing->reading;
     rbt_storing plain = *storing;
+    rbt_read_report report = {0};
     rbt_data d = {0};
     reading.rows = reading.cols = NULL;
+    reading.report = reading.report != NULL ? reading.report : &report;
     plain.reading = &reading;
     rbt_err err = read_stored(path, &plain, &d, error);
     if (err == RBT_OK && (err = rbt_origin_check(&reading, &d, path, error)) != RBT_OK)

@@ -47,10 +47,11 @@ struct rbt_rowstream {
     bool compared;       /* the file's header is that of the first */
     size_t looked;       /* bytes of the buffer that have been looked at */
 
-    rbt_data cache;   /* or what else was read whole */
-    size_t cache_row; /* next to hand out */
-    size_t *start;    /* of a block of the cache */
-    char *origin;     /* its origin; what is open in blocks of text is told by the stream */
+    rbt_data cache;                   /* or what else was read whole */
+    size_t cache_row;                 /* next to hand out */
+    size_t *start;                    /* of a block of the cache */
+    char *origin;                     /* its origin; what is open in blocks of text is told by the stream */
+    RBT_ARRAY(rbt_origin_of) origins; /* of caches: in their order, one for those in a row that have the same */
 
     rbt_data block;
 };
@@ -114,6 +115,9 @@ void rbt_rowstream_close(rbt_rowstream *stream)
     rbt_paths_free(&stream->paths);
     rbt_free(stream->start);
     rbt_free(stream->origin);
+    for (size_t i = 0; i < stream->origins.count; i++)
+        rbt_free((void *)(uintptr_t)stream->origins.at[i].text);
+    rbt_array_free(&stream->origins);
     rbt_free(stream->buffer);
     rbt_free(stream);
 }
@@ -137,6 +141,8 @@ char *rbt_rowstream_origin(const rbt_rowstream *stream)
 {
     if (stream->kind == RBT_KIND_LIBSVM)
         return rbt_libsvm_origin(stream->zero_based);
+    if (stream->origins.count > 1) /* as rbt_data_join has it */
+        return NULL;
     return stream->origin != NULL ? rbt_strdup(stream->origin) : NULL;
 }
 
@@ -196,6 +202,20 @@ static rbt_err take_whole(rbt_rowstream *s, rbt_error *error)
         err = rbt_data_take(&input, &s->reading, &s->cache, error);
     }
     return begin_blocks(s, err);
+}
+
+/* A cache has been opened: was it read as the reading says, and are its features those of the reading's origin, and of the caches
+ * before it? */
+static rbt_err compare_cache(rbt_rowstream *s, const char *name, rbt_error *error)
+{
+    const char *text = s->cache.origin, *last = s->origins.count > 0 ? s->origins.at[s->origins.count - 1].text : NULL;
+    bool same = text != NULL && last != NULL ? strcmp(text, last) == 0 : text == last;
+    if (s->origins.count == 0 || !same)
+        rbt_array_push(&s->origins, ((rbt_origin_of){name, text != NULL ? rbt_strdup(text) : NULL}));
+    rbt_err err = rbt_origin_fits(&s->reading, &s->cache, name, error);
+    if (err == RBT_OK)
+        err = rbt_origin_check(&s->reading, &s->cache, name, error);
+    return err == RBT_OK ? rbt_origins_agree(s->origins.at, s->origins.count, error) : err;
 }
 
 /* The next rows of the open cache as data of their own. */
@@ -374,13 +394,12 @@ static rbt_err look_at_file(rbt_rowstream *s, rbt_error *error)
             error, RBT_E_DATA,
             "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", s->title,
             cache ? path : s->paths.at[0], cache ? s->paths.at[0] : path);
-    if (s->kind == RBT_KIND_CACHE && rbt_feed_is_file(s->feed) && rbt_feed_is_plain(s->feed) &&
-        strcmp(path, "-") != 0) {
-        err = begin_blocks(s, rbt_cache_read_streamed(path, &s->cache, error));
-        return err == RBT_OK ? rbt_origin_check(&s->reading, &s->cache, path, error) : err;
-    }
-    return s->kind == RBT_KIND_LIBSVM || s->kind == RBT_KIND_VW || s->kind == RBT_KIND_CSV ? RBT_OK
-                                                                                           : take_whole(s, error);
+    if (s->kind == RBT_KIND_LIBSVM || s->kind == RBT_KIND_VW || s->kind == RBT_KIND_CSV)
+        return RBT_OK;
+    bool mapped =
+        s->kind == RBT_KIND_CACHE && rbt_feed_is_file(s->feed) && rbt_feed_is_plain(s->feed) && strcmp(path, "-") != 0;
+    err = mapped ? begin_blocks(s, rbt_cache_read_streamed(path, &s->cache, error)) : take_whole(s, error);
+    return err == RBT_OK && s->kind == RBT_KIND_CACHE ? compare_cache(s, path, error) : err;
 }
 
 static rbt_err open_next(rbt_rowstream *s, rbt_error *error)

@@ -69,6 +69,12 @@ rbt_err rbt_format_check_cols(rbt_format format, size_t cols, const char *path, 
                         "%s: not written: CSV has every column in every row, and %zu columns are more than %zu; choose "
                         "libsvm, vw or cache",
                         path, cols, RBT_CSV_COLS_MOST);
+    if (format == RBT_FORMAT_VW && cols > (size_t)1 << RBT_BITS_LIMIT)
+        return rbt_fail(
+            error, RBT_E_LIMIT,
+            "%s: not written: Vowpal Wabbit text is read as 2^%d columns at most, and these are %zu; choose "
+            "libsvm or cache",
+            path, RBT_BITS_LIMIT, cols);
     return RBT_OK;
 }
 

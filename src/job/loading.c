@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "data/cache.h"
 #include "data/data.h"
+#include "data/paths.h"
 #include "job/trainee.h"
 #include "job/prepare.h"
 #include "model/classes.h"
@@ -52,23 +53,37 @@ static bool needs_no_labels(rbt_content content)
     return content != RBT_CONTENT_ROWS && content != RBT_CONTENT_RATINGS;
 }
 
-/* Bad rows may be left out of the text beside a cache. */
+/* Is it a cache, or several? Those do not mix with other files. */
 static bool is_cache(const char *path)
 {
     char head[RBT_CACHE_HEADER_BYTES] = {0};
-    FILE *file = strcmp(path, "-") == 0 ? NULL : fopen(path, "rbe");
+    rbt_paths paths;
+    if (strcmp(path, "-") == 0 || rbt_paths_list(path, &paths, NULL) != RBT_OK)
+        return false;
+    FILE *file = fopen(paths.at[0], "rbe");
     size_t n = file != NULL ? fread(head, 1, sizeof head, file) : 0;
     if (file != NULL)
         (void)fclose(file);
+    rbt_paths_free(&paths);
     return rbt_cache_recognise(head, n);
+}
+
+/* What the options say about text is for the text beside a cache. */
+static void spare_cache(const rbt_options *options, const char *path, rbt_reading *reading)
+{
+    if (options->valid == NULL || is_cache(options->data) == is_cache(options->valid) || !is_cache(path))
+        return;
+    reading->skip_bad = 0;
+    reading->label = reading->weight = NULL;
+    reading->bits = 0;
+    reading->base = RBT_BASE_AUTO;
 }
 
 rbt_err rbt_loaded_read_data(const rbt_options *options, const char *path, rbt_content expect, const char *origin,
                              const rbt_log *log, rbt_data *data, rbt_read_report *report, rbt_error *error)
 {
     rbt_reading reading = rbt_loaded_reading(options, report);
-    if (options->valid != NULL && is_cache(options->data) != is_cache(options->valid) && is_cache(path))
-        reading.skip_bad = 0;
+    spare_cache(options, path, &reading);
     reading.expect = expect;
     reading.origin = origin;
     reading.unlabelled = needs_no_labels(expect);
@@ -81,6 +96,7 @@ rbt_err rbt_loaded_read_part(const rbt_options *options, rbt_content expect, rbt
                              const rbt_hosting *hosting, rbt_crew *crew, rbt_data_part *part, rbt_error *error)
 {
     rbt_reading reading = rbt_loaded_reading(options, report);
+    spare_cache(options, options->data, &reading);
     reading.expect = expect;
     reading.unlabelled = needs_no_labels(expect);
     return rbt_data_part_read(part, options->data, &reading, hosting, crew, error);

@@ -145,3 +145,21 @@ rm -f "x.tmp-$pid"
 for left in x*; do
     [ ! -e "$left" ] || fail "$left was left behind"
 done
+
+# VW text has as many columns as --bits says: more than usual are told, with the bits that are enough
+printf '1 5:1\n-1 262149:1\n' >wide.svm
+expect 0 convert --data wide.svm --out wide.vw
+says 'rubato convert: 262149 columns were written'
+says 'read it with --bits 19'
+expect 0 info wide.vw --bits 19
+prints '524288, of which 2 occur'
+expect 0 gen lr --rows 5 --cols 1048576 --nnz 2 --out wide.vw
+says 'rubato gen: 1048576 columns were written'
+says 'read it with --bits 20'
+printf '1 5:1\n-1 262144:1\n' >wide.svm
+expect 0 convert --data wide.svm --out wide.vw
+[ ! -s "$err" ] || fail 'a note without need'
+printf '1 5:1\n-1 4294967294:1\n' >wide.svm
+expect 1 convert --data wide.svm --out wider.vw
+says 'wider.vw: not written: Vowpal Wabbit text is read as 2^31 columns at most, and these are 4294967294; choose libsvm or cache'
+[ ! -e wider.vw ] || fail 'a file that was refused is there'

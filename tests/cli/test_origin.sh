@@ -142,6 +142,32 @@ expect 0 convert --data r2.csv --label y --out r2.cache
 expect 1 predict --model r.rbt --data r2.cache
 says 'r2.cache: its columns are not those of the training data'
 
+# A cache is read as its text would be, or refused; so are several of them.
+expect 0 convert --data test0.svm --out test0.cache
+for command in eval predict; do
+    expect 1 $command --model m0.rbt --data test0.cache
+    says 'test0.cache: its features count from 1, those of the training data from 0; make it again with --base 0'
+done
+expect 1 train lr --data from0.svm --valid test0.cache
+says 'test0.cache: its features count from 1'
+expect 0 convert --data test0.svm --base 0 --out test0.cache
+expect 0 eval --model m0.rbt --data test0.cache --metric accuracy
+prints 'accuracy  100'
+expect 0 convert --data back.svm --out back.cache
+expect 0 eval --model m0.rbt --data back.cache --base 1 --metric accuracy
+prints 'accuracy  100'
+expect 0 convert --data from0.svm --out part-0.cache
+expect 0 convert --data from1.svm --out part-1.cache
+expect 1 info part-0.cache part-1.cache
+says 'part-1.cache: its features count from 1, those of part-0.cache from 0; make part-1.cache again with --base 0'
+for how in "part-0.cache part-1.cache" "part-0.cache part-1.cache --store disk" "part-{rank}.cache --workers 2"; do
+    # shellcheck disable=SC2086 # paths and options
+    expect 1 train lr --data $how
+    says 'part-1.cache: its features count from 1'
+done
+expect 1 launch --local 2 -- train lr --data 'part-{rank}.cache' --workers 2
+says 'part-1.cache: its features count from 1'
+
 # Two models that read differently cannot be measured on the same text.
 expect 2 eval --model m0.rbt --baseline m1.rbt --data test0.svm
 says '--baseline m1.rbt: its training data was read in another way'

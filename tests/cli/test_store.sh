@@ -30,6 +30,23 @@ head -c 1000 data.svm.rbt-cache >cut.cache
 expect 1 train lr --data cut.cache
 says 'cut.cache: the cache is damaged: its length does not fit the rows, features and labels it promises; make it again with rubato convert'
 
+# every way to read has a cache of its own, which nobody else makes again; rows that it lacks are told every time
+{
+    cat data.svm
+    echo bad
+} >kept.svm
+for try in first second; do
+    expect 0 train lr --data data.svm --valid data.svm --cache auto --clocks 1 --json "$try.json"
+    expect 0 train linear --data data.svm --cache auto --clocks 1
+    grep -q 'made again' "$out" && fail "a cache is made again ($try)"
+    expect 0 train lr --data kept.svm --skip-bad 2 --cache auto --clocks 1 --json "bad.$try.json"
+    prints '1 bad row was left out'
+    check "bad.$try.json" "any('1 bad row was left out' in e['note'] for e in events('note'))"
+done
+check second.json "events('note') == []"
+prints '1 bad row was left out when the kept cache was made'
+rm kept.svm* data.svm-*.rbt-cache
+
 # several jobs at once make the same cache
 rm data.svm.rbt-cache
 for i in 1 2 3 4; do

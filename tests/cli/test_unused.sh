@@ -119,6 +119,35 @@ says '--skip-bad makes no sense for data.cache'
 } >bad.svm
 expect 0 train lr --data data.cache --valid bad.svm --skip-bad 3 --epochs 1 --quiet
 
+# how text is read is settled when a cache is made of it; asking for the same, or for the text beside it, is fine
+printf 'y,a,b\n1,2,0\n0,3,1\n1,2,1\n0,4,0\n' >columns.csv
+expect 0 convert --data columns.csv --out columns.cache
+expect 0 convert --data data.vw --bits 10 --out hashed.cache
+for option in '--label b' '--label 3' '--label none' '--weight a' '--base 1' '--bits 10'; do
+    for where in '' '--store disk' '--cache auto'; do
+        # shellcheck disable=SC2086 # options and their values
+        refused "$option makes no sense for columns.cache, which is a cache and stays as it was read" \
+            lr --data columns.cache $where $option
+    done
+    # shellcheck disable=SC2086
+    expect 2 launch --local 2 -- train lr --data columns.cache $option
+    says "$option makes no sense for columns.cache"
+done
+refused '--label b makes no sense for columns.cache' lr --data columns.cache columns.cache --label b
+refused '--base 0 makes no sense for data.cache' lr --data data.cache --base 0
+refused '--bits 12 makes no sense for hashed.cache' lr --data hashed.cache --bits 12
+for command in 'predict --model lr.rbt --data' 'eval --model lr.rbt --data' info; do
+    # shellcheck disable=SC2086
+    expect 2 $command data.cache --base 0
+    says '--base 0 makes no sense for data.cache'
+done
+expect 0 train lr --data columns.cache --label y --epochs 1 --quiet
+expect 0 train lr --data columns.cache --label 1 --valid columns.csv --epochs 1 --quiet
+expect 0 train lr --data data.cache --base 1 --epochs 1 --quiet
+expect 0 train lr --data hashed.cache --bits 10 --epochs 1 --quiet
+expect 0 train lr --data data.vw --valid hashed.cache hashed.cache --bits 10 --epochs 1 --quiet
+expect 0 launch --local 2 -- train lr --data columns.cache --valid columns.csv --label 1 --epochs 1 --quiet
+
 refused '--patience counts evaluations' lr --data data.svm --valid data.svm --patience 3 --eval-every 0
 for ending in '' '--tolerance 0.01 --epochs 9' '--target-loss 0.5' '--sync bsp --target-loss 0.5'; do
     # shellcheck disable=SC2086 # options

@@ -247,6 +247,94 @@ static void a_cache_of_other_features_is_refused(void **state)
     rbt_data_deinit(&back);
 }
 
+static void put_cache(const char *path, const char *text, rbt_reading reading)
+{
+    rbt_data d = read_text(text, reading);
+    assert_int_equal(rbt_cache_write(&d, path, NULL), RBT_OK);
+    rbt_data_deinit(&d);
+}
+
+/* From memory and from the disk alike. */
+static void caches_give(const char *path, rbt_reading reading, const char *message)
+{
+    for (rbt_store_level level = RBT_STORE_MEMORY; level <= RBT_STORE_DISK; level++) {
+        rbt_error error = {RBT_OK, ""};
+        rbt_data d = {0};
+        rbt_err err = rbt_store_read(path, &(rbt_storing){.level = level, .reading = &reading}, &d, &error);
+        assert_int_equal(err, message != NULL ? RBT_E_DATA : RBT_OK);
+        assert_string_equal(error.text, message != NULL ? message : "");
+        rbt_data_deinit(&d);
+    }
+}
+
+static void a_cache_that_counts_from_another_base_is_refused(void **state)
+{
+    (void)state;
+    put_cache("b", "1 1:1\n2 3:4\n", (rbt_reading){0});
+    caches_give("b", (rbt_reading){.origin = "base 1\n"}, NULL);
+    caches_give("b", (rbt_reading){.origin = "bits 4\n"}, NULL);
+    caches_give("b", (rbt_reading){.origin = "base 0\n"},
+                "b: its features count from 1, those of the training data from 0; make it again with --base 0, or give "
+                "--base 1 if its first feature is that of the training data");
+    caches_give("b", (rbt_reading){.origin = "base 0\n", .base = RBT_BASE_1}, NULL);
+    put_cache("b", "1 1:1\n2 3:4\n", (rbt_reading){.base = RBT_BASE_0});
+    caches_give("b", (rbt_reading){.origin = "base 0\n"}, NULL);
+}
+
+static void caches_of_other_features_are_not_joined(void **state)
+{
+    static const struct {
+        const char *text[2];
+        rbt_reading reading[2];
+        const char *message; /* NULL: they are */
+    } cases[] = {
+        {{"1 0:1\n", "1 1:1\n"},
+         {{0}, {0}},
+         "c: its features count from 1, those of b from 0; make c again with --base 0"},
+        {{"1 1:1\n", "1 0:1\n"},
+         {{0}, {0}},
+         "c: its features count from 0, those of b from 1; make b again with --base 0"},
+        {{"1 0:1\n", "1 1:1\n"}, {{0}, {.base = RBT_BASE_0}}, NULL},
+        {{"1 | a\n", "1 | a\n"},
+         {{.bits = 6}, {.bits = 10}},
+         "c: was hashed to 2^10 columns, b to 2^6; make it again with --bits 6"},
+        {{"1 | a\n", "1 1:1\n"}, {{0}, {0}}, NULL}, /* neither tells what the other does */
+        {{"y,a,b\n1,2,3\n", "y,b,a\n1,2,3\n"},
+         {{0}, {0}},
+         "c: its columns are not those of b from column 2 on ('b'); make it again from text with the same columns in "
+         "the same order, or leave it out"},
+        {{"y,a,b\n1,2,3\n", "a,b,y\n1,2,3\n"}, {{0}, {.label = "y"}}, NULL},
+        {{"1,2,3\n", "1,2,3\n"},
+         {{0}, {.label = "3"}},
+         "c: its columns are not those of b from column 1 on (''); make it again from text with the same columns in "
+         "the same order, or leave it out"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        put_cache("b", cases[i].text[0], cases[i].reading[0]);
+        put_cache("c", cases[i].text[1], cases[i].reading[1]);
+        caches_give("[bc]", (rbt_reading){0}, cases[i].message);
+    }
+}
+
+static void joined_caches_keep_an_origin_that_all_have(void **state)
+{
+    (void)state;
+    put_cache("b", "1 1:1\n", (rbt_reading){0});
+    for (int other = 0; other < 2; other++) {
+        rbt_data d = read_text("1 1:1\n", (rbt_reading){0});
+        d.origin[0] = other ? '\0' : d.origin[0]; /* an origin that tells nothing */
+        assert_int_equal(rbt_cache_write(&d, "c", NULL), RBT_OK);
+        rbt_data_deinit(&d);
+        for (rbt_store_level level = RBT_STORE_MEMORY; level <= RBT_STORE_DISK; level++) {
+            const rbt_storing storing = {.level = level, .reading = &(rbt_reading){0}};
+            assert_int_equal(rbt_store_read("[bc]", &storing, &d, NULL), RBT_OK);
+            assert_true(other ? d.origin == NULL : strcmp(d.origin, "base 1\n") == 0);
+            rbt_data_deinit(&d);
+        }
+    }
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
 
 int main(void)
@@ -262,6 +350,9 @@ int main(void)
         IN_FOLDER(other_columns_are_refused_by_name),
         IN_FOLDER(caches_keep_the_origin),
         IN_FOLDER(a_cache_of_other_features_is_refused),
+        IN_FOLDER(a_cache_that_counts_from_another_base_is_refused),
+        IN_FOLDER(caches_of_other_features_are_not_joined),
+        IN_FOLDER(joined_caches_keep_an_origin_that_all_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,14 +299,42 @@ static void caches_are_cut_by_rows(void **state)
     (void)state;
     cache_of(libsvm, "x", "a", (rbt_reading){0});
     same_in_parts("a", (rbt_reading){0});
-    cache_of("red,1,2\nblue,3,4\nred,5,6\ngreen,1,1\n", "a.csv", "b", (rbt_reading){0});
-    cache_of("black,1,2\nblue,3,4\n", "a.csv", "c", (rbt_reading){.weight = "2"});
+    cache_of("k,x,y\nred,1,2\nblue,3,4\nred,5,6\ngreen,1,1\n", "a.csv", "b", (rbt_reading){0});
+    cache_of("k,w,x,y\nblack,1,2,5\nblue,3,4,6\n", "a.csv", "c", (rbt_reading){.weight = "w"});
     same_in_parts("b", (rbt_reading){0});
     same_in_parts("[bc]", (rbt_reading){0});
     same_in_parts("[abc]", (rbt_reading){0}); /* words and numbers */
     cache_of("1 1:1\n", "x", "d", (rbt_reading){0});
     same_in_parts("d", (rbt_reading){0});
     same_in_parts("[ad]", (rbt_reading){0});
+}
+
+static void caches_of_other_features_are_refused(void **state)
+{
+    static const char *const texts[] = {"k,x,y\n1,1,2\n0,3,4\n1,5,6\n", "k,y,x\n1,1,2\n0,3,4\n"};
+    (void)state;
+    cache_of(texts[0], "a.csv", "a", (rbt_reading){0});
+    cache_of(texts[1], "a.csv", "b", (rbt_reading){0});
+    cache_of(texts[0], "a.csv", "c", (rbt_reading){0});
+    same_in_parts("[abc]", (rbt_reading){0});
+    cache_of("1 0:1\n2 3:1\n", "x", "b",
+             (rbt_reading){0}); /* says nothing about columns, and the last about the base */
+    cache_of("1 1:1\n2 3:1\n", "x", "d", (rbt_reading){0});
+    same_in_parts("[abc]", (rbt_reading){0});
+    same_in_parts("[abcd]", (rbt_reading){0});
+    for (uint32_t m = 0; m < 2; m++) {
+        trial t = {.path = m == 0 ? "[abcd]" : "{rank}"};
+        cache_of("1 0:1\n2 3:1\n", "x", "0", (rbt_reading){0});
+        cache_of("1 1:1\n2 3:1\n", "x", "1", (rbt_reading){0});
+        host(&t, 2, 0, 1);
+        run_crew(2, read_part, &t);
+        for (uint32_t r = 0; r < 2; r++) {
+            assert_int_equal(t.err[r], RBT_E_DATA);
+            assert_string_equal(t.error[r].text,
+                                m == 0 ? "d: its features count from 1, those of b from 0; make d again with --base 0"
+                                       : "1: its features count from 1, those of 0 from 0; make 1 again with --base 0");
+        }
+    }
 }
 
 #define MANY          60000 /* rows of five features: more than one block of each array */
@@ -482,8 +510,9 @@ static void every_byte_is_in_one_slice(void **state)
 
 static int leave_folder(void **state)
 {
-    static const char *const names[] = {"a",      "b",  "c",  "d",  "x",  "a.vw", "a.csv", "b.csv", "c.csv", "images",
-                                        "labels", "w0", "w1", "w2", "w3", "w4",   "w5",    "w6",    "w7"};
+    static const char *const names[] = {"a",     "b",     "c",      "d",      "x",  "a.vw", "a.csv",
+                                        "b.csv", "c.csv", "images", "labels", "w0", "w1",   "w2",
+                                        "w3",    "w4",    "w5",     "w6",     "w7", "0",    "1"};
     return remove_folder(state, names, sizeof names / sizeof names[0]);
 }
 
@@ -502,6 +531,7 @@ int main(void)
         TEST(options_without_sense_are_refused_everywhere),
         TEST(a_host_that_does_not_see_a_file_is_named),
         TEST(caches_are_cut_by_rows),
+        TEST(caches_of_other_features_are_refused),
         TEST(a_damaged_cache_is_refused_wherever_the_damage_is),
         TEST(caches_and_texts_do_not_mix),
         TEST(images_are_read_by_one),

@@ -19,11 +19,13 @@
 #include "data/cache_build.h"
 #include "data/data.h"
 #include "data/generate.h"
+#include "data/read.h"
 #include "data/store.h"
 
 static int leave_folder(void **state)
 {
-    static const char *const names[] = {"a", "b", "a.rbt-cache", "part-1", "part-2"};
+    static const char *const names[] = {"a", "b", "part-1", "part-2"};
+    assert_int_equal(system("rm -f ./*.rbt-cache"), 0); /* their names have numbers of the reading */
 
     return remove_folder(state, names, sizeof names / sizeof names[0]);
 }
@@ -165,13 +167,88 @@ static void a_kept_cache_is_used_until_the_source_changes(void **state)
     d = stored("a", RBT_STORE_MEMORY, true, NULL);
     assert_non_null(strstr(notes, "its source has changed"));
     rbt_data_deinit(&d);
+}
 
-    d = stored("a", RBT_STORE_MEMORY, true, &(rbt_reading){.skip_bad = 20}); /* read in another way */
-    assert_non_null(strstr(notes, "its source has changed"));
+static void every_way_to_read_keeps_a_cache_of_its_own(void **state)
+{
+    (void)state;
+    static const rbt_reading ways[] = {{0},
+                                       {.base = RBT_BASE_0},
+                                       {.origin = "base 1\n"},
+                                       {.skip_bad = 2},
+                                       {.format = "libsvm"},
+                                       {.skip_bad = 2, .classes = true}};
+    static const rbt_store_level levels[] = {RBT_STORE_MEMORY, RBT_STORE_DISK};
+    put_file("a", "1 1:1\n-1 2:2\n");
+    for (int again = 0; again < 3; again++)
+        for (size_t i = 0; i < 6; i++) {
+            rbt_data d = stored("a", levels[i % 2], true, &ways[i]);
+            assert_int_equal(d.rows, 2);
+            assert_int_equal(d.cols, 2 + (ways[i].base == RBT_BASE_0));
+            assert_true(again == 0 ? strstr(notes, "made for the next start") != NULL : notes[0] == '\0');
+            assert_null(strstr(notes, "again"));
+            rbt_data_deinit(&d);
+        }
+}
+
+static void labels_of_classes_are_kept_for_all(void **state)
+{
+    (void)state;
+    const rbt_reading classes = {.classes = true}, numbers = {0};
+    rbt_storing storing = {.keep = true, .reading = &classes};
+    rbt_error error;
+    rbt_data d;
+    put_file("a", "1 1:1\n-1 2:2\n");
+    d = stored("a", RBT_STORE_MEMORY, true, &numbers);
     rbt_data_deinit(&d);
-    d = stored("a", RBT_STORE_MEMORY, true, &(rbt_reading){.skip_bad = 20});
-    assert_string_equal(notes, "");
+    d = stored("a", RBT_STORE_MEMORY, true, &classes);
+    assert_non_null(strstr(notes, "cache a.rbt-cache: was made with other options, it is made again\n"));
     rbt_data_deinit(&d);
+    for (int i = 0; i < 4; i++) {
+        d = stored("a", RBT_STORE_MEMORY, true, i % 2 == 0 ? &numbers : &classes);
+        assert_string_equal(notes, "");
+        rbt_data_deinit(&d);
+    }
+    put_file("a", "16777217 1:1\n-1 2:2\n"); /* a number, and no class */
+    d = stored("a", RBT_STORE_MEMORY, true, &numbers);
+    rbt_data_deinit(&d);
+    assert_int_equal(rbt_store_read("a", &storing, &d, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "a:1: the label '16777217'"));
+}
+
+static void a_kept_cache_knows_how_many_rows_were_left_out(void **state)
+{
+    (void)state;
+    static const rbt_store_level levels[] = {RBT_STORE_MEMORY, RBT_STORE_DISK, RBT_STORE_BOTH};
+    rbt_read_report report;
+    char note[RBT_READ_NOTE_ROOM];
+    put_file("a", "1 1:1\nbad\n-1 2:2\nbad\n");
+    for (size_t i = 0; i < 3; i++) {
+        const rbt_reading reading = {.skip_bad = 3 + i, .report = &report};
+        for (int again = 0; again < 3; again++) {
+            report = (rbt_read_report){0};
+            rbt_data d = stored("a", levels[i], true, &reading);
+            assert_int_equal(d.rows, 2);
+            assert_int_equal(report.skipped, 2);
+            assert_true(rbt_read_note(&report, note));
+            if (again > 0) {
+                assert_string_equal(notes, "");
+                assert_string_equal(note, "2 bad rows were left out when the kept cache was made");
+            }
+            rbt_data_deinit(&d);
+        }
+    }
+    const rbt_reading any = {.skip_bad =
+                                 UINT64_MAX}; /* a number of another source is not taken for one of many bad rows */
+    for (int size = 1; size < 9; size++) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "1 1:1\n1 %d:1\n%.*s\n", size + 1, size, "bad bad bad");
+        put_file("a", text);
+        rbt_data d = stored("a", RBT_STORE_MEMORY, true, &any);
+        assert_true(size == 1 || strstr(notes, "its source has changed, it is made again") != NULL);
+        assert_int_equal(d.cols, size + 1);
+        rbt_data_deinit(&d);
+    }
 }
 
 static void a_damaged_cache_is_made_again(void **state)
@@ -346,6 +423,9 @@ int main(void)
         IN_FOLDER(a_build_that_is_given_up_or_empty_leaves_nothing),
         IN_FOLDER(an_index_0_at_the_end_counts_for_the_beginning),
         IN_FOLDER(a_kept_cache_is_used_until_the_source_changes),
+        IN_FOLDER(every_way_to_read_keeps_a_cache_of_its_own),
+        IN_FOLDER(labels_of_classes_are_kept_for_all),
+        IN_FOLDER(a_kept_cache_knows_how_many_rows_were_left_out),
         IN_FOLDER(a_damaged_cache_is_made_again),
         IN_FOLDER(what_cannot_be_kept_costs_a_note),
         IN_FOLDER(all_levels_have_the_same_rows),
