@@ -107,6 +107,14 @@ rbt_err cli_require(const char *name, const char *value, const char *syntax, rbt
 /* Refuses to write over what is being read. Either may be NULL, and a path that names no file is none. */
 rbt_err cli_keep_apart(const char *in, const char *out, rbt_error *error);
 
+/* The same for data, with the labels that images have in another file. */
+typedef struct cli_data {
+    const char *path;  /* NULL: none */
+    const char *label; /* --label, or NULL: the labels are found by the images' name */
+    uint32_t workers;  /* with {rank} in the path: each has files of its own; 0: {rank} means nothing */
+} cli_data;
+rbt_err cli_keep_data_apart(const cli_data *data, const char *out, rbt_error *error);
+
 /* Refuses to write two outputs to one file, of which the later would be all that is left. A path may be NULL. */
 typedef struct cli_output {
     const char *option, *path;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/time.h"
 #include "data/file.h"
 #include "job/trainee.h"
@@ -55,21 +56,35 @@ static rbt_err check_output(const char *option, const char *path, rbt_error *err
     return RBT_OK;
 }
 
+/* The files of --straggler trace=FILE. */
+static rbt_err keep_traces(const char *straggler, const char *out, rbt_error *error)
+{
+    static const char TRACE[] = "trace=";
+    char *text = rbt_strdup(straggler != NULL ? straggler : ""), *rest = NULL;
+    rbt_err err = RBT_OK;
+
+    for (char *part = strtok_r(text, ";,", &rest); part != NULL && err == RBT_OK; part = strtok_r(NULL, ";,", &rest))
+        if (strncmp(part, TRACE, sizeof TRACE - 1) == 0)
+            err = cli_keep_apart(part + sizeof TRACE - 1, out, error);
+    rbt_free(text);
+    return err;
+}
+
 /* Nothing that a job reads is written over; its job file is looked after where that is read. */
 static rbt_err keep_inputs(const rbt_options *options, bool is_plugin, const char *out, rbt_error *error)
 {
     rbt_graph_kind known;
     const bool is_file = options->graph != NULL && !rbt_graph_kind_find(options->graph, &known);
-    const char *const inputs[] = {options->data,
-                                  options->valid,
-                                  options->key,
-                                  options->cluster,
-                                  is_file ? options->graph : NULL,
-                                  is_plugin ? options->model : NULL};
-    rbt_err err = RBT_OK;
+    const bool has_key = options->runtime == RBT_RUNTIME_CLUSTER;
+    const char *const inputs[] = {has_key ? cli_key_file(options->key) : options->key, options->cluster,
+                                  is_file ? options->graph : NULL, is_plugin ? options->model : NULL};
+    const cli_data data[] = {{options->data, options->label, options->workers}, {options->valid, options->label, 0}};
+    rbt_err err = keep_traces(options->straggler, out, error);
 
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0] && err == RBT_OK; i++)
         err = cli_keep_apart(inputs[i], out, error);
+    for (size_t i = 0; i < sizeof data / sizeof data[0] && err == RBT_OK; i++)
+        err = cli_keep_data_apart(&data[i], out, error);
     return err;
 }
 
@@ -79,22 +94,22 @@ rbt_err cli_job_check(const rbt_options *options, rbt_error *error)
     rbt_trainee kind;
     rbt_err err = rbt_trainee_find(options->model, &kind, error);
 
+    rbt_options_init(&settled);
     if (err == RBT_OK && options->data == NULL)
         err = rbt_fail(error, RBT_E_USAGE, "no training data; give --data PATH (a LIBSVM file; rubato gen makes one)");
     if (err == RBT_OK) {
-        rbt_options_init(&settled);
         rbt_options_copy(&settled, options);
         err = rbt_options_check(&settled, error);
-        rbt_options_deinit(&settled);
     }
     const cli_output outputs[] = {{"out", options->out}, {"json", options->json}, {"report", options->report}};
     const size_t count = sizeof outputs / sizeof outputs[0];
     for (size_t i = 0; i < count && err == RBT_OK; i++)
         err = check_output(outputs[i].option, outputs[i].path, error);
     for (size_t i = 0; i < count && err == RBT_OK; i++)
-        err = keep_inputs(options, kind.is_plugin, outputs[i].path, error);
+        err = keep_inputs(&settled, kind.is_plugin, outputs[i].path, error);
     if (err == RBT_OK)
         err = cli_keep_outputs_apart(outputs, count, error);
+    rbt_options_deinit(&settled);
     return err;
 }
 
