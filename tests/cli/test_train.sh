@@ -144,3 +144,20 @@ rm stopped.rbt
 interrupt 130 clock --straggler frac=1,slow=50
 prints 'interrupted; so far:'
 [ -s stopped.rbt ] || fail 'an interrupted job loses its model'
+
+# what is drawn over itself in a terminal stays within its row, however narrow that is
+python3 - "$RUBATO" <<'PYTHON' || fail 'a line goes on in the next row of the terminal'
+import fcntl, os, pty, re, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
+    os.execv(sys.argv[1], ["rubato", "train", "lr", "--data", "data.svm", "--sync", "ssp", "--workers", "2", "--clocks", "5"])
+text = b""
+try:
+    while more := os.read(terminal, 65536):
+        text += more
+except OSError:  # the other end has gone
+    pass
+drawn = re.findall(rb"\r([^\r\n\x1b]*)\x1b\[K", text)
+sys.exit(os.waitpid(pid, 0)[1] or not any(drawn) or max(map(len, drawn)) != 49)
+PYTHON
