@@ -220,8 +220,11 @@ rbt_err cli_job_check(const rbt_options *options, rbt_error *error);
 /* A job with these options. */
 rbt_err cli_job_create(const rbt_options *options, rbt_job **job, rbt_error *error);
 
-/* Runs the job; Ctrl-C (SIGINT, SIGTERM, SIGHUP) ends it after the current clock, a second one ends the process with 130. */
+/* Runs the job; Ctrl-C (SIGINT, SIGTERM, SIGHUP) ends it after the current clock, a second one ends the process with 130. Afterwards
+ * a first one is kept in mind, so that the outputs can be written: until cli_job_release, which then fails with
+ * RBT_E_INTERRUPTED. Another job that is run before that ends as it begins. */
 rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error);
+rbt_err cli_job_release(rbt_error *error);
 
 /* From now on such a signal that would end the process asks this first, in the signal's handler; true: it will end by itself. */
 typedef bool (*cli_last_act)(void);

@@ -327,7 +327,7 @@ static rbt_err compare(comparison *c, rbt_error *error)
             *error = late;
         }
     }
-    return err;
+    return err == RBT_OK ? cli_job_release(error) : err;
 }
 
 static rbt_err lists_init(comparison *c, const char *protocols, const char *grid, rbt_error *error)

@@ -26,6 +26,8 @@ static _Atomic(cli_last_act) last_act;
 static atomic_bool was_told; /* to end, whatever came of it */
 static _Atomic uint64_t interrupted_ns;
 static atomic_bool is_forced; /* told twice: what becomes of the job's processes now is no accident */
+static atomic_bool is_over;   /* the job has ended, and its outputs are being written */
+static atomic_bool told_late; /* to end, when it was */
 
 #define EXIT_INTERRUPTED 130
 
@@ -157,6 +159,11 @@ static void on_signal(int number)
     if (number == SIGHUP && again) /* the shell says so, and the system once more */
         return;
     job = atomic_exchange(&running, NULL);
+    if (job == NULL && !again && atomic_load(&is_over)) { /* what is being written is written to its end */
+        atomic_store(&interrupted_ns, rbt_now_ns());
+        atomic_store(&told_late, true);
+        return;
+    }
     if (job == NULL) { /* the second time, or nothing is running: at once */
         cli_last_act act = atomic_load(&last_act);
 
@@ -180,24 +187,22 @@ uint64_t cli_job_interrupted_ns(void)
 }
 
 /* SIGHUP: the terminal is gone; under nohup that is to be ignored. */
-static void listen_to_signals(struct sigaction old[3])
+static void listen_to_signals(int flags)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags}, now;
 
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < 3; i++)
-        sigaction(SIGNALS[i], NULL, &old[i]);
-    for (size_t i = 0; i < 3; i++)
-        if (SIGNALS[i] != SIGHUP || old[i].sa_handler != SIG_IGN)
+    for (size_t i = 0; i < 3; i++) {
+        sigaction(SIGNALS[i], NULL, &now);
+        if (SIGNALS[i] != SIGHUP || now.sa_handler != SIG_IGN)
             sigaction(SIGNALS[i], &action, NULL);
+    }
 }
 
 void cli_job_before_exit(cli_last_act act)
 {
-    struct sigaction old[3];
-
     atomic_store(&last_act, act);
-    listen_to_signals(old);
+    listen_to_signals(0);
 }
 
 static double monotonic_seconds(void)
@@ -231,20 +236,29 @@ static void on_event(void *context, const rbt_event *event)
         rbt_progress_line_event(listener->line, event, listener->prefix, monotonic_seconds());
 }
 
+/* What the signals meant before the first job, and whether that is kept here. */
+static struct sigaction before[3];
+static bool is_listening;
+
 rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error)
 {
-    struct sigaction old[3];
     rbt_err err = RBT_OK;
 
+    for (size_t i = 0; i < 3 && !is_listening; i++)
+        sigaction(SIGNALS[i], NULL, &before[i]);
+    is_listening = true;
     listener->job = job;
     atomic_store(&at_once, listener->early_end);
     atomic_store(&running, job);
-    listen_to_signals(old);
+    atomic_store(&is_over, false);
+    listen_to_signals(0);
+    if (atomic_load(&told_late)) /* after the job before this one */
+        rbt_job_interrupt(job);
     err = rbt_job_run(job, on_event, listener, error);
     if (atomic_load(&is_forced)) /* its processes are being ended, and this one after them */
         (void)sleep(RBT_LAUNCH_MS / 1000);
-    for (size_t i = 0; i < 3; i++)
-        sigaction(SIGNALS[i], &old[i], NULL);
+    listen_to_signals(SA_RESTART); /* an output that waits for its reader goes on waiting */
+    atomic_store(&is_over, true);
     atomic_store(&running, NULL);
 
     if (listener->line != NULL)
@@ -253,4 +267,15 @@ rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error)
     if (err != RBT_OK && error != NULL)
         listener->recorder->error = *error;
     return err;
+}
+
+rbt_err cli_job_release(rbt_error *error)
+{
+    for (size_t i = 0; i < 3 && is_listening; i++)
+        sigaction(SIGNALS[i], &before[i], NULL);
+    is_listening = false;
+    atomic_store(&is_over, false);
+    return atomic_load(&told_late) ? rbt_fail(error, RBT_E_INTERRUPTED,
+                                              "interrupted when the job was over; all that it was to write is there")
+                                   : RBT_OK;
 }

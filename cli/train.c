@@ -96,6 +96,8 @@ int cli_train_run(const cli_command *command, const rbt_options *options, const 
     rbt_job_destroy(job);
 close_lines:
     keep(rbt_jsonlines_close(&lines, &late), &late, &error);
+    if (cli_job_release(&late) != RBT_OK && error.code == RBT_OK)
+        error = late;
 deinit_recorder:
     rbt_recorder_deinit(&recorder);
     return error.code == RBT_OK ? 0 : cli_fail(command, &error);

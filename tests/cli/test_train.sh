@@ -145,6 +145,33 @@ interrupt 130 clock --straggler frac=1,slow=50
 prints 'interrupted; so far:'
 [ -s stopped.rbt ] || fail 'an interrupted job loses its model'
 
+# Ctrl-C while the model is written, here to a pipe that holds less than the model: it is written to its end; a second one ends at once
+printf '1 1:1 100000:1\n-1 2:1\n' >many.svm
+mkfifo model
+late() # SIGNAL...: sent when the writing has begun
+{
+    "$RUBATO" train lr --data many.svm --epochs 1 --out model >"$out" 2>"$err" &
+    pid=$!
+    python3 -c '
+import os, signal, sys
+with open("model", "rb") as model, open("late.rbt", "wb") as copy:  # open: the writer is there
+    for name in sys.argv[2:]:
+        os.kill(int(sys.argv[1]), getattr(signal, name))
+    copy.write(model.read())
+' "$pid" "$@"
+    code=0
+    wait "$pid" || code=$?
+    [ "$code" -eq 130 ] || fail "interrupted while the model is written: exit code $code"
+}
+late SIGINT
+says 'interrupted when the job was over; all that it was to write is there'
+prints 'model written to model'
+[ "$(wc -c <late.rbt)" -gt 65536 ] || fail 'the model would fit into a pipe'
+expect 0 info late.rbt
+late SIGINT SIGTERM
+says 'told to end a second time'
+expect 1 info late.rbt
+
 # what is drawn over itself in a terminal stays within its row, however narrow that is
 python3 - "$RUBATO" <<'PYTHON' || fail 'a line goes on in the next row of the terminal'
 import fcntl, os, pty, re, struct, sys, termios
