@@ -205,12 +205,14 @@ rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *
 /* Where a run's events go. */
 typedef struct cli_listener {
     rbt_recorder *recorder;
-    rbt_jsonlines *lines;    /* NULL: no JSON */
-    rbt_progress_line *line; /* NULL: no progress */
-    FILE *text;              /* where the configuration is printed; NULL: not */
-    const char *prefix;      /* of the progress line */
-    rbt_job *job;            /* what runs; filled in by cli_job_run */
-    bool early_end;          /* Ctrl-C before the job's start, while data is read, ends the process at once */
+    rbt_jsonlines *lines;                          /* NULL: no JSON */
+    rbt_progress_line *line;                       /* NULL: no progress */
+    FILE *text;                                    /* where the configuration is printed; NULL: not */
+    const char *prefix;                            /* of the progress line */
+    void (*note)(void *context, const char *text); /* told of notes, besides; NULL: nobody */
+    void *context;
+    rbt_job *job;   /* what runs; filled in by cli_job_run */
+    bool early_end; /* Ctrl-C before the job's start, while data is read, ends the process at once */
 } cli_listener;
 
 /* Is the model's name known, is there data, can the outputs be written, do the options make sense together? To be asked

@@ -232,6 +232,8 @@ static void on_event(void *context, const rbt_event *event)
         rbt_summary_configuration(listener->recorder, listener->text);
         fflush(listener->text);
     }
+    if (listener->note != NULL && event->kind == RBT_EVENT_NOTE)
+        listener->note(listener->context, event->note);
     if (listener->line != NULL)
         rbt_progress_line_event(listener->line, event, listener->prefix, monotonic_seconds());
 }

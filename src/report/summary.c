@@ -300,7 +300,7 @@ void rbt_progress_line_event(rbt_progress_line *line, const rbt_event *event, co
         break;
     case RBT_EVENT_NOTE:
         rbt_progress_line_clear(line);
-        fprintf(line->file, "note: %s\n", event->note);
+        fprintf(line->file, "%snote: %s\n", prefix, event->note);
         fflush(line->file); /* who reads the log of a job that waits must see why */
         break;
     case RBT_EVENT_START:
