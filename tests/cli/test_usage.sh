@@ -159,3 +159,17 @@ says 'kernels'
 check closed.json 'last["event"] == "done"'
 "$RUBATO" launch --local 2 -- train lr --data data.svm --epochs 2 --out closed2.rbt <&- >&- 2>&- || fail 'launch with closed streams'
 [ -s closed2.rbt ] || fail 'no model from launch with closed streams'
+
+# what launch and the job behind -- both say is said once, or the same; a job file has not the last word
+expect 2 launch --local 2 --servers 2 -- train lr --data data.svm --servers 3
+says 'rubato launch: --servers 2 of launch and --servers 3 of the job; give it once'
+expect 2 launch --local 2 --colocate on -- train lr --data data.svm --colocate=off
+says '--colocate on of launch and --colocate off of the job; give it once'
+expect 2 launch --local 2 --key one.key -- train lr --data data.svm --key two.key
+says '--key one.key of launch and --key two.key of the job; give it once'
+expect 2 launch --local 2 --join-timeout 30 -- train lr --data data.svm --join-timeout 60
+says '--join-timeout 30 of launch and --join-timeout 60 of the job; give it once'
+printf 'servers = 3\n' >servers.txt
+expect 0 launch --local 1 --servers 1 -- train lr --data data.svm --servers 1 --clocks 1
+expect 0 launch --local 1 --servers 1 -- train lr --data data.svm --config servers.txt --clocks 1
+prints '1 server'
