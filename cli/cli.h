@@ -248,7 +248,7 @@ int cli_train_standing(const cli_command *command, rbt_options *options);
 /* The file of a cluster job's key: what --key says, else RUBATO_KEY_FILE; NULL: none. */
 const char *cli_key_file(const char *option);
 
-/* Where people's text goes: NULL with --quiet, the standard error when the standard output carries JSON or a model. */
+/* Where people's text goes: NULL with --quiet, the standard error when the standard output carries JSON, a model or a page. */
 FILE *cli_text_stream(const rbt_options *options);
 
 #endif

@@ -139,9 +139,11 @@ rbt_err cli_job_create(const rbt_options *options, rbt_job **job, rbt_error *err
 
 FILE *cli_text_stream(const rbt_options *options)
 {
-    bool taken = (options->json != NULL && strcmp(options->json, "-") == 0) ||
-                 (options->out != NULL && strcmp(options->out, "-") == 0);
+    const char *const outputs[] = {options->json, options->out, options->report};
+    bool taken = false;
 
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
+        taken = taken || (outputs[i] != NULL && strcmp(outputs[i], "-") == 0);
     return options->quiet ? NULL : taken ? stderr : stdout;
 }
 

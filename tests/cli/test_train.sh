@@ -188,3 +188,12 @@ except OSError:  # the other end has gone
 drawn = re.findall(rb"\r([^\r\n\x1b]*)\x1b\[K", text)
 sys.exit(os.waitpid(pid, 0)[1] or not any(drawn) or max(map(len, drawn)) != 49)
 PYTHON
+
+# a page on the standard output is alone there
+expect 0 train lr --data data.svm --epochs 1 --report -
+[ "$(head -c 9 "$out")" = '<!doctype' ] || fail 'text before the page'
+tail -n 1 "$out" | grep -q '</html>$' || fail 'text behind the page'
+says 'parameters hash'
+expect 0 compare lr --data data.svm --runtime sim --workers 2 --clocks 2 --protocols bsp,ssp/con --report -
+[ "$(head -c 9 "$out")" = '<!doctype' ] || fail 'text before the page of compare'
+says 'speed-up'
