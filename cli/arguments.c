@@ -201,7 +201,7 @@ void cli_help(const cli_command *command, const cli_arguments *arguments)
     if (arguments->job != NULL) {
         printf("\n");
         rbt_options_help(arguments->without, cli_write_line, stdout);
-        printf("\nEvery option may also stand in a job file (--config FILE) as 'option = value'.\n");
+        printf("\nEvery option of a job may also stand in a job file (--config FILE) as 'option = value'.\n");
     }
 }
 

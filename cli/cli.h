@@ -241,6 +241,9 @@ rbt_err cli_train_options(const cli_command *command, int argc, char **argv, rbt
                           rbt_error *error);
 int cli_train_run(const cli_command *command, const rbt_options *options, const rbt_gathering *gathering);
 
+/* The model's name is the first word, or --model; a job file may have another, the command line may not. */
+rbt_err cli_refuse_two_models(int argc, char **argv, const char *word, rbt_error *error);
+
 /* train --runtime cluster: as the rank that srun, mpirun, mpiexec or Kubernetes says, or as the lead of processes that
  * somebody starts. Settles what the options leave open. */
 int cli_train_standing(const cli_command *command, rbt_options *options);

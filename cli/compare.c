@@ -95,6 +95,10 @@ static rbt_err check_all(const comparison *c, rbt_error *error)
         return rbt_fail(error, RBT_E_USAGE,
                         "--out makes no sense here: compare trains several models and keeps none; use "
                         "rubato train with the protocol you choose");
+    if (c->options->runtime == RBT_RUNTIME_CLUSTER)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--runtime cluster makes no sense here: compare runs on one machine or in the simulator; give "
+                        "--runtime local or --runtime sim");
     if (c->grid.count > 0 && c->options->lr > 0)
         return rbt_fail(error, RBT_E_USAGE, "--lr and --grid both say the step size; give one of them");
     err = check_unused(c, error);
@@ -400,6 +404,8 @@ int cli_compare(const cli_command *command, int argc, char **argv)
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
     if (err == RBT_OK && arguments.help)
         cli_help(command, &arguments);
+    if (err == RBT_OK && word != NULL)
+        err = cli_refuse_two_models(argc, argv, word, &error);
     if (err == RBT_OK && word != NULL)
         err = rbt_options_set(&options, "model", word, &error);
     if (err == RBT_OK && !arguments.help)

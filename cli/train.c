@@ -129,8 +129,7 @@ static void explain_own(int argc, char **argv, rbt_error *error)
     }
 }
 
-/* The model's name is the first word, or --model; a job file may have another, the command line may not. */
-static rbt_err refuse_two_models(int argc, char **argv, const char *word, rbt_error *error)
+rbt_err cli_refuse_two_models(int argc, char **argv, const char *word, rbt_error *error)
 {
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--model") == 0 || strncmp(argv[i], "--model=", 8) == 0)
@@ -161,7 +160,7 @@ rbt_err cli_train_options(const cli_command *command, int argc, char **argv, rbt
     if (err != RBT_OK)
         explain_own(argc, argv, error);
     if (err == RBT_OK && word != NULL)
-        err = refuse_two_models(argc, argv, word, error);
+        err = cli_refuse_two_models(argc, argv, word, error);
     if (err == RBT_OK && word != NULL)
         err = rbt_options_set(options, "model", word, error);
     return err;
