@@ -213,6 +213,7 @@ typedef struct cli_listener {
     void *context;
     rbt_job *job;   /* what runs; filled in by cli_job_run */
     bool early_end; /* Ctrl-C before the job's start, while data is read, ends the process at once */
+    bool has_folds; /* before its start, then, the job trains, too */
 } cli_listener;
 
 /* Is the model's name known, is there data, can the outputs be written, do the options make sense together? To be asked

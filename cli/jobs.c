@@ -21,7 +21,8 @@
 #include "sync/graph.h"
 
 static _Atomic(rbt_job *) running;
-static atomic_bool at_once; /* nothing has been trained yet, and nothing would be left behind */
+static atomic_bool at_once;   /* nothing has been trained yet, and nothing would be left behind */
+static atomic_bool has_folds; /* which are trained before the job's start is told */
 static _Atomic(cli_last_act) last_act;
 static atomic_bool was_told; /* to end, whatever came of it */
 static _Atomic uint64_t interrupted_ns;
@@ -152,6 +153,7 @@ FILE *cli_text_stream(const rbt_options *options)
 static void on_signal(int number)
 {
     static const char EARLY[] = "rubato: interrupted before training began\n";
+    static const char FOLDED[] = "rubato: interrupted before the first fold was over; there is no result\n";
     static const char AGAIN[] = "rubato: told to end a second time: the job ends at once, and nothing more is saved\n";
     rbt_job *job;
 
@@ -176,7 +178,9 @@ static void on_signal(int number)
         return;
     }
     if (atomic_load(&at_once)) { /* reading may take long, or wait for a pipe */
-        (void)!write(STDERR_FILENO, EARLY, sizeof EARLY - 1);
+        bool folds = atomic_load(&has_folds);
+
+        (void)!write(STDERR_FILENO, folds ? FOLDED : EARLY, folds ? sizeof FOLDED - 1 : sizeof EARLY - 1);
         _exit(EXIT_INTERRUPTED);
     }
     atomic_store(&interrupted_ns, rbt_now_ns());
@@ -188,10 +192,10 @@ uint64_t cli_job_interrupted_ns(void)
     return atomic_load(&interrupted_ns);
 }
 
-/* SIGHUP: the terminal is gone; under nohup that is to be ignored. */
-static void listen_to_signals(int flags)
+/* SIGHUP: the terminal is gone; under nohup that is to be ignored. SA_RESTART: an output that waits for its reader goes on waiting. */
+static void listen_to_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags}, now;
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, now;
 
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < 3; i++) {
@@ -204,7 +208,7 @@ static void listen_to_signals(int flags)
 void cli_job_before_exit(cli_last_act act)
 {
     atomic_store(&last_act, act);
-    listen_to_signals(0);
+    listen_to_signals();
 }
 
 static double monotonic_seconds(void)
@@ -219,7 +223,7 @@ static void on_event(void *context, const rbt_event *event)
 {
     cli_listener *listener = context;
 
-    if (event->kind == RBT_EVENT_START)
+    if (event->kind == RBT_EVENT_START || (event->kind == RBT_EVENT_NOTE && strncmp(event->note, "fold ", 5) == 0))
         atomic_store(&at_once, false);
     if (event->kind == RBT_EVENT_NOTE && atomic_load(&is_forced))
         return;
@@ -253,15 +257,15 @@ rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error)
     is_listening = true;
     listener->job = job;
     atomic_store(&at_once, listener->early_end);
+    atomic_store(&has_folds, listener->has_folds);
     atomic_store(&running, job);
     atomic_store(&is_over, false);
-    listen_to_signals(0);
+    listen_to_signals();
     if (atomic_load(&told_late)) /* after the job before this one */
         rbt_job_interrupt(job);
     err = rbt_job_run(job, on_event, listener, error);
     if (atomic_load(&is_forced)) /* its processes are being ended, and this one after them */
         (void)sleep(RBT_LAUNCH_MS / 1000);
-    listen_to_signals(SA_RESTART); /* an output that waits for its reader goes on waiting */
     atomic_store(&is_over, true);
     atomic_store(&running, NULL);
 

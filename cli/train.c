@@ -73,6 +73,7 @@ int cli_train_run(const cli_command *command, const rbt_options *options, const 
     cli_listener listener = {.recorder = &recorder, .text = text, .prefix = ""};
     listener.early_end = options->runtime != RBT_RUNTIME_CLUSTER && options->cache == RBT_CACHE_OFF &&
                          options->store == RBT_STORE_MEMORY; /* others have processes to end, files to remove */
+    listener.has_folds = options->folds > 0;
     if (text != NULL) {
         fprintf(text, "rubato train\n");
         rbt_progress_line_init(&line, text, isatty(fileno(text)) != 0);

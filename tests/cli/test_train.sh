@@ -91,9 +91,13 @@ expect 0 train lr --data wide.svm --valid narrow.svm
 
 # Ctrl-C while data is read, here from a pipe that says nothing: the end, at once
 mkfifo silent
-"$RUBATO" train lr --data silent --out never.rbt >"$out" 2>"$err" &
-pid=$!
-python3 -c '
+early() # TEXT OPTIONS...
+{
+    text=$1
+    shift
+    "$RUBATO" train lr --data silent --out never.rbt "$@" >"$out" 2>"$err" &
+    pid=$!
+    python3 -c '
 import os, signal, sys
 with open(sys.argv[1], "w"):  # open: the reader is there
     os.kill(int(sys.argv[2]), signal.SIGINT)
@@ -103,10 +107,13 @@ with open(sys.argv[1], "w"):  # open: the reader is there
     except OSError:  # it has gone, and the shell knows
         pass
 ' silent "$pid"
-code=0
-wait "$pid" || code=$?
-[ "$code" -eq 130 ] || fail "interrupted while reading: exit code $code"
-says 'interrupted before training began'
+    code=0
+    wait "$pid" || code=$?
+    [ "$code" -eq 130 ] || fail "interrupted while reading: exit code $code"
+    says "$text"
+}
+early 'interrupted before training began'
+early 'interrupted before the first fold was over; there is no result' --folds 2
 [ ! -e never.rbt ] || fail 'a job that never began has a model'
 
 # Ctrl-C: ends cleanly, with the summary so far and exit code 130. The signal is sent once the event is in the log: to the main
@@ -144,6 +151,26 @@ rm stopped.rbt
 interrupt 130 clock --straggler frac=1,slow=50
 prints 'interrupted; so far:'
 [ -s stopped.rbt ] || fail 'an interrupted job loses its model'
+
+# between the folds: they are told apart from what comes before. The pipe holds less than the notes of all folds.
+"$RUBATO" train lr --data data.svm --workers 1 --epochs 1 --folds 400 --json pipe --out never.rbt >"$out" 2>"$err" &
+pid=$!
+python3 -c '
+import fcntl, os, signal, sys
+notes = os.open("pipe", os.O_RDONLY)
+fcntl.fcntl(notes, fcntl.F_SETPIPE_SZ, 4096)
+seen = b""
+while b"fold 1 of 400" not in seen:
+    seen += os.read(notes, 256)
+os.kill(int(sys.argv[1]), signal.SIGINT)
+while os.read(notes, 65536):
+    pass
+' "$pid"
+code=0
+wait "$pid" || code=$?
+[ "$code" -eq 130 ] || fail "interrupted between folds: exit code $code"
+says 'of 400; there is no result'
+[ ! -e never.rbt ] || fail 'a job without a result has a model'
 
 # Ctrl-C while the model is written, here to a pipe that holds less than the model: it is written to its end; a second one ends at once
 printf '1 1:1 100000:1\n-1 2:1\n' >many.svm
