@@ -455,6 +455,25 @@ static rbt_err find_self(launch *l, rbt_error *error)
     return RBT_OK;
 }
 
+/* Refuses what is for other hosts where there are none. Somebody else may watch where the job listens. */
+static rbt_err refuse_remote(const launch *l, const launch_arguments *given, const rbt_options *options,
+                             rbt_error *error)
+{
+    const char *option = l->rsh != NULL             ? "rsh"
+                         : l->rubato != NULL        ? "rubato"
+                         : options->listen != NULL  ? NULL
+                         : given->advertise != NULL ? "advertise"
+                         : given->insecure != NULL  ? "insecure"
+                                                    : NULL;
+
+    if (option == NULL)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--%s makes no sense with --local, where all processes are on this host; leave it out, or give "
+                    "--hosts",
+                    option);
+}
+
 /* How many processes, where, and what each is. */
 static rbt_err plan(launch *l, const launch_arguments *given, rbt_options *options, rbt_error *error)
 {
@@ -467,6 +486,8 @@ static rbt_err plan(launch *l, const launch_arguments *given, rbt_options *optio
     if (given->local != NULL && given->hosts != NULL)
         return rbt_fail(error, RBT_E_USAGE,
                         "--local and --hosts both say where; give one of them (localhost in --hosts is this host)");
+    if (given->local != NULL && refuse_remote(l, given, options, error) != RBT_OK)
+        return error->code;
     err = given->local != NULL ? rbt_text_to_count("--local", given->local, 1, RBT_RANKS_LIMIT / 2, &here, error)
                                : rbt_hosts_parse("--hosts", given->hosts, &l->hosts, error);
     if (err != RBT_OK)

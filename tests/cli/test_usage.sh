@@ -65,8 +65,12 @@ for line in '' predict; do
     expect 2 sim $line
     says 'rubato sim: what is to be simulated? write'
 done
-expect 2 sim train lr --data data.svm --runtime local
-says 'rubato sim train: --runtime is given twice'
+for runtime in '--runtime local' --runtime=sim; do
+    # shellcheck disable=SC2086
+    expect 2 sim train lr --data data.svm $runtime
+    says 'rubato sim train: --runtime makes no sense with rubato sim, which is the simulator; leave it out, or leave out sim'
+done
+expect 0 sim train --runtime local --help
 expect 2 sim train lr --data data.svm --workers
 says '--workers needs a value'
 
@@ -173,3 +177,13 @@ printf 'servers = 3\n' >servers.txt
 expect 0 launch --local 1 --servers 1 -- train lr --data data.svm --servers 1 --clocks 1
 expect 0 launch --local 1 --servers 1 -- train lr --data data.svm --config servers.txt --clocks 1
 prints '1 server'
+
+# options that would change nothing
+for option in '--rsh ssh' '--rubato /bin/rubato' '--advertise 10.0.0.1' --insecure; do
+    # shellcheck disable=SC2086
+    expect 2 launch --local 2 $option -- train lr --data data.svm
+    says "${option%% *} makes no sense with --local, where all processes are on this host; leave it out, or give --hosts"
+done
+expect 0 launch --local 1 --listen 127.0.0.1:0 --insecure -- train lr --data data.svm --clocks 1
+expect 2 bench kernels --only tcp
+says '--only makes no sense with bench kernels; it is of bench net: leave it out'
