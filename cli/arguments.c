@@ -1,13 +1,10 @@
 /* Arguments of a sub-command; the contract stands in cli.h. */
 #include "cli/cli.h"
 
-#include <sys/stat.h>
-
 #include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "data/paths.h"
 #include "job/text.h"
 
 #define OPTION_NAME_ROOM 64
@@ -204,7 +201,7 @@ void cli_help(const cli_command *command, const cli_arguments *arguments)
     if (arguments->job != NULL) {
         printf("\n");
         rbt_options_help(arguments->without, cli_write_line, stdout);
-        printf("\nEvery option may also stand in a job file (--config FILE) as 'option = value'.\n");
+        printf("\nEvery option of a job may also stand in a job file (--config FILE) as 'option = value'.\n");
     }
 }
 
@@ -212,71 +209,5 @@ rbt_err cli_require(const char *name, const char *value, const char *syntax, rbt
 {
     if (value == NULL)
         return rbt_fail(error, RBT_E_USAGE, "--%s is missing; give --%s %s", name, name, syntax);
-    return RBT_OK;
-}
-
-rbt_err cli_keep_apart(const char *in, const char *out, rbt_error *error)
-{
-    struct stat a, b;
-    rbt_paths paths = {0};
-    rbt_error ignored;
-    bool same = false;
-
-    if (in == NULL || out == NULL || stat(out, &b) != 0 || rbt_paths_list(in, &paths, &ignored) != RBT_OK)
-        return RBT_OK;
-    for (size_t i = 0; i < paths.count && !same; i++)
-        same = stat(paths.at[i], &a) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-    rbt_paths_free(&paths);
-    return !same ? RBT_OK
-                 : rbt_fail(error, RBT_E_USAGE,
-                            "%s is read, and would be written over; choose another file for the output", out);
-}
-
-/* The folder that the file is in, or would be; and its name there. */
-static bool stat_folder(const char *path, struct stat *folder, const char **name)
-{
-    const char *slash = strrchr(path, '/');
-    char *parent = rbt_strdup(slash == NULL ? "." : path);
-
-    *name = slash == NULL ? path : slash + 1;
-    if (slash != NULL)
-        parent[slash == path ? 1 : slash - path] = '\0';
-    bool found = stat(parent, folder) == 0;
-    rbt_free(parent);
-    return found;
-}
-
-/* Would both be written to one file? What is there already and no file, as /dev/null, takes everything. */
-static bool is_one_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    const char *name = NULL, *other = NULL;
-    bool has_a = stat(a, &x) == 0, has_b = stat(b, &y) == 0;
-
-    if (has_a != has_b || (has_a && !S_ISREG(x.st_mode)))
-        return false;
-    if (!has_a && (!stat_folder(a, &x, &name) || !stat_folder(b, &y, &other)))
-        return false;
-    return x.st_dev == y.st_dev && x.st_ino == y.st_ino && (has_a || strcmp(name, other) == 0);
-}
-
-rbt_err cli_keep_outputs_apart(const cli_output *outputs, size_t n, rbt_error *error)
-{
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < i; k++) {
-            const cli_output *a = &outputs[k], *b = &outputs[i];
-
-            if (a->path == NULL || b->path == NULL)
-                continue;
-            if (strcmp(a->path, "-") == 0 && strcmp(b->path, "-") == 0)
-                return rbt_fail(error, RBT_E_USAGE,
-                                "--%s and --%s would both be written to the standard output; give one of them a file",
-                                a->option, b->option);
-            if (strcmp(a->path, "-") != 0 && strcmp(b->path, "-") != 0 && is_one_file(a->path, b->path))
-                return rbt_fail(error, RBT_E_USAGE,
-                                "--%s and --%s would both be written to %s; give each a file of its own", a->option,
-                                b->option, b->path);
-        }
-    }
     return RBT_OK;
 }

@@ -9,6 +9,20 @@
 #include "math/bench_kernels.h"
 #include "runtime/cluster/bench_net.h"
 
+/* They are of one measurement alone. */
+static rbt_err refuse_options(const char *what, const rbt_bench_net_options *net, rbt_error *error)
+{
+    const char *given = net->only != NULL      ? "only"
+                        : net->netns != NULL   ? "netns"
+                        : net->address != NULL ? "address"
+                                               : NULL;
+
+    if (given == NULL || strcmp(what, "net") == 0)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE, "--%s makes no sense with bench %s; it is of bench net: leave it out", given,
+                    what);
+}
+
 int cli_bench(const cli_command *command, int argc, char **argv)
 {
     rbt_error error = {RBT_OK, ""};
@@ -26,6 +40,8 @@ int cli_bench(const cli_command *command, int argc, char **argv)
         cli_help(command, &arguments);
         return 0;
     }
+    if (err == RBT_OK && what != NULL)
+        err = refuse_options(what, &net, &error);
     if (err == RBT_OK && what == NULL)
         err = rbt_fail(&error, RBT_E_USAGE, "which measurement? There is: hop, kernels, local, net, sim");
     else if (err == RBT_OK && strcmp(what, "hop") == 0)

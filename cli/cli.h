@@ -107,6 +107,14 @@ rbt_err cli_require(const char *name, const char *value, const char *syntax, rbt
 /* Refuses to write over what is being read. Either may be NULL, and a path that names no file is none. */
 rbt_err cli_keep_apart(const char *in, const char *out, rbt_error *error);
 
+/* The same for data, with the labels that images have in another file. */
+typedef struct cli_data {
+    const char *path;  /* NULL: none */
+    const char *label; /* --label, or NULL: the labels are found by the images' name */
+    uint32_t workers;  /* with {rank} in the path: each has files of its own; 0: {rank} means nothing */
+} cli_data;
+rbt_err cli_keep_data_apart(const cli_data *data, const char *out, rbt_error *error);
+
 /* Refuses to write two outputs to one file, of which the later would be all that is left. A path may be NULL. */
 typedef struct cli_output {
     const char *option, *path;
@@ -200,12 +208,15 @@ rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *
 /* Where a run's events go. */
 typedef struct cli_listener {
     rbt_recorder *recorder;
-    rbt_jsonlines *lines;    /* NULL: no JSON */
-    rbt_progress_line *line; /* NULL: no progress */
-    FILE *text;              /* where the configuration is printed; NULL: not */
-    const char *prefix;      /* of the progress line */
-    rbt_job *job;            /* what runs; filled in by cli_job_run */
-    bool early_end;          /* Ctrl-C before the job's start, while data is read, ends the process at once */
+    rbt_jsonlines *lines;                          /* NULL: no JSON */
+    rbt_progress_line *line;                       /* NULL: no progress */
+    FILE *text;                                    /* where the configuration is printed; NULL: not */
+    const char *prefix;                            /* of the progress line */
+    void (*note)(void *context, const char *text); /* told of notes, besides; NULL: nobody */
+    void *context;
+    rbt_job *job;   /* what runs; filled in by cli_job_run */
+    bool early_end; /* Ctrl-C before the job's start, while data is read, ends the process at once */
+    bool has_folds; /* before its start, then, the job trains, too */
 } cli_listener;
 
 /* Is the model's name known, is there data, can the outputs be written, do the options make sense together? To be asked
@@ -215,8 +226,11 @@ rbt_err cli_job_check(const rbt_options *options, rbt_error *error);
 /* A job with these options. */
 rbt_err cli_job_create(const rbt_options *options, rbt_job **job, rbt_error *error);
 
-/* Runs the job; Ctrl-C (SIGINT, SIGTERM, SIGHUP) ends it after the current clock, a second one ends the process with 130. */
+/* Runs the job; Ctrl-C (SIGINT, SIGTERM, SIGHUP) ends it after the current clock, a second one ends the process with 130. Afterwards
+ * a first one is kept in mind, so that the outputs can be written: until cli_job_release, which then fails with
+ * RBT_E_INTERRUPTED. Another job that is run before that ends as it begins. */
 rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error);
+rbt_err cli_job_release(rbt_error *error);
 
 /* From now on such a signal that would end the process asks this first, in the signal's handler; true: it will end by itself. */
 typedef bool (*cli_last_act)(void);
@@ -231,6 +245,9 @@ rbt_err cli_train_options(const cli_command *command, int argc, char **argv, rbt
                           rbt_error *error);
 int cli_train_run(const cli_command *command, const rbt_options *options, const rbt_gathering *gathering);
 
+/* The model's name is the first word, or --model; a job file may have another, the command line may not. */
+rbt_err cli_refuse_two_models(int argc, char **argv, const char *word, rbt_error *error);
+
 /* train --runtime cluster: as the rank that srun, mpirun, mpiexec or Kubernetes says, or as the lead of processes that
  * somebody starts. Settles what the options leave open. */
 int cli_train_standing(const cli_command *command, rbt_options *options);
@@ -238,7 +255,7 @@ int cli_train_standing(const cli_command *command, rbt_options *options);
 /* The file of a cluster job's key: what --key says, else RUBATO_KEY_FILE; NULL: none. */
 const char *cli_key_file(const char *option);
 
-/* Where people's text goes: NULL with --quiet, the standard error when the standard output carries JSON or a model. */
+/* Where people's text goes: NULL with --quiet, the standard error when the standard output carries JSON, a model or a page. */
 FILE *cli_text_stream(const rbt_options *options);
 
 #endif

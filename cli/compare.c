@@ -95,6 +95,10 @@ static rbt_err check_all(const comparison *c, rbt_error *error)
         return rbt_fail(error, RBT_E_USAGE,
                         "--out makes no sense here: compare trains several models and keeps none; use "
                         "rubato train with the protocol you choose");
+    if (c->options->runtime == RBT_RUNTIME_CLUSTER)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--runtime cluster makes no sense here: compare runs on one machine or in the simulator; give "
+                        "--runtime local or --runtime sim");
     if (c->grid.count > 0 && c->options->lr > 0)
         return rbt_fail(error, RBT_E_USAGE, "--lr and --grid both say the step size; give one of them");
     err = check_unused(c, error);
@@ -182,6 +186,35 @@ static bool is_answer(rbt_err err)
     return err == RBT_OK || err == RBT_E_TARGET || err == RBT_E_DIVERGED || err == RBT_E_INTERRUPTED;
 }
 
+/* The run that notes are of. */
+typedef struct noting {
+    comparison *c;
+    size_t protocol, step;
+    const char *prefix;
+} noting;
+
+/* In a terminal the progress line has shown it. */
+static void on_note(void *context, const char *text)
+{
+    const noting *n = context;
+    rbt_json *json = &n->c->lines.json;
+
+    if (n->c->text != NULL && !n->c->line.redraw) {
+        fprintf(n->c->text, "%snote: %s\n", n->prefix, text);
+        fflush(n->c->text);
+    }
+    if (!n->c->has_lines)
+        return;
+    rbt_json_object(json, NULL);
+    rbt_json_text(json, "event", "note");
+    rbt_json_text(json, "protocol", n->c->protocols.at[n->protocol]);
+    if (n->c->grid.count > 0)
+        rbt_json_guess(json, "lr", n->c->grid.at[n->step]);
+    rbt_json_text(json, "note", text);
+    rbt_json_end(json);
+    rbt_jsonlines_flush(&n->c->lines);
+}
+
 /* One run. Diverged and target missed are answers; anything else ends the comparison. */
 static rbt_err run_one(comparison *c, size_t protocol, size_t step, rbt_recorder *run, rbt_error *error)
 {
@@ -197,8 +230,9 @@ static rbt_err run_one(comparison *c, size_t protocol, size_t step, rbt_recorder
     if (err != RBT_OK)
         goto deinit_options;
     snprintf(prefix, sizeof prefix, "[%zu/%zu] %.40s ", number, of, c->protocols.at[protocol]);
-    cli_listener listener = {.recorder = run, .prefix = prefix};
-    if (c->text != NULL && c->line.redraw) /* in a log the line per run is enough */
+    noting notes = {c, protocol, step, prefix};
+    cli_listener listener = {.recorder = run, .prefix = prefix, .note = on_note, .context = &notes};
+    if (c->text != NULL && c->line.redraw) /* in a log the line per run is enough, and its notes */
         listener.line = &c->line;
     err = cli_job_run(job, &listener, error);
     if (cli_job_interrupted_ns() != 0 && is_answer(err)) { /* whatever this run has come to: no more are wanted */
@@ -327,7 +361,7 @@ static rbt_err compare(comparison *c, rbt_error *error)
             *error = late;
         }
     }
-    return err;
+    return err == RBT_OK ? cli_job_release(error) : err;
 }
 
 static rbt_err lists_init(comparison *c, const char *protocols, const char *grid, rbt_error *error)
@@ -370,6 +404,8 @@ int cli_compare(const cli_command *command, int argc, char **argv)
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
     if (err == RBT_OK && arguments.help)
         cli_help(command, &arguments);
+    if (err == RBT_OK && word != NULL)
+        err = cli_refuse_two_models(argc, argv, word, &error);
     if (err == RBT_OK && word != NULL)
         err = rbt_options_set(&options, "model", word, &error);
     if (err == RBT_OK && !arguments.help)

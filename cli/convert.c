@@ -43,7 +43,7 @@ int cli_convert(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_require("out", out, "FILE", &error);
     if (err == RBT_OK)
-        err = cli_keep_apart(path, out, &error);
+        err = cli_keep_data_apart(&(cli_data){path, given.label, 0}, out, &error);
     rbt_format format = RBT_FORMAT_CACHE;
     if (err == RBT_OK)
         err = rbt_format_of_path(out, RBT_FORMAT_CACHE, &format, &error);

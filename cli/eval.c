@@ -401,9 +401,11 @@ int cli_eval(const cli_command *command, int argc, char **argv)
         err = cli_require("model", request.model, "FILE", &error);
     if (err == RBT_OK)
         err = cli_require("data", request.data, "PATH", &error);
-    const char *const inputs[] = {request.model, request.baseline, request.data, request.plugin_path};
+    const char *const inputs[] = {request.model, request.baseline, request.plugin_path};
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0] && err == RBT_OK; i++)
         err = cli_keep_apart(inputs[i], request.json, &error);
+    if (err == RBT_OK)
+        err = cli_keep_data_apart(&(cli_data){request.data, given.label, 0}, request.json, &error);
     if (err == RBT_OK)
         err = cli_reading_settle(&given, &report, &request.reading, &error);
     if (err == RBT_OK)

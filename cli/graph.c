@@ -297,7 +297,7 @@ static void print_text(const subject *s)
     printf("steps         %s of a step size that was found is taken in parallel order\n",
            rbt_show_real(cell, s->step_factor));
     if (s->bipartite)
-        printf("bipartite     yes, fit for AD-PSGD\n");
+        printf("bipartite     yes%s\n", s->unfit.code == RBT_OK ? ", fit for AD-PSGD" : "");
     else
         printf("bipartite     no, as the edge between %u and %u shows; AD-PSGD needs a graph that is\n", s->within.from,
                s->within.to);

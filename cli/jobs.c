@@ -14,17 +14,21 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/time.h"
 #include "data/file.h"
 #include "job/trainee.h"
 #include "sync/graph.h"
 
 static _Atomic(rbt_job *) running;
-static atomic_bool at_once; /* nothing has been trained yet, and nothing would be left behind */
+static atomic_bool at_once;   /* nothing has been trained yet, and nothing would be left behind */
+static atomic_bool has_folds; /* which are trained before the job's start is told */
 static _Atomic(cli_last_act) last_act;
 static atomic_bool was_told; /* to end, whatever came of it */
 static _Atomic uint64_t interrupted_ns;
 static atomic_bool is_forced; /* told twice: what becomes of the job's processes now is no accident */
+static atomic_bool is_over;   /* the job has ended, and its outputs are being written */
+static atomic_bool told_late; /* to end, when it was */
 
 #define EXIT_INTERRUPTED 130
 
@@ -55,21 +59,35 @@ static rbt_err check_output(const char *option, const char *path, rbt_error *err
     return RBT_OK;
 }
 
+/* The files of --straggler trace=FILE. */
+static rbt_err keep_traces(const char *straggler, const char *out, rbt_error *error)
+{
+    static const char TRACE[] = "trace=";
+    char *text = rbt_strdup(straggler != NULL ? straggler : ""), *rest = NULL;
+    rbt_err err = RBT_OK;
+
+    for (char *part = strtok_r(text, ";,", &rest); part != NULL && err == RBT_OK; part = strtok_r(NULL, ";,", &rest))
+        if (strncmp(part, TRACE, sizeof TRACE - 1) == 0)
+            err = cli_keep_apart(part + sizeof TRACE - 1, out, error);
+    rbt_free(text);
+    return err;
+}
+
 /* Nothing that a job reads is written over; its job file is looked after where that is read. */
 static rbt_err keep_inputs(const rbt_options *options, bool is_plugin, const char *out, rbt_error *error)
 {
     rbt_graph_kind known;
     const bool is_file = options->graph != NULL && !rbt_graph_kind_find(options->graph, &known);
-    const char *const inputs[] = {options->data,
-                                  options->valid,
-                                  options->key,
-                                  options->cluster,
-                                  is_file ? options->graph : NULL,
-                                  is_plugin ? options->model : NULL};
-    rbt_err err = RBT_OK;
+    const bool has_key = options->runtime == RBT_RUNTIME_CLUSTER;
+    const char *const inputs[] = {has_key ? cli_key_file(options->key) : options->key, options->cluster,
+                                  is_file ? options->graph : NULL, is_plugin ? options->model : NULL};
+    const cli_data data[] = {{options->data, options->label, options->workers}, {options->valid, options->label, 0}};
+    rbt_err err = keep_traces(options->straggler, out, error);
 
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0] && err == RBT_OK; i++)
         err = cli_keep_apart(inputs[i], out, error);
+    for (size_t i = 0; i < sizeof data / sizeof data[0] && err == RBT_OK; i++)
+        err = cli_keep_data_apart(&data[i], out, error);
     return err;
 }
 
@@ -79,22 +97,22 @@ rbt_err cli_job_check(const rbt_options *options, rbt_error *error)
     rbt_trainee kind;
     rbt_err err = rbt_trainee_find(options->model, &kind, error);
 
+    rbt_options_init(&settled);
     if (err == RBT_OK && options->data == NULL)
         err = rbt_fail(error, RBT_E_USAGE, "no training data; give --data PATH (a LIBSVM file; rubato gen makes one)");
     if (err == RBT_OK) {
-        rbt_options_init(&settled);
         rbt_options_copy(&settled, options);
         err = rbt_options_check(&settled, error);
-        rbt_options_deinit(&settled);
     }
     const cli_output outputs[] = {{"out", options->out}, {"json", options->json}, {"report", options->report}};
     const size_t count = sizeof outputs / sizeof outputs[0];
     for (size_t i = 0; i < count && err == RBT_OK; i++)
         err = check_output(outputs[i].option, outputs[i].path, error);
     for (size_t i = 0; i < count && err == RBT_OK; i++)
-        err = keep_inputs(options, kind.is_plugin, outputs[i].path, error);
+        err = keep_inputs(&settled, kind.is_plugin, outputs[i].path, error);
     if (err == RBT_OK)
         err = cli_keep_outputs_apart(outputs, count, error);
+    rbt_options_deinit(&settled);
     return err;
 }
 
@@ -122,9 +140,11 @@ rbt_err cli_job_create(const rbt_options *options, rbt_job **job, rbt_error *err
 
 FILE *cli_text_stream(const rbt_options *options)
 {
-    bool taken = (options->json != NULL && strcmp(options->json, "-") == 0) ||
-                 (options->out != NULL && strcmp(options->out, "-") == 0);
+    const char *const outputs[] = {options->json, options->out, options->report};
+    bool taken = false;
 
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++)
+        taken = taken || (outputs[i] != NULL && strcmp(outputs[i], "-") == 0);
     return options->quiet ? NULL : taken ? stderr : stdout;
 }
 
@@ -133,6 +153,7 @@ FILE *cli_text_stream(const rbt_options *options)
 static void on_signal(int number)
 {
     static const char EARLY[] = "rubato: interrupted before training began\n";
+    static const char FOLDED[] = "rubato: interrupted before the first fold was over; there is no result\n";
     static const char AGAIN[] = "rubato: told to end a second time: the job ends at once, and nothing more is saved\n";
     rbt_job *job;
 
@@ -142,6 +163,11 @@ static void on_signal(int number)
     if (number == SIGHUP && again) /* the shell says so, and the system once more */
         return;
     job = atomic_exchange(&running, NULL);
+    if (job == NULL && !again && atomic_load(&is_over)) { /* what is being written is written to its end */
+        atomic_store(&interrupted_ns, rbt_now_ns());
+        atomic_store(&told_late, true);
+        return;
+    }
     if (job == NULL) { /* the second time, or nothing is running: at once */
         cli_last_act act = atomic_load(&last_act);
 
@@ -152,7 +178,9 @@ static void on_signal(int number)
         return;
     }
     if (atomic_load(&at_once)) { /* reading may take long, or wait for a pipe */
-        (void)!write(STDERR_FILENO, EARLY, sizeof EARLY - 1);
+        bool folds = atomic_load(&has_folds);
+
+        (void)!write(STDERR_FILENO, folds ? FOLDED : EARLY, folds ? sizeof FOLDED - 1 : sizeof EARLY - 1);
         _exit(EXIT_INTERRUPTED);
     }
     atomic_store(&interrupted_ns, rbt_now_ns());
@@ -164,25 +192,23 @@ uint64_t cli_job_interrupted_ns(void)
     return atomic_load(&interrupted_ns);
 }
 
-/* SIGHUP: the terminal is gone; under nohup that is to be ignored. */
-static void listen_to_signals(struct sigaction old[3])
+/* SIGHUP: the terminal is gone; under nohup that is to be ignored. SA_RESTART: an output that waits for its reader goes on waiting. */
+static void listen_to_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, now;
 
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < 3; i++)
-        sigaction(SIGNALS[i], NULL, &old[i]);
-    for (size_t i = 0; i < 3; i++)
-        if (SIGNALS[i] != SIGHUP || old[i].sa_handler != SIG_IGN)
+    for (size_t i = 0; i < 3; i++) {
+        sigaction(SIGNALS[i], NULL, &now);
+        if (SIGNALS[i] != SIGHUP || now.sa_handler != SIG_IGN)
             sigaction(SIGNALS[i], &action, NULL);
+    }
 }
 
 void cli_job_before_exit(cli_last_act act)
 {
-    struct sigaction old[3];
-
     atomic_store(&last_act, act);
-    listen_to_signals(old);
+    listen_to_signals();
 }
 
 static double monotonic_seconds(void)
@@ -197,7 +223,7 @@ static void on_event(void *context, const rbt_event *event)
 {
     cli_listener *listener = context;
 
-    if (event->kind == RBT_EVENT_START)
+    if (event->kind == RBT_EVENT_START || (event->kind == RBT_EVENT_NOTE && strncmp(event->note, "fold ", 5) == 0))
         atomic_store(&at_once, false);
     if (event->kind == RBT_EVENT_NOTE && atomic_load(&is_forced))
         return;
@@ -212,24 +238,35 @@ static void on_event(void *context, const rbt_event *event)
         rbt_summary_configuration(listener->recorder, listener->text);
         fflush(listener->text);
     }
+    if (listener->note != NULL && event->kind == RBT_EVENT_NOTE)
+        listener->note(listener->context, event->note);
     if (listener->line != NULL)
         rbt_progress_line_event(listener->line, event, listener->prefix, monotonic_seconds());
 }
 
+/* What the signals meant before the first job, and whether that is kept here. */
+static struct sigaction before[3];
+static bool is_listening;
+
 rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error)
 {
-    struct sigaction old[3];
     rbt_err err = RBT_OK;
 
+    for (size_t i = 0; i < 3 && !is_listening; i++)
+        sigaction(SIGNALS[i], NULL, &before[i]);
+    is_listening = true;
     listener->job = job;
     atomic_store(&at_once, listener->early_end);
+    atomic_store(&has_folds, listener->has_folds);
     atomic_store(&running, job);
-    listen_to_signals(old);
+    atomic_store(&is_over, false);
+    listen_to_signals();
+    if (atomic_load(&told_late)) /* after the job before this one */
+        rbt_job_interrupt(job);
     err = rbt_job_run(job, on_event, listener, error);
     if (atomic_load(&is_forced)) /* its processes are being ended, and this one after them */
         (void)sleep(RBT_LAUNCH_MS / 1000);
-    for (size_t i = 0; i < 3; i++)
-        sigaction(SIGNALS[i], &old[i], NULL);
+    atomic_store(&is_over, true);
     atomic_store(&running, NULL);
 
     if (listener->line != NULL)
@@ -238,4 +275,15 @@ rbt_err cli_job_run(rbt_job *job, cli_listener *listener, rbt_error *error)
     if (err != RBT_OK && error != NULL)
         listener->recorder->error = *error;
     return err;
+}
+
+rbt_err cli_job_release(rbt_error *error)
+{
+    for (size_t i = 0; i < 3 && is_listening; i++)
+        sigaction(SIGNALS[i], &before[i], NULL);
+    is_listening = false;
+    atomic_store(&is_over, false);
+    return atomic_load(&told_late) ? rbt_fail(error, RBT_E_INTERRUPTED,
+                                              "interrupted when the job was over; all that it was to write is there")
+                                   : RBT_OK;
 }

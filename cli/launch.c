@@ -376,8 +376,46 @@ typedef struct launch_arguments {
     const char *local, *hosts, *servers, *key, *rsh, *rubato, *listen, *advertise, *timeout, *insecure, *colocate;
 } launch_arguments;
 
-/* What launch was given and the job has as options, too. */
-static rbt_err pass_on(const launch_arguments *given, rbt_options *options, rbt_error *error)
+/* The value of an option as text; "" when it has none in this job. */
+static void value_of(const rbt_options *options, const char *option, char value[RBT_OPTION_ROOM])
+{
+    const char *name = NULL;
+
+    for (size_t i = 0; rbt_options_at(options, i, &name, value, RBT_OPTION_ROOM); i++)
+        if (strcmp(name, option) == 0)
+            return;
+    value[0] = '\0';
+}
+
+/* Does the option stand among these words? */
+static bool is_among(const char *option, int argc, char **argv)
+{
+    const size_t n = strlen(option);
+
+    for (int i = 0; i < argc; i++)
+        if (strncmp(argv[i], "--", 2) == 0 && strncmp(argv[i] + 2, option, n) == 0 &&
+            (argv[i][2 + n] == '\0' || argv[i][2 + n] == '='))
+            return true;
+    return false;
+}
+
+/* Sets an option of launch for the job, which may say the same behind --, but nothing else; a job file may. */
+static rbt_err pass_one(const char *name, const char *value, rbt_options *options, int argc, char **argv,
+                        rbt_error *error)
+{
+    char of_job[RBT_OPTION_ROOM], of_launch[RBT_OPTION_ROOM];
+
+    value_of(options, name, of_job);
+    rbt_err err = rbt_options_set(options, name, value, error);
+    value_of(options, name, of_launch);
+    if (err == RBT_OK && is_among(name, argc, argv) && strcmp(of_job, of_launch) != 0)
+        err = rbt_fail(error, RBT_E_USAGE, "--%s %.200s of launch and --%s %.200s of the job; give it once", name,
+                       of_launch, name, of_job);
+    return err;
+}
+
+/* What launch was given and the job, whose words these are, has as options, too. */
+static rbt_err pass_on(const launch_arguments *given, rbt_options *options, int argc, char **argv, rbt_error *error)
 {
     const struct {
         const char *name, *value;
@@ -398,7 +436,7 @@ static rbt_err pass_on(const launch_arguments *given, rbt_options *options, rbt_
                         other, other);
     for (size_t i = 0; err == RBT_OK && i < sizeof both / sizeof both[0]; i++)
         if (both[i].value != NULL)
-            err = rbt_options_set(options, both[i].name, both[i].value, error);
+            err = pass_one(both[i].name, both[i].value, options, argc, argv, error);
     return err;
 }
 
@@ -417,6 +455,25 @@ static rbt_err find_self(launch *l, rbt_error *error)
     return RBT_OK;
 }
 
+/* Refuses what is for other hosts where there are none. Somebody else may watch where the job listens. */
+static rbt_err refuse_remote(const launch *l, const launch_arguments *given, const rbt_options *options,
+                             rbt_error *error)
+{
+    const char *option = l->rsh != NULL             ? "rsh"
+                         : l->rubato != NULL        ? "rubato"
+                         : options->listen != NULL  ? NULL
+                         : given->advertise != NULL ? "advertise"
+                         : given->insecure != NULL  ? "insecure"
+                                                    : NULL;
+
+    if (option == NULL)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--%s makes no sense with --local, where all processes are on this host; leave it out, or give "
+                    "--hosts",
+                    option);
+}
+
 /* How many processes, where, and what each is. */
 static rbt_err plan(launch *l, const launch_arguments *given, rbt_options *options, rbt_error *error)
 {
@@ -429,6 +486,8 @@ static rbt_err plan(launch *l, const launch_arguments *given, rbt_options *optio
     if (given->local != NULL && given->hosts != NULL)
         return rbt_fail(error, RBT_E_USAGE,
                         "--local and --hosts both say where; give one of them (localhost in --hosts is this host)");
+    if (given->local != NULL && refuse_remote(l, given, options, error) != RBT_OK)
+        return error->code;
     err = given->local != NULL ? rbt_text_to_count("--local", given->local, 1, RBT_RANKS_LIMIT / 2, &here, error)
                                : rbt_hosts_parse("--hosts", given->hosts, &l->hosts, error);
     if (err != RBT_OK)
@@ -554,7 +613,7 @@ int cli_launch(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK && !helped)
         err = cli_train_options(command, argc - mine - 2, argv + mine + 2, &options, &helped, &error);
     if (err == RBT_OK && !helped)
-        err = pass_on(&given, &options, &error);
+        err = pass_on(&given, &options, argc - mine, argv + mine, &error);
     if (err == RBT_OK && !helped)
         err = plan(&l, &given, &options, &error);
     if (err == RBT_OK && !helped)

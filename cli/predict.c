@@ -220,8 +220,8 @@ int cli_predict(const cli_command *command, int argc, char **argv)
         err = cli_require("model", model, "FILE", &error);
     if (err == RBT_OK && user == NULL)
         err = cli_require("data", data, "PATH", &error);
-    if (err == RBT_OK && data != NULL)
-        err = cli_keep_apart(data, out, &error);
+    if (err == RBT_OK)
+        err = cli_keep_data_apart(&(cli_data){data, given.label, 0}, out, &error);
     if (err == RBT_OK)
         err = cli_keep_apart(model, out, &error);
     if (err == RBT_OK)

@@ -7,6 +7,22 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+/* The simulator is the only runtime there is here; whoever asks for help gets it. */
+static rbt_err refuse_runtime(int argc, char **argv, rbt_error *error)
+{
+    bool found = false;
+
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return RBT_OK;
+        found = found || strcmp(argv[i], "--runtime") == 0 || strncmp(argv[i], "--runtime=", 10) == 0;
+    }
+    return !found ? RBT_OK
+                  : rbt_fail(error, RBT_E_USAGE,
+                             "--runtime makes no sense with rubato sim, which is the simulator; leave it out, or leave "
+                             "out sim");
+}
+
 int cli_sim(const cli_command *command, int argc, char **argv)
 {
     static const cli_command LINES[] = {
@@ -29,6 +45,8 @@ int cli_sim(const cli_command *command, int argc, char **argv)
                  "what is to be simulated? write `sim train MODEL --data PATH` or `sim compare ...`");
         return cli_fail(command, &error);
     }
+    if (refuse_runtime(argc, argv, &error) != RBT_OK)
+        return cli_fail(line, &error);
     /* behind the model, which stands first if it is there; before what may lack its value */
     int before = argc > 1 && argv[1][0] != '-' ? 1 : 0, count = 0;
     char **all = rbt_alloc((size_t)argc + 2, sizeof *all), runtime[] = "--runtime", sim[] = "sim";

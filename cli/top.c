@@ -533,6 +533,8 @@ int cli_top(const cli_command *command, int argc, char **argv)
                        "which job? give the address of its lead, HOST:PORT, as `rubato launch "
                        "--listen` prints it");
     key = cli_key_file(key);
+    if (err == RBT_OK)
+        err = cli_keep_apart(key, json, &error);
     if (err == RBT_OK && key != NULL) {
         err = rbt_key_read(key, &config.key, &error);
         config.has_key = err == RBT_OK;

@@ -73,6 +73,7 @@ int cli_train_run(const cli_command *command, const rbt_options *options, const 
     cli_listener listener = {.recorder = &recorder, .text = text, .prefix = ""};
     listener.early_end = options->runtime != RBT_RUNTIME_CLUSTER && options->cache == RBT_CACHE_OFF &&
                          options->store == RBT_STORE_MEMORY; /* others have processes to end, files to remove */
+    listener.has_folds = options->folds > 0;
     if (text != NULL) {
         fprintf(text, "rubato train\n");
         rbt_progress_line_init(&line, text, isatty(fileno(text)) != 0);
@@ -96,6 +97,8 @@ int cli_train_run(const cli_command *command, const rbt_options *options, const 
     rbt_job_destroy(job);
 close_lines:
     keep(rbt_jsonlines_close(&lines, &late), &late, &error);
+    if (cli_job_release(&late) != RBT_OK && error.code == RBT_OK)
+        error = late;
 deinit_recorder:
     rbt_recorder_deinit(&recorder);
     return error.code == RBT_OK ? 0 : cli_fail(command, &error);
@@ -127,8 +130,7 @@ static void explain_own(int argc, char **argv, rbt_error *error)
     }
 }
 
-/* The model's name is the first word, or --model; a job file may have another, the command line may not. */
-static rbt_err refuse_two_models(int argc, char **argv, const char *word, rbt_error *error)
+rbt_err cli_refuse_two_models(int argc, char **argv, const char *word, rbt_error *error)
 {
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--model") == 0 || strncmp(argv[i], "--model=", 8) == 0)
@@ -159,7 +161,7 @@ rbt_err cli_train_options(const cli_command *command, int argc, char **argv, rbt
     if (err != RBT_OK)
         explain_own(argc, argv, error);
     if (err == RBT_OK && word != NULL)
-        err = refuse_two_models(argc, argv, word, error);
+        err = cli_refuse_two_models(argc, argv, word, error);
     if (err == RBT_OK && word != NULL)
         err = rbt_options_set(options, "model", word, error);
     return err;

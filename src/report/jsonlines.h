@@ -1,7 +1,7 @@
 /* The --json stream: one JSON object per line, flushed line by line so that another program can follow.
  *
- * Events: start (the effective options, flat, by their names), clock, eval, note, done; compare writes start, one
- * result per run, done. A write error is kept, and told by rbt_jsonlines_close; who writes looks at `failed` and ends
+ * Events: start (the effective options, flat, by their names), clock, eval, note, done; compare writes start, the
+ * notes and one result per run, done. A write error is kept, and told by rbt_jsonlines_close; who writes looks at `failed` and ends
  * what nobody will read about. Where the output goes (--json, --report, --out, --quiet) is not part of a job and not written,
  * nor is wall time under the simulator: the same job under `sim` gives the same bytes. Proved by
  * tests/unit/test_report.c.

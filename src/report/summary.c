@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "data/paths.h"
 #include "job/options.h"
@@ -13,6 +14,7 @@
 #define WORKERS_SHOWN  16 /* more workers than this: only the slowest, and all together */
 #define SLOWEST_SHOWN  5
 #define REDRAW_SECONDS 0.1
+#define COLUMNS        80 /* of a terminal that does not say */
 
 /* ------------------------------------------------------------------------------------------ configuration */
 
@@ -237,10 +239,20 @@ void rbt_progress_line_clear(rbt_progress_line *line)
     fflush(line->file);
 }
 
+/* How many characters a line may have that is drawn over itself: one that goes on in the next row would stay there. */
+static size_t columns(FILE *file)
+{
+    struct winsize window = {.ws_col = 0};
+
+    if (ioctl(fileno(file), TIOCGWINSZ, &window) != 0 || window.ws_col == 0)
+        window.ws_col = COLUMNS;
+    return window.ws_col - 1U;
+}
+
 static void draw(rbt_progress_line *line, const rbt_progress *p, const char *prefix)
 {
     char clocks[64], loss[RBT_CELL_ROOM], rate[RBT_CELL_ROOM], wait[RBT_CELL_ROOM], bytes[RBT_CELL_ROOM], eval[96] = "";
-    char sent[64] = "";
+    char sent[64] = "", text[512];
 
     if (p->clock_min == p->clock_max)
         snprintf(clocks, sizeof clocks, "%" PRIu64, p->clock_min);
@@ -259,9 +271,12 @@ static void draw(rbt_progress_line *line, const rbt_progress *p, const char *pre
     if (p->bytes_sent > 0)
         snprintf(sent, sizeof sent, "  stale %4.1f  sent %8s", isfinite(p->staleness_mean) ? p->staleness_mean : 0,
                  rbt_show_bytes(bytes, (double)p->bytes_sent));
-    fprintf(line->file, "%s%sclock %-9s loss %-9s %8s rows/s  wait %6s%s%s%s", line->redraw ? "\r" : "", prefix, clocks,
-            loss, rbt_show_count(rate, p->samples_per_second), rbt_show_percent(wait, p->wait_fraction), sent, eval,
-            line->redraw ? "\033[K" : "\n");
+    snprintf(text, sizeof text, "%.128sclock %-9s loss %-9s %8s rows/s  wait %6s%s%s", prefix, clocks, loss,
+             rbt_show_count(rate, p->samples_per_second), rbt_show_percent(wait, p->wait_fraction), sent, eval);
+    if (line->redraw)
+        fprintf(line->file, "\r%.*s\033[K", (int)columns(line->file), text);
+    else
+        fprintf(line->file, "%s\n", text);
     line->dirty = line->redraw;
     fflush(line->file);
 }
@@ -285,7 +300,7 @@ void rbt_progress_line_event(rbt_progress_line *line, const rbt_event *event, co
         break;
     case RBT_EVENT_NOTE:
         rbt_progress_line_clear(line);
-        fprintf(line->file, "note: %s\n", event->note);
+        fprintf(line->file, "%snote: %s\n", prefix, event->note);
         fflush(line->file); /* who reads the log of a job that waits must see why */
         break;
     case RBT_EVENT_START:

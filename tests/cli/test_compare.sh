@@ -80,3 +80,23 @@ wait "$pid" || code=$?
 [ "$code" -eq 130 ] || fail "an interrupted comparison: exit code $code"
 says 'interrupted in run 1 of 2'
 check stopped.json 'len(events("result")) == 1 and [(r["state"], r["seconds_to_target"]) for r in last["table"]] == [("interrupted", None)]'
+
+# what a run notes is told with its number, in a log and in the JSON
+{
+    cat data.svm
+    echo 'no row'
+} >bad.svm
+expect 0 compare lr --data bad.svm --skip-bad 3 --protocols bsp,ssp/con --grid lr=0.1,0.2 --clocks 2 --workers 2 --runtime sim --json notes.json
+[ "$(grep -c '^\[[1-4]/4\] .* note: .*bad.svm' "$out")" -eq 4 ] || fail 'notes of the four runs are missing'
+prints '[3/4] ssp/con note: '
+check notes.json '[(n["protocol"], n["lr"]) for n in events("note")] == [("bsp", 0.1), ("bsp", 0.2), ("ssp/con", 0.1), ("ssp/con", 0.2)]'
+check notes.json 'all("bad.svm" in n["note"] for n in events("note"))'
+
+# one model, and no cluster; what stands in a job file is an option of a job
+expect 2 compare lr --model svm --data data.svm --protocols bsp,asp
+says "which model is to be trained? 'lr' and --model both say; give one"
+expect 0 compare --model lr --data data.svm --protocols bsp --runtime sim --workers 2 --clocks 1
+expect 2 compare lr --data data.svm --protocols bsp,ssp --runtime cluster
+says 'compare runs on one machine or in the simulator; give --runtime local or --runtime sim'
+expect 0 compare --help
+prints 'Every option of a job may also stand in a job file'

@@ -105,6 +105,43 @@ chmod 600 private.svm
 expect 0 convert --data data.svm --to libsvm --out private.svm
 [ "$(stat -c %a private.svm)" = 600 ] || fail 'a private file has become public'
 
+# each worker's own files, the labels of images, a trace of stragglers and a key are read, too
+cp data.svm part-0.svm
+cp data.svm part-1.svm
+keeps part-0.svm train lr --data 'part-{rank}.svm' --workers 2 --out part-0.svm
+keeps part-1.svm train lr --data 'part-{rank}.svm' --workers 2 --json part-1.svm
+keeps part-1.svm train lr --data 'part-{rank}.svm' --workers 3 --json part-1.svm # also when another's are missing
+expect 0 train lr --data 'part-{rank}.svm' --workers 2 --epochs 1 --quiet --json part-2.svm
+printf '\0\0\010\003\0\0\0\002\0\0\0\001\0\0\0\002\377\0\0\377' >im-images-idx3-ubyte
+printf '\0\0\010\001\0\0\0\002\0\001' >im-labels-idx1-ubyte
+cp im-labels-idx1-ubyte im-other
+cp im-images-idx3-ubyte plain-images
+gzip -k im-images-idx3-ubyte
+cp im-labels-idx1-ubyte im-labels-idx1-ubyte.gz
+expect 0 train lr --data im-images-idx3-ubyte --epochs 1 --quiet --out images.rbt
+keeps im-labels-idx1-ubyte train lr --data im-images-idx3-ubyte --out im-labels-idx1-ubyte
+keeps im-labels-idx1-ubyte.gz train lr --data im-images-idx3-ubyte.gz --out im-labels-idx1-ubyte.gz
+keeps im-labels-idx1-ubyte train lr --data data.svm --valid im-images-idx3-ubyte --json im-labels-idx1-ubyte
+keeps im-other train lr --data im-images-idx3-ubyte --label im-other --json im-other
+keeps im-other eval --model images.rbt --data im-images-idx3-ubyte --label im-other --json im-other
+keeps im-labels-idx1-ubyte eval --model images.rbt --data im-images-idx3-ubyte --json im-labels-idx1-ubyte
+keeps im-labels-idx1-ubyte predict --model images.rbt --data im-images-idx3-ubyte --out im-labels-idx1-ubyte
+keeps im-labels-idx1-ubyte convert --data im-images-idx3-ubyte --out im-labels-idx1-ubyte
+printf '0 1 2\n' >slow.txt
+keeps slow.txt train lr --data data.svm --workers 2 --sync ssp --straggler 'p=0.1,slow=2;trace=slow.txt' --json slow.txt
+keeps slow.txt train lr --data data.svm --workers 2 --sync ssp --straggler trace=slow.txt --out slow.txt
+expect 0 key new job.key
+keeps job.key top 127.0.0.1:1 --key job.key --json job.key
+RUBATO_KEY_FILE=job.key
+export RUBATO_KEY_FILE
+keeps job.key top 127.0.0.1:1 --json job.key
+keeps job.key train lr --data data.svm --runtime cluster --workers 1 --listen 127.0.0.1:0 --json job.key
+unset RUBATO_KEY_FILE
+# names alone make no images
+cp data.svm my-images.svm
+cp data.svm my-labels.svm
+expect 0 convert --data my-images.svm --out my-labels.svm
+
 # nor is one output written over another, whether the file is there or not
 expect 2 train lr --data data.svm --out one --json ./one
 says '--out and --json would both be written to ./one; give each a file of its own'

@@ -9,7 +9,7 @@ expect 0 graph ring 8
 prints 'neighbours    3 to receive from, 3 to send to, itself included'
 prints 'diameter      4'
 prints 'spectral gap  0.1953 of 1'
-prints 'bipartite     yes'
+prints 'bipartite     yes, fit for AD-PSGD'
 prints 'weights       doubly stochastic'
 prints '   0  1 7'
 expect 0 graph ring-based 8 --max-gap 3 --staleness 2 --backup 2
@@ -87,6 +87,8 @@ says 'oneway.txt: there is no path from node 1 to node 0'
 printf '0 0\n0 - 1\n' >loop.txt
 expect 1 graph loop.txt
 says 'loop.txt: node 1 has no self-loop'
+prints 'bipartite     yes'
+! grep -q 'fit for AD-PSGD' "$out" || fail 'a graph that peers cannot train on is said to be fit'
 
 # damaged text is told by its line
 printf '0 0\n0 one\n' >bad.txt

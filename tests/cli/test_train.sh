@@ -91,9 +91,13 @@ expect 0 train lr --data wide.svm --valid narrow.svm
 
 # Ctrl-C while data is read, here from a pipe that says nothing: the end, at once
 mkfifo silent
-"$RUBATO" train lr --data silent --out never.rbt >"$out" 2>"$err" &
-pid=$!
-python3 -c '
+early() # TEXT OPTIONS...
+{
+    text=$1
+    shift
+    "$RUBATO" train lr --data silent --out never.rbt "$@" >"$out" 2>"$err" &
+    pid=$!
+    python3 -c '
 import os, signal, sys
 with open(sys.argv[1], "w"):  # open: the reader is there
     os.kill(int(sys.argv[2]), signal.SIGINT)
@@ -103,10 +107,13 @@ with open(sys.argv[1], "w"):  # open: the reader is there
     except OSError:  # it has gone, and the shell knows
         pass
 ' silent "$pid"
-code=0
-wait "$pid" || code=$?
-[ "$code" -eq 130 ] || fail "interrupted while reading: exit code $code"
-says 'interrupted before training began'
+    code=0
+    wait "$pid" || code=$?
+    [ "$code" -eq 130 ] || fail "interrupted while reading: exit code $code"
+    says "$text"
+}
+early 'interrupted before training began'
+early 'interrupted before the first fold was over; there is no result' --folds 2
 [ ! -e never.rbt ] || fail 'a job that never began has a model'
 
 # Ctrl-C: ends cleanly, with the summary so far and exit code 130. The signal is sent once the event is in the log: to the main
@@ -144,3 +151,76 @@ rm stopped.rbt
 interrupt 130 clock --straggler frac=1,slow=50
 prints 'interrupted; so far:'
 [ -s stopped.rbt ] || fail 'an interrupted job loses its model'
+
+# between the folds: they are told apart from what comes before. The pipe holds less than the notes of all folds.
+"$RUBATO" train lr --data data.svm --workers 1 --epochs 1 --folds 400 --json pipe --out never.rbt >"$out" 2>"$err" &
+pid=$!
+python3 -c '
+import fcntl, os, signal, sys
+notes = os.open("pipe", os.O_RDONLY)
+fcntl.fcntl(notes, fcntl.F_SETPIPE_SZ, 4096)
+seen = b""
+while b"fold 1 of 400" not in seen:
+    seen += os.read(notes, 256)
+os.kill(int(sys.argv[1]), signal.SIGINT)
+while os.read(notes, 65536):
+    pass
+' "$pid"
+code=0
+wait "$pid" || code=$?
+[ "$code" -eq 130 ] || fail "interrupted between folds: exit code $code"
+says 'of 400; there is no result'
+[ ! -e never.rbt ] || fail 'a job without a result has a model'
+
+# Ctrl-C while the model is written, here to a pipe that holds less than the model: it is written to its end; a second one ends at once
+printf '1 1:1 100000:1\n-1 2:1\n' >many.svm
+mkfifo model
+late() # SIGNAL...: sent when the writing has begun
+{
+    "$RUBATO" train lr --data many.svm --epochs 1 --out model >"$out" 2>"$err" &
+    pid=$!
+    python3 -c '
+import os, signal, sys
+with open("model", "rb") as model, open("late.rbt", "wb") as copy:  # open: the writer is there
+    for name in sys.argv[2:]:
+        os.kill(int(sys.argv[1]), getattr(signal, name))
+    copy.write(model.read())
+' "$pid" "$@"
+    code=0
+    wait "$pid" || code=$?
+    [ "$code" -eq 130 ] || fail "interrupted while the model is written: exit code $code"
+}
+late SIGINT
+says 'interrupted when the job was over; all that it was to write is there'
+prints 'model written to model'
+[ "$(wc -c <late.rbt)" -gt 65536 ] || fail 'the model would fit into a pipe'
+expect 0 info late.rbt
+late SIGINT SIGTERM
+says 'told to end a second time'
+expect 1 info late.rbt
+
+# what is drawn over itself in a terminal stays within its row, however narrow that is
+python3 - "$RUBATO" <<'PYTHON' || fail 'a line goes on in the next row of the terminal'
+import fcntl, os, pty, re, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
+    os.execv(sys.argv[1], ["rubato", "train", "lr", "--data", "data.svm", "--sync", "ssp", "--workers", "2", "--clocks", "5"])
+text = b""
+try:
+    while more := os.read(terminal, 65536):
+        text += more
+except OSError:  # the other end has gone
+    pass
+drawn = re.findall(rb"\r([^\r\n\x1b]*)\x1b\[K", text)
+sys.exit(os.waitpid(pid, 0)[1] or not any(drawn) or max(map(len, drawn)) != 49)
+PYTHON
+
+# a page on the standard output is alone there
+expect 0 train lr --data data.svm --epochs 1 --report -
+[ "$(head -c 9 "$out")" = '<!doctype' ] || fail 'text before the page'
+tail -n 1 "$out" | grep -q '</html>$' || fail 'text behind the page'
+says 'parameters hash'
+expect 0 compare lr --data data.svm --runtime sim --workers 2 --clocks 2 --protocols bsp,ssp/con --report -
+[ "$(head -c 9 "$out")" = '<!doctype' ] || fail 'text before the page of compare'
+says 'speed-up'

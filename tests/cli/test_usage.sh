@@ -65,8 +65,12 @@ for line in '' predict; do
     expect 2 sim $line
     says 'rubato sim: what is to be simulated? write'
 done
-expect 2 sim train lr --data data.svm --runtime local
-says 'rubato sim train: --runtime is given twice'
+for runtime in '--runtime local' --runtime=sim; do
+    # shellcheck disable=SC2086
+    expect 2 sim train lr --data data.svm $runtime
+    says 'rubato sim train: --runtime makes no sense with rubato sim, which is the simulator; leave it out, or leave out sim'
+done
+expect 0 sim train --runtime local --help
 expect 2 sim train lr --data data.svm --workers
 says '--workers needs a value'
 
@@ -159,3 +163,27 @@ says 'kernels'
 check closed.json 'last["event"] == "done"'
 "$RUBATO" launch --local 2 -- train lr --data data.svm --epochs 2 --out closed2.rbt <&- >&- 2>&- || fail 'launch with closed streams'
 [ -s closed2.rbt ] || fail 'no model from launch with closed streams'
+
+# what launch and the job behind -- both say is said once, or the same; a job file has not the last word
+expect 2 launch --local 2 --servers 2 -- train lr --data data.svm --servers 3
+says 'rubato launch: --servers 2 of launch and --servers 3 of the job; give it once'
+expect 2 launch --local 2 --colocate on -- train lr --data data.svm --colocate=off
+says '--colocate on of launch and --colocate off of the job; give it once'
+expect 2 launch --local 2 --key one.key -- train lr --data data.svm --key two.key
+says '--key one.key of launch and --key two.key of the job; give it once'
+expect 2 launch --local 2 --join-timeout 30 -- train lr --data data.svm --join-timeout 60
+says '--join-timeout 30 of launch and --join-timeout 60 of the job; give it once'
+printf 'servers = 3\n' >servers.txt
+expect 0 launch --local 1 --servers 1 -- train lr --data data.svm --servers 1 --clocks 1
+expect 0 launch --local 1 --servers 1 -- train lr --data data.svm --config servers.txt --clocks 1
+prints '1 server'
+
+# options that would change nothing
+for option in '--rsh ssh' '--rubato /bin/rubato' '--advertise 10.0.0.1' --insecure; do
+    # shellcheck disable=SC2086
+    expect 2 launch --local 2 $option -- train lr --data data.svm
+    says "${option%% *} makes no sense with --local, where all processes are on this host; leave it out, or give --hosts"
+done
+expect 0 launch --local 1 --listen 127.0.0.1:0 --insecure -- train lr --data data.svm --clocks 1
+expect 2 bench kernels --only tcp
+says '--only makes no sense with bench kernels; it is of bench net: leave it out'

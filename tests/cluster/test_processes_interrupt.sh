@@ -30,3 +30,17 @@ code=0
 wait "$node" || code=$?
 [ "$code" -eq 7 ] || fail "a node that weighs for a lead that is gone ends with $code: $(cat node)"
 grep -q "is gone" node || fail "it does not say why: $(cat node)"
+
+# Ctrl-C while the launcher writes the model, to a pipe that holds less than that: it is written to its end
+printf '1 1:1 100000:1\n-1 2:1\n' >many.svm
+mkfifo model
+job_start "$RUBATO" launch --local 1 -- train lr --data many.svm --lr 0.1 --clocks 1 --out model
+python3 -c '
+import os, signal, sys
+with open("model", "rb") as model, open("late.rbt", "wb") as copy: # open: the writer is there
+    os.kill(int(sys.argv[1]), signal.SIGINT)
+    copy.write(model.read())
+' "$job"
+job_end 130
+job_says "all that it was to write is there"
+expect 0 info late.rbt

@@ -281,6 +281,27 @@ static void a_log_gets_ever_fewer_progress_lines(void **state)
     free(s.text);
 }
 
+/* A stream that is no terminal has no width; 80 columns are then taken for granted. */
+static void a_line_that_is_drawn_over_itself_stays_within_one_row(void **state)
+{
+    rbt_progress_line line;
+    rbt_progress p = {.loss = 0.123456, .clock_min = 1000, .clock_max = 2000, .bytes_sent = 1 << 30};
+    const rbt_event clock = {.kind = RBT_EVENT_CLOCK, .progress = &p},
+                    eval = {.kind = RBT_EVENT_EVAL, .eval_loss = 0.5, .eval_accuracy = 0.75};
+    sink s;
+
+    (void)state;
+    open_sink(&s);
+    rbt_progress_line_init(&line, s.file, true);
+    rbt_progress_line_event(&line, &eval, "[1/2] ssp ", 0);
+    rbt_progress_line_event(&line, &clock, "[1/2] ssp ", 1);
+    fclose(s.file);
+    contains(s.text, "\r[1/2] ssp clock 1000-2000 loss 0.123456 ");
+    assert_int_equal(strlen(s.text), 1 + 79 + strlen("\033[K"));
+    contains(s.text + 1 + 79, "\033[K");
+    free(s.text);
+}
+
 static void the_better_run_reaches_the_target_sooner_or_ends_lower(void **state)
 {
     rbt_recorder a, b;
@@ -518,6 +539,7 @@ int main(void)
         cmocka_unit_test(the_summary_says_what_the_folds_measured),
         cmocka_unit_test(of_many_workers_only_the_slowest_are_listed),
         cmocka_unit_test(a_log_gets_ever_fewer_progress_lines),
+        cmocka_unit_test(a_line_that_is_drawn_over_itself_stays_within_one_row),
         cmocka_unit_test(the_better_run_reaches_the_target_sooner_or_ends_lower),
         cmocka_unit_test(the_table_shows_speed_up_and_failed_runs),
         cmocka_unit_test(json_lines_have_the_promised_fields),
