@@ -34,16 +34,20 @@ static void on_signal(int number)
     alarm(GRACE_S);
 }
 
-/* Ctrl-C reaches all processes at once. The lead ends the job after its clock; who died of it now would be a process lost. */
+/* Ctrl-C reaches all processes at once, and so does the end of a terminal (SIGHUP, unless nohup has it ignored). The lead ends the job
+ * after its clock; who died of it now would be a process lost. */
 static void leave_it_to_the_lead(void)
 {
     struct sigaction later = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, at_last = {.sa_handler = on_grace};
+    struct sigaction hangup;
 
     sigemptyset(&later.sa_mask);
     sigemptyset(&at_last.sa_mask);
     sigaction(SIGALRM, &at_last, NULL);
     sigaction(SIGINT, &later, NULL);
     sigaction(SIGTERM, &later, NULL);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &later, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------------------ joining */
