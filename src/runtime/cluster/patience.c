@@ -78,6 +78,7 @@ static void tick_joined(rbt_session *s, rbt_remote *lead, bool must_say)
                  "the lead at %s has said nothing for %llu s; is it stopped, is its host overloaded? --join-timeout "
                  "gives it longer",
                  lead->name, (unsigned long long)(most / TICKS_PER_S));
+        rbt_lost_unled(s);
         rbt_session_end_here(s, &why);
     } else if (silence->ticks > 0 && silence->ticks % TELL_TICKS == 0) {
         rbt_log_event(&s->config.log, RBT_LOG_INFO, "cluster", "waiting for the lead at %s, silent for %u s",

@@ -130,6 +130,9 @@ void rbt_swap_forget(rbt_session *session);
 
 /* ---------------------------------------------------------------------------------------------------- lost.c */
 
+/* Nothing more is heard of the lead: nobody there tells what becomes of the job. */
+void rbt_lost_unled(rbt_session *session);
+
 void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why); /* the hub's event */
 void rbt_lost_apart(rbt_session *session, const rbt_remote *peer, rbt_unpack *words);
 void rbt_lost_cut(rbt_session *session, rbt_unpack *words);
