@@ -28,13 +28,22 @@ is_full()
     on b ss -tnH state established dst 10.77.0.1 | awk '$2 > 1000000 { full = 1 } END { exit !full }'
 }
 
+# Stops rank 0 while rank 1 sends to it. It may just have waited for an answer: then once more.
 stop()
 {
+    tries=0
     kill -STOP "$(cat pid-0)"
-    eventually 60 is_full || fail "the connection does not become full"
+    until is_full; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 600 ] || fail "the connection does not become full"
+        [ $((tries % 5)) -ne 0 ] || kill -CONT "$(cat pid-0)"
+        sleep 0.1
+        kill -STOP "$(cat pid-0)"
+    done
     sleep 5 # so long it is stopped; this is what is tested
 }
 
+on a sh -c 'echo 4096 131072 262144 >/proc/sys/net/ipv4/tcp_rmem' || : # else it takes more tries
 rank 0 a
 rank 1 b
 one=$!
