@@ -102,7 +102,7 @@ static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_remote_state *peer)
     rbt_link *link = c->link;
     rbt_error why = link->why;
     bool is_final = link->said_bye || peer->has_parted || link->is_ended || rbt_address_is_unix(&link->remote) ||
-                    why.code == RBT_E_PROTOCOL || hub->parting || says(&why, ETIMEDOUT);
+                    why.code == RBT_E_PROTOCOL || why.code == RBT_E_MEMORY || hub->parting || says(&why, ETIMEDOUT);
 
     rbt_conn_save_unsent(c);
     peer->conn = NULL;
