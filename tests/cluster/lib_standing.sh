@@ -7,6 +7,7 @@
 #   rank_end R CODE            waits for rank R; fails unless it ends with that code
 
 ranks=
+# shellcheck disable=SC2154 # job, work come from there
 trap 'for pid in $job $ranks; do pkill -KILL -s "$pid" || :; done; rm -rf "$work"' EXIT
 
 ranks_start()

@@ -31,11 +31,11 @@ for signal in HUP TERM; do
     [ -s model.rbt ] || job_fail "there is no model after SIG$signal"
     rank_end 1 0
     rank_end 2 0
-    [ ! -s rank-1 ] && [ ! -s rank-2 ] || fail "they say what the lead says: $(cat rank-*)"
+    [ -z "$(cat rank-1 rank-2)" ] || fail "they say what the lead says: $(cat rank-*)"
 done
 
 # Under nohup SIGHUP is ignored, by all.
-through=nohup
+through="nohup"
 endless
 through=
 for rank in 1 2 0; do
