@@ -2,12 +2,13 @@
  * lead of processes that are started by hand.
  *
  * Every process gets the same command line. Rank 0 leads, works too, and is the one that prints; the others join it and
- * say something only when they could not. Options that do not fit together are found by every process itself, so
+ * say something only when they could not, or when the lead is gone and says nothing. Options that do not fit together are found by every process itself, so
  * that none waits for a lead that has given up. Proved by tests/cluster. */
 #include "cli/cli.h"
 
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +21,16 @@
 #define BETWEEN_MS 100
 #define GRACE_S    5 /* after a signal: the lead has had it too, and ends the job */
 
+/* One of the processes that follow the lead. */
+typedef struct follower {
+    const cli_command *command;
+    uint32_t rank;
+    atomic_bool is_unled; /* the lead is gone, and has not said why */
+    atomic_bool is_alone; /* and this process goes on without it */
+} follower;
+
+static atomic_bool was_told; /* to end: so was the lead, whose end is no news */
+
 /* ------------------------------------------------------------------------------------------------------ signals */
 
 static void on_grace(int number)
@@ -31,19 +42,24 @@ static void on_grace(int number)
 static void on_signal(int number)
 {
     (void)number;
+    atomic_store(&was_told, true);
     alarm(GRACE_S);
 }
 
-/* Ctrl-C reaches all processes at once. The lead ends the job after its clock; who died of it now would be a process lost. */
+/* Ctrl-C reaches all processes at once, and so does the end of a terminal (SIGHUP, unless nohup has it ignored). The lead ends the job
+ * after its clock; who died of it now would be a process lost. */
 static void leave_it_to_the_lead(void)
 {
     struct sigaction later = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, at_last = {.sa_handler = on_grace};
+    struct sigaction hangup;
 
     sigemptyset(&later.sa_mask);
     sigemptyset(&at_last.sa_mask);
     sigaction(SIGALRM, &at_last, NULL);
     sigaction(SIGINT, &later, NULL);
     sigaction(SIGTERM, &later, NULL);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &later, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------------------ joining */
@@ -106,16 +122,47 @@ static rbt_err join(const rbt_standing *standing, const rbt_session_config *conf
     }
 }
 
-/* The lead says why. */
+static void on_unled(void *context)
+{
+    atomic_store(&((follower *)context)->is_unled, !atomic_load(&was_told));
+}
+
+/* Called when there is no lead to tell it to. */
+static void on_log(void *context, rbt_log_level level, const char *source, const char *sentence)
+{
+    follower *f = context;
+
+    (void)level;
+    (void)source;
+    atomic_store(&f->is_alone, true);
+    fprintf(stderr, "rubato %s: rank %u: %s\n", f->command->name, f->rank, sentence);
+}
+
+/* The last sentence of a process without a lead: whose it is, and where to look. */
+static rbt_error told_by(const follower *f, const rbt_error *why)
+{
+    rbt_error told = *why;
+
+    if (why->code != RBT_OK)
+        rbt_fail(&told, why->code, "rank %u: %.900s%s", f->rank, why->text,
+                 why->code == RBT_E_LOST && !atomic_load(&f->is_alone) ? "; was rank 0 killed, or is its host down?"
+                                                                       : "");
+    return told;
+}
+
+/* The lead says why, if there is one. */
 static void on_over(void *context, const rbt_error *why)
 {
-    (void)context;
-    cli_leave_soon(NULL, why);
+    const follower *f = context;
+    rbt_error told = told_by(f, why);
+
+    cli_leave_soon(atomic_load(&f->is_unled) ? f->command : NULL, &told);
 }
 
 static int follow(const cli_command *command, const rbt_options *options, const rbt_standing *standing,
                   const rbt_gathering *gathering)
 {
+    static follower f; /* who leaves soon may outlive this function */
     rbt_session_config config = {.key = gathering->key,
                                  .has_key = gathering->has_key,
                                  .insecure = options->insecure,
@@ -123,18 +170,25 @@ static int follow(const cli_command *command, const rbt_options *options, const 
                                  .job = gathering->job,
                                  .local = gathering->local,
                                  .has_others = !standing->one_host,
+                                 .on_unled = on_unled,
                                  .on_over = on_over,
+                                 .context = &f,
+                                 .log = {.write = on_log, .context = &f},
                                  .join_timeout_ms = (uint64_t)options->join_timeout * 1000};
     rbt_error error = {RBT_OK, ""};
     bool joined = false;
     rbt_err err;
 
+    f.command = command;
+    f.rank = standing->rank;
     leave_it_to_the_lead();
     err = join(standing, &config, &joined, &error);
     rbt_key_wipe(&config.key);
     if (err == RBT_OK)
         return 0;
-    return joined ? rbt_err_exit_code(err) : cli_fail(command, &error);
+    if (joined)
+        error = told_by(&f, &error);
+    return joined && !atomic_load(&f.is_unled) ? rbt_err_exit_code(err) : cli_fail(command, &error);
 }
 
 /* ------------------------------------------------------------------------------------------------------- standing */

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "data/cache.h"
 #include "data/csv.h"
 #include "data/data.h"
@@ -395,7 +396,7 @@ static size_t add_note(char *note, size_t n, const char *format, ...)
 {
     va_list arguments;
     if (n > 0)
-        n += (size_t)snprintf(note + n, RBT_READ_NOTE_ROOM - n, "; ");
+        n = rbt_text_add(note, RBT_READ_NOTE_ROOM, n, "; ");
     va_start(arguments, format);
     n += (size_t)vsnprintf(note + n, RBT_READ_NOTE_ROOM - n, format, arguments);
     va_end(arguments);

@@ -3,6 +3,8 @@
  *   hostile strangers KEY ADDRESS COUNT SEED   callers without a seat send COUNT mutated frames; each is to be cut off
  *   hostile silent KEY ADDRESS COUNT           COUNT callers that never say who they are; ends when all were cut off
  *   hostile hello KEY ADDRESS RANK             asks for a seat, prints the answer
+ *   hostile crowd KEY ADDRESS N[,N...]         asks for a seat for each N, as a process of this host whose name is as long as any can be and whose
+ *                                              address has N characters; ends when the lead is gone
  *   hostile iam KEY ADDRESS RANK               claims to be that rank, in a life that is none of its
  *   hostile seated KEY ADDRESS RANK LIKE COUNT SEED
  *                                              takes the seat of a worker that the job waits for, sends mutated frames to the
@@ -26,6 +28,7 @@
 #include "runtime/cluster/roster.h"
 
 #define GONE          3
+#define CROWD_MOST    16
 #define SANE_AT_FIRST 20 /* messages of a process that goes mad then */
 #define FORGED_BESIDE 40 /* by a mad process, beside each message of its own */
 
@@ -116,6 +119,52 @@ static int hello(caller *c, uint32_t rank)
                                           : "cut off",
            c->answer_text);
     hang_up(c);
+    return 0;
+}
+
+/* Says hello with the longest name of a host, and an address of so many characters. */
+static void boast(caller *c, uint64_t life, size_t length)
+{
+    rbt_pack words = {0};
+    rbt_seat me;
+
+    rbt_seat_of_this(&me);
+    memset(me.host, 'h', sizeof me.host - 1);
+    memset(me.tcp, 'a', length);
+    memcpy(me.tcp, "unix:@", length < 6 ? length : 6);
+    snprintf(me.local, sizeof me.local, "unix:@nobody");
+    introduce(c, life);
+    rbt_pack_u32(&words, RBT_RANK_NONE);
+    rbt_seat_pack_self(&words, &me);
+    say(c, RBT_SAY_HELLO, &words);
+    rbt_array_free(&words);
+}
+
+static int crowd(const caller *like, const char *lengths)
+{
+    caller all[CROWD_MOST];
+    size_t count = 0, open = 1;
+
+    for (char *end = NULL; count < CROWD_MOST && *lengths != '\0'; lengths = end + (*end == ',')) {
+        size_t length = strtoull(lengths, &end, 10);
+
+        if (length >= RBT_ADDRESS_ROOM || end == lengths)
+            return 2;
+        all[count] = *like;
+        if (!call(&all[count]))
+            return GONE;
+        boast(&all[count], 1000 + count, length);
+        turn(&all[count++], 100);
+    }
+    while (open > 0) {
+        open = 0;
+        for (size_t i = 0; i < count; i++) {
+            turn(&all[i], 10);
+            open += all[i].link->state == RBT_LINK_OPEN;
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        hang_up(&all[i]);
     return 0;
 }
 
@@ -406,7 +455,7 @@ int main(int argc, char **argv)
     if (argc < 5 || rbt_key_read(argv[2], &c.config.key, &error) != RBT_OK ||
         rbt_address_parse(argv[3], 0, &c.address, &error) != RBT_OK) {
         fprintf(stderr,
-                "usage: hostile strangers|silent|hello|iam|seated|deaf|mad KEY ADDRESS NUMBER [STYLE] [SEED]\n");
+                "usage: hostile strangers|silent|hello|crowd|iam|seated|deaf|mad KEY ADDRESS NUMBER [STYLE] [SEED]\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -416,6 +465,8 @@ int main(int argc, char **argv)
         return silent(&c, number);
     if (strcmp(argv[1], "hello") == 0)
         return hello(&c, (uint32_t)number);
+    if (strcmp(argv[1], "crowd") == 0)
+        return crowd(&c, argv[4]);
     if (strcmp(argv[1], "iam") == 0)
         return iam(&c, (uint32_t)number);
     if (strcmp(argv[1], "seated") == 0 && argc > 7)

@@ -1,5 +1,6 @@
 # Peers that have the key and break every rule, against a node that has joined a job and waits for the others: it knows no roster
 # yet. Who has no seat is cut off or not heard; nobody crashes or grows; and when the others have come the job ends with the right result.
+# And processes with the longest names and addresses, whom a lead tells of that waits for others.
 # shellcheck source-path=SCRIPTDIR
 # shellcheck disable=SC2154 # job, learning, hash come from there
 . "$(dirname "$0")/../cli/lib.sh"
@@ -48,3 +49,13 @@ done
 [ "$(job_hash job.json)" = "$hash" ] || job_fail "the result is another one"
 nobody_crashed waiting
 ! grep -E 'Sanitizer|runtime error|ssertion' node-* >&2 || fail "a node crashed"
+
+# Whoever has a seat is told of by its host and address, however long they are; what is no address takes none.
+# shellcheck disable=SC2086 # options
+job_start "$RUBATO" train $learning --runtime cluster --workers 12 --servers 1 --listen "$lead_at" --key job.key --clocks 1 --join-timeout 6
+eventually 60 "$RUBATO" top "$lead_at" --key job.key --once --json - || job_fail "the lead does not listen"
+"$RUBATO_HOSTILE" crowd job.key "$lead_at" 112,112,112,12,112,159,113 || job_fail "no crowd"
+job_end 4
+job_says "5 of 13 processes have joined"
+job_says "may not join: what it advertises is no address"
+nobody_crashed crowd

@@ -315,6 +315,33 @@ static void who_speaks_and_does_not_read_is_cut_off(void **state)
     }
 }
 
+static void who_sends_more_than_memory_holds_is_not_accused(void **state)
+{
+    rbt_key key = hub_key();
+    rbt_link_config config = hub_config(&key, RBT_ENCRYPT_AUTO, false);
+    rbt_frame *frame = rbt_frame_create(RBT_FRAME_CONTROL, &config.job, sizeof config.job, NULL, 0);
+    rbt_address address;
+    hub_side s;
+    int fd;
+
+    (void)state;
+    config.body_max = UINT64_MAX;
+    hub_side_start(&s, config);
+    address = hub_side_listen(&s, false);
+    fd = introduced(&address, &key, 77);
+    wait_for(&s, s.opened == 1);
+    frame->header.sequence = 1;
+    frame->header.body = UINT64_MAX - 1; /* of which nothing comes */
+    rbt_frame_seal(frame);
+    assert_int_equal(send(fd, frame->bytes, frame->n, 0), frame->n);
+    wait_for(&s, s.lost == 1);
+    assert_int_equal(s.why.code, RBT_E_MEMORY);
+    assert_contains(s.why.text, "has no room for it: not enough memory for a frame of");
+    rbt_frame_destroy(frame);
+    close(fd);
+    hub_side_stop(&s, 0);
+}
+
 static void words_that_have_not_gone_out_do_not_pile_up(void **state)
 {
     rbt_key key = hub_key();
@@ -501,6 +528,7 @@ int main(void)
         cmocka_unit_test(a_false_proof_is_refused),
         cmocka_unit_test(who_breaks_the_protocol_is_cut_off),
         cmocka_unit_test(who_speaks_and_does_not_read_is_cut_off),
+        cmocka_unit_test(who_sends_more_than_memory_holds_is_not_accused),
         cmocka_unit_test(words_that_have_not_gone_out_do_not_pile_up),
         cmocka_unit_test(what_came_before_a_failure_is_heard),
         cmocka_unit_test(silent_callers_make_room_for_others),

@@ -258,12 +258,32 @@ static void a_link_that_is_needed_again_while_it_is_parted_comes_back(void **sta
     part_and_need_again(true);
 }
 
+static void more_than_a_swap_takes_is_a_limit_with_a_remedy(void **state)
+{
+    rbt_session_config config = {.join_timeout_ms = PATIENCE_S * 1000};
+    rbt_seat seat = {.workers = 1};
+    rbt_bytes out = {.at = (uint8_t *)&(char){'d'}, .n = RBT_SWAP_MOST + 1}, in; /* it is not looked at */
+    rbt_error error = {RBT_OK, ""};
+    rbt_session *alone;
+    rbt_crew crew;
+
+    (void)state;
+    all_is_well(rbt_session_lead(&config, &seat, 1, &alone, &error), &error);
+    crew = rbt_session_crew(alone);
+    assert_int_equal(crew.swap(&crew, &out, &in, &error), RBT_E_LIMIT);
+    assert_string_equal(error.text, "1073741825 bytes are to be handed to rank 0 at once, and the limit is 1073741824; "
+                                    "start more processes, so that each has a smaller part of the data");
+    assert_null(in.at);
+    rbt_session_destroy(alone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_back_drops_what_was_meant_for_its_former_life_and_goes_on),
         cmocka_unit_test(in_a_first_life_a_message_before_the_start_is_a_breach),
         cmocka_unit_test(a_link_that_is_needed_again_while_it_is_parted_comes_back),
+        cmocka_unit_test(more_than_a_swap_takes_is_a_limit_with_a_remedy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,9 +9,9 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <linux/tcp.h> /* for all of struct tcp_info */
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -341,6 +341,26 @@ void rbt_socket_tune(int fd, const rbt_address *address)
     set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_S);
     set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_COUNT);
     set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS);
+}
+
+void rbt_socket_await(int fd, const rbt_address *address)
+{
+    if (!rbt_address_is_unix(address))
+        set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
+}
+
+bool rbt_socket_state(int fd, rbt_tcp_state *state)
+{
+    struct tcp_info info = {0};
+    socklen_t n = sizeof info;
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) != 0)
+        return false;
+    *state = (rbt_tcp_state){.unacked = info.tcpi_unacked,
+                             .ack_age_ms = info.tcpi_last_ack_recv,
+                             .unsent = info.tcpi_notsent_bytes,
+                             .segments_in = info.tcpi_segs_in};
+    return true;
 }
 
 static int open_socket(const rbt_address *address)

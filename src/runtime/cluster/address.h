@@ -53,6 +53,20 @@ rbt_err rbt_socket_accept(int listener, int *fd, rbt_address *from, rbt_error *e
  * sockets. Dialling and accepting have done it already. */
 void rbt_socket_tune(int fd, const rbt_address *address);
 
+/* The greeting is over: without TCP_USER_TIMEOUT, which also ends connections to hosts that answer while a process there does not read what
+ * waits for it. Whoever has the connection looks itself whether the host is gone (rbt_conn_is_silent); keep-alive stays. */
+void rbt_socket_await(int fd, const rbt_address *address);
+
+/* What the system knows of a TCP connection. */
+typedef struct rbt_tcp_state {
+    uint32_t unacked;     /* segments under way ... */
+    uint32_t ack_age_ms;  /* ... and how long ago the last acknowledgement came */
+    uint32_t unsent;      /* bytes that are not under way: the other side has no room for them */
+    uint32_t segments_in; /* that have come, of whatever kind */
+} rbt_tcp_state;
+
+bool rbt_socket_state(int fd, rbt_tcp_state *state); /* false: it does not tell */
+
 /* A remedy for a system error on a connection, or "". */
 const char *rbt_socket_hint(int system_error);
 

@@ -4,8 +4,6 @@
 #include "runtime/cluster/hub_state.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -77,15 +75,26 @@ static bool says(const rbt_error *why, int system_error)
     return strstr(why->text, strerror(system_error)) != NULL;
 }
 
-/* Over TCP: does the other host owe us an acknowledgement for long? The system's own limit (TCP_USER_TIMEOUT) goes by its
- * retransmissions, which can be seconds apart. A process that is stopped has a host that answers. */
-bool rbt_conn_is_silent(const rbt_conn *c)
+/* There is more for the other process than it takes: has nothing come from its host for long? The host's own keep-alive sends a segment
+ * a second, whatever the process does, as long as we read what that has to say. The probes of our system say less: they become rare. */
+static bool is_cut_off(rbt_conn *c, const rbt_tcp_state *state, uint64_t now)
 {
-    struct tcp_info info;
-    socklen_t n = sizeof info;
+    if (state->segments_in != c->segments || state->unsent == 0 || c->link->is_held) {
+        c->segments = state->segments_in;
+        c->segment_ns = now;
+    }
+    return now > c->segment_ns + (uint64_t)SILENT_MS * RBT_NS_PER_MS;
+}
 
-    return !rbt_address_is_unix(&c->link->remote) && getsockopt(c->link->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
-           info.tcpi_unacked > 0 && info.tcpi_last_ack_recv > SILENT_MS;
+/* Over TCP: does the other host owe us an acknowledgement for long, or is it gone while its process did not read? A process that is stopped
+ * has a host that answers. */
+bool rbt_conn_is_silent(rbt_conn *c, uint64_t now)
+{
+    rbt_tcp_state state;
+
+    if (rbt_address_is_unix(&c->link->remote) || !rbt_socket_state(c->link->fd, &state))
+        return false;
+    return is_cut_off(c, &state, now) || (state.unacked > 0 && state.ack_age_ms > SILENT_MS);
 }
 
 static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_remote_state *peer)
@@ -93,7 +102,7 @@ static void broke_open(rbt_hub *hub, rbt_conn *c, rbt_remote_state *peer)
     rbt_link *link = c->link;
     rbt_error why = link->why;
     bool is_final = link->said_bye || peer->has_parted || link->is_ended || rbt_address_is_unix(&link->remote) ||
-                    why.code == RBT_E_PROTOCOL || hub->parting || says(&why, ETIMEDOUT);
+                    why.code == RBT_E_PROTOCOL || why.code == RBT_E_MEMORY || hub->parting || says(&why, ETIMEDOUT);
 
     rbt_conn_save_unsent(c);
     peer->conn = NULL;

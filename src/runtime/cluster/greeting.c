@@ -202,6 +202,7 @@ static enum refusal judge(const rbt_link *link, const greeting *theirs)
 
 static void open_link(rbt_link *link)
 {
+    rbt_socket_await(link->fd, &link->remote);
     link->state = RBT_LINK_OPEN;
     link->must_sum = link->tls == NULL && !rbt_address_is_loopback(&link->remote);
     link->wants = RBT_LINK_READ;

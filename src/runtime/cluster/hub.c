@@ -210,7 +210,7 @@ static void check_peer(rbt_hub *hub, rbt_remote_state *peer, uint64_t now)
     rbt_remote_part(hub, peer);
     if (peer->is_lost)
         return;
-    if (peer->conn != NULL && peer->conn->has_session && rbt_conn_is_silent(peer->conn)) {
+    if (peer->conn != NULL && peer->conn->has_session && rbt_conn_is_silent(peer->conn, now)) {
         rbt_link_close_broken(peer->conn->link, "waiting for", ETIMEDOUT);
         rbt_conn_broke(peer->conn);
     } else if (peer->conn != NULL && peer->conn->has_session) {

@@ -5,7 +5,7 @@
  * dialled dials again and both go on behind the last frame received. A peer is lost
  *   - at once, when its process has ended: the system says so on a Unix socket, and by an end of file or, asked again at
  *     its address, by a refusal on TCP;
- *   - within 3 s, when its host is silent (keep-alive, TCP_USER_TIMEOUT) or does not come back;
+ *   - within 3 s, when its host is silent (keep-alive, rbt_conn_is_silent) or does not come back;
  *   - when it breaks the protocol, speaks under another life's name, or says goodbye.
  * Sending takes no time; who sends much asks rbt_hub_wait_room, which waits when a peer's queue is full. What is sent during
  * on_control, on_message and on_room to the very peer is an answer; a peer that provokes answers and does not read them is

@@ -27,6 +27,8 @@ typedef struct rbt_conn {
     uint64_t since_ns;
     uint64_t acked_bytes;             /* link->bytes_in at the last acknowledgement */
     uint64_t counted_in, counted_out; /* of the link's bytes, in the hub's sums */
+    uint32_t segments;                /* of TCP that have come ... */
+    uint64_t segment_ns;              /* ... and when the last one was seen */
 } rbt_conn;
 
 typedef struct rbt_remote_state {
@@ -122,9 +124,9 @@ size_t rbt_frame_weight(const rbt_frame *frame);                /* what it count
 /* To be settled next: one that the system does not take is closed then. */
 rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, rbt_remote_state *peer);
 void rbt_conn_close(rbt_conn *c);
-void rbt_conn_settle(rbt_conn *c);          /* looks at what became of a link after something was done with it */
-void rbt_conn_broke(rbt_conn *c);           /* it has ended, for whatever reason */
-bool rbt_conn_is_silent(const rbt_conn *c); /* the other host does not answer any more */
+void rbt_conn_settle(rbt_conn *c); /* looks at what became of a link after something was done with it */
+void rbt_conn_broke(rbt_conn *c);  /* it has ended, for whatever reason */
+bool rbt_conn_is_silent(rbt_conn *c, uint64_t now); /* asked at every tick: the other host does not answer any more */
 void rbt_conn_save_unsent(rbt_conn *c);
 void rbt_conn_acknowledge(rbt_conn *c, bool is_tick); /* says what has been received, when there is much or it waited */
 

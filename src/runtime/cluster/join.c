@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/time.h"
 #include "runtime/cluster/roster.h"
 #include "runtime/cluster/session_state.h"
@@ -13,6 +14,7 @@
 #define DIAL_BACK_MS 2000
 #define LOOK_UP_MS   500 /* between two looks for a name */
 #define SORRY_ROOM   96
+#define TOLD_ADDRESS 72 /* characters of an address in a list, which hold any of TCP */
 
 /* ------------------------------------------------------------------------------------------------------ joining */
 
@@ -46,17 +48,17 @@ static const char *find_seat(rbt_session *s, uint32_t wanted, uint32_t *rank, ch
     return "the job has all processes it needs";
 }
 
-/* On another host, none and one of that host alone are of no use. */
+/* What is told to the others is an address. On another host, none and one of that host alone are of no use. */
 static const char *check_advertised(const rbt_seat *seat, const rbt_seat *lead)
 {
     rbt_address address;
 
+    if (seat->tcp[0] != '\0' && rbt_address_parse(seat->tcp, 0, &address, NULL) != RBT_OK)
+        return "what it advertises is no address; start it with --advertise ADDRESS, one that the other hosts can dial";
     if (seat->host_id == lead->host_id)
         return NULL;
     if (seat->tcp[0] == '\0')
         return "it is on another host and says no address at which the others reach it; start it with --listen ADDRESS";
-    if (rbt_address_parse(seat->tcp, 0, &address, NULL) != RBT_OK)
-        return "the address it advertises is none";
     if (rbt_address_is_loopback(&address) || rbt_address_is_any(&address))
         return "it advertises an address that only its own host can reach; start it with --advertise ADDRESS, one that "
                "the other hosts can dial";
@@ -422,11 +424,11 @@ static size_t list_missing(const rbt_session *s, rbt_seat_state state, char *tex
 
     for (uint32_t r = 1; r < s->size && n + 200 < room && listed < RBT_NAMED_MOST; r++)
         if (s->seats[r].state < state && ++listed) {
-            n += (size_t)snprintf(text + n, room - n, "%s", listed > 1 ? "," : "");
+            n = rbt_text_add(text, room, n, "%s", listed > 1 ? "," : "");
             n += rbt_patience_name(s, r, text + n, room - n);
         }
     if (missing > listed)
-        n += (size_t)snprintf(text + n, room - n, " and %u more", missing - listed);
+        n = rbt_text_add(text, room, n, " and %u more", missing - listed);
     return n;
 }
 
@@ -434,20 +436,19 @@ static size_t list_missing(const rbt_session *s, rbt_seat_state state, char *tex
 static void tell_missing(rbt_session *s, rbt_seat_state state, const char *what)
 {
     char text[RBT_NOTE_ROOM], where[RBT_ADDRESS_ROOM + RBT_HOST_ROOM];
-    size_t n = 0;
+    size_t n;
     uint32_t listed = 0, missing = count_missing(s, state);
 
-    n += (size_t)snprintf(text, sizeof text, "%u of %u processes %s; missing:", s->size - 1 - missing, s->size - 1,
-                          what);
+    n = rbt_text_add(text, sizeof text, 0, "%u of %u processes %s; missing:", s->size - 1 - missing, s->size - 1, what);
     n += list_missing(s, state, text + n, sizeof text - n);
     for (uint32_t r = 1; r < s->size && n < sizeof text - 200 && listed < RBT_NAMED_MOST; r++)
         if (s->seats[r].state >= state && ++listed)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s rank %u on host %s (%s)",
-                                  listed > 1 ? "," : "; here:", r, s->seats[r].host,
-                                  s->seats[r].tcp[0] != '\0' ? s->seats[r].tcp : "this host");
+            n = rbt_text_add(text, sizeof text, n, "%s rank %u on host %s (%.*s)", listed > 1 ? "," : "; here:", r,
+                             s->seats[r].host, TOLD_ADDRESS,
+                             s->seats[r].tcp[0] != '\0' ? s->seats[r].tcp : "this host");
     tell_where(s, where);
     if (state == RBT_SEAT_JOINED)
-        snprintf(text + n, sizeof text - n, "; others join at %s", where);
+        rbt_text_add(text, sizeof text, n, "; others join at %s", where);
     rbt_log_event(&s->config.log, RBT_LOG_INFO, "cluster", "%s", text);
 }
 

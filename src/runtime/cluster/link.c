@@ -435,6 +435,19 @@ static void pull_ring(rbt_link *link)
     }
 }
 
+/* What has come cannot be taken: it breaks the protocol, or there is no room for it here, of which the sender knows nothing. */
+static void close_refused(rbt_link *link, const rbt_error *why)
+{
+    if (why->code == RBT_E_MEMORY)
+        rbt_link_close(
+            link, RBT_E_MEMORY,
+            "the receiver of what %s sends has no room for it: %s; give its host more memory, or start fewer "
+            "processes there",
+            link->name, why->text);
+    else
+        rbt_link_close(link, RBT_E_PROTOCOL, "%s was cut off: %s", link->name, why->text);
+}
+
 /* A header that has just come may have its body in the ring: that is looked at before what follows the header. */
 static void take_arrivals(rbt_link *link)
 {
@@ -448,7 +461,7 @@ static void take_arrivals(rbt_link *link)
         if (link->state != RBT_LINK_OPEN)
             return;
         if (rbt_intake_next(&link->intake, &arrival, &got, &error) != RBT_OK) {
-            rbt_link_close(link, RBT_E_PROTOCOL, "%s was cut off: %s", link->name, error.text);
+            close_refused(link, &error);
             return;
         }
         if (!got && (had_room || rbt_intake_ring_room(&link->intake, &(size_t){0}) == NULL))

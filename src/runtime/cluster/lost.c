@@ -183,6 +183,12 @@ static bool go_on_alone(rbt_session *s, rbt_error *why)
     return can;
 }
 
+void rbt_lost_unled(rbt_session *s)
+{
+    if (s->size > 0 && !rbt_session_is_over(s) && s->config.on_unled != NULL)
+        s->config.on_unled(s->config.context);
+}
+
 static void lost_lead(rbt_session *s, const rbt_remote *peer, const rbt_error *why)
 {
     rbt_error told = *why;
@@ -192,6 +198,8 @@ static void lost_lead(rbt_session *s, const rbt_remote *peer, const rbt_error *w
                  why->code == RBT_OK ? "it ended" : why->text);
     else if (why->code == RBT_E_IO)
         told.code = RBT_E_MISSING;
+    if (why->code != RBT_OK) /* one that says goodbye has told its end */
+        rbt_lost_unled(s);
     if (why->code == RBT_OK || !go_on_alone(s, &told))
         rbt_session_end_here(s, &told);
 }

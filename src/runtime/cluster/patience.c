@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "runtime/cluster/session_state.h"
 
 #define TICKS_PER_S  10 /* of the hub */
@@ -77,6 +78,7 @@ static void tick_joined(rbt_session *s, rbt_remote *lead, bool must_say)
                  "the lead at %s has said nothing for %llu s; is it stopped, is its host overloaded? --join-timeout "
                  "gives it longer",
                  lead->name, (unsigned long long)(most / TICKS_PER_S));
+        rbt_lost_unled(s);
         rbt_session_end_here(s, &why);
     } else if (silence->ticks > 0 && silence->ticks % TELL_TICKS == 0) {
         rbt_log_event(&s->config.log, RBT_LOG_INFO, "cluster", "waiting for the lead at %s, silent for %u s",
@@ -124,11 +126,11 @@ rbt_err rbt_patience_check(rbt_session *s, rbt_error *error)
 size_t rbt_patience_name(const rbt_session *s, uint32_t rank, char *text, size_t room)
 {
     const rbt_seat *seat = &s->seats[rank];
-    int n = snprintf(text, room, " rank %u%s%s", rank, seat->host[0] != '\0' ? " on host " : "", seat->host);
+    size_t n = rbt_text_add(text, room, 0, " rank %u%s%s", rank, seat->host[0] != '\0' ? " on host " : "", seat->host);
 
     if (seat->silence.ticks >= SILENT_TICKS)
-        n += snprintf(text + n, room - (size_t)n, " (silent for %u s)", seat->silence.ticks / TICKS_PER_S);
-    return (size_t)n;
+        n = rbt_text_add(text, room, n, " (silent for %u s)", seat->silence.ticks / TICKS_PER_S);
+    return n;
 }
 
 /* Does it keep the others waiting? What it hands over is not here, and it waits for nobody itself; or it is silent. */
@@ -142,7 +144,7 @@ static bool is_awaited(const rbt_session *s, uint32_t rank, uint32_t first)
 void rbt_patience_tell(rbt_session *s, uint32_t first)
 {
     char text[RBT_NOTE_ROOM];
-    size_t n = (size_t)snprintf(text, sizeof text, "the processes read and share their data; waiting for");
+    size_t n = rbt_text_add(text, sizeof text, 0, "the processes read and share their data; waiting for");
     uint32_t listed = 0, left_out = 0;
 
     for (uint32_t r = 1; r < s->size; r++) {
@@ -152,12 +154,12 @@ void rbt_patience_tell(rbt_session *s, uint32_t first)
             left_out++;
             continue;
         }
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s", listed++ > 0 ? "," : "");
+        n = rbt_text_add(text, sizeof text, n, "%s", listed++ > 0 ? "," : "");
         n += rbt_patience_name(s, r, text + n, sizeof text - n);
     }
     if (listed == 0) /* all that are missing wait for one another, or have said so a moment ago */
         rbt_patience_name(s, first, text + n, sizeof text - n);
     else if (left_out > 0)
-        snprintf(text + n, sizeof text - n, " and %u more", left_out);
+        rbt_text_add(text, sizeof text, n, " and %u more", left_out);
     rbt_log_event(&s->config.log, RBT_LOG_INFO, "cluster", "%s", text);
 }

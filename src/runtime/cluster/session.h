@@ -100,6 +100,8 @@ typedef struct rbt_session_config {
     uint64_t join_timeout_ms;
     const atomic_bool *interrupted; /* or NULL */
     char title[RBT_PICTURE_TITLE];  /* the lead: what the job is, for those who watch it */
+    /* Not the lead, which had its seat: the lead is lost or silent and has not said that the job is over. Before on_over; or NULL. */
+    void (*on_unled)(void *context);
     void (*on_free)(void *context); /* not the lead: from now on this process may go on without one; or NULL */
     void (*on_over)(void *context,
                     const rbt_error *why); /* not the lead, which had its seat: the job is over; or NULL */

@@ -130,6 +130,9 @@ void rbt_swap_forget(rbt_session *session);
 
 /* ---------------------------------------------------------------------------------------------------- lost.c */
 
+/* Nothing more is heard of the lead: nobody there tells what becomes of the job. */
+void rbt_lost_unled(rbt_session *session);
+
 void rbt_session_on_lost(void *context, rbt_remote *peer, const rbt_error *why); /* the hub's event */
 void rbt_lost_apart(rbt_session *session, const rbt_remote *peer, rbt_unpack *words);
 void rbt_lost_cut(rbt_session *session, rbt_unpack *words);
@@ -153,7 +156,7 @@ void rbt_patience_take(rbt_session *session, rbt_remote *peer, rbt_unpack *words
 /* The lead: has somebody been silent for too long? The lock is held. */
 rbt_err rbt_patience_check(rbt_session *session, rbt_error *error);
 
-/* " rank 3 on host b (silent for 7 s)"; how long that is. The lock is held. */
+/* " rank 3 on host b (silent for 7 s)"; how long that is, always less than `room`. The lock is held. */
 size_t rbt_patience_name(const rbt_session *session, uint32_t rank, char *text, size_t room);
 
 /* The lead, which swaps and has what ranks before `first` hand over: says for whom it waits. The lock is held. */

@@ -57,6 +57,25 @@ static rbt_err take_swapped(rbt_session *s, uint32_t rank, rbt_bytes *in, rbt_er
     return err;
 }
 
+/* What a rank is handed is the hub's from then on. */
+static rbt_err copy_for(uint32_t rank, const rbt_bytes *bytes, uint8_t **copy, rbt_error *error)
+{
+    if (bytes->n > RBT_SWAP_MOST)
+        return rbt_fail(
+            error, RBT_E_LIMIT,
+            "%zu bytes are to be handed to rank %u at once, and the limit is %llu; start more processes, so "
+            "that each has a smaller part of the data",
+            bytes->n, rank, (unsigned long long)RBT_SWAP_MOST);
+    *copy = bytes->n > 0 ? rbt_try_alloc_raw(bytes->n, 1) : NULL;
+    if (bytes->n > 0 && *copy == NULL)
+        return rbt_fail(error, RBT_E_MEMORY,
+                        "not enough memory to hand %zu bytes to rank %u; start fewer processes on this host", bytes->n,
+                        rank);
+    if (bytes->n > 0)
+        memcpy(*copy, bytes->at, bytes->n);
+    return RBT_OK;
+}
+
 static rbt_err swap(rbt_crew *crew, const rbt_bytes *out, rbt_bytes *in, rbt_error *error)
 {
     rbt_session *s = crew->context;
@@ -66,15 +85,11 @@ static rbt_err swap(rbt_crew *crew, const rbt_bytes *out, rbt_bytes *in, rbt_err
         in[r] = (rbt_bytes){0};
     for (uint32_t i = 0; i < s->size; i++) {
         uint32_t r = (s->rank + i) % s->size; /* not all to the same one first */
-        uint8_t *copy = out[r].n > 0 ? rbt_try_alloc_raw(out[r].n, 1) : NULL;
+        uint8_t *copy = NULL;
 
-        if (out[r].n > RBT_SWAP_MOST || (out[r].n > 0 && copy == NULL)) {
-            rbt_free(copy);
-            err = rbt_fail(error, RBT_E_MEMORY, "not enough memory to hand %zu bytes to rank %u", out[r].n, r);
+        err = copy_for(r, &out[r], &copy, error);
+        if (err != RBT_OK)
             break;
-        }
-        if (out[r].n > 0)
-            memcpy(copy, out[r].at, out[r].n);
         if (r == s->rank)
             in[r] = (rbt_bytes){copy, out[r].n};
         else
