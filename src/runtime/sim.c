@@ -298,7 +298,7 @@ static void cut_links(rbt_sim *sim, uint32_t worker, uint64_t stream)
     }
 }
 
-/* A sum over all workers never comes without one of them. */
+/* A sum over all workers never comes without one of them, who is gone for good. */
 static void end_allreduce(rbt_sim *sim, uint32_t worker)
 {
     rbt_error error;
@@ -319,7 +319,7 @@ static void crash(rbt_sim *sim, uint32_t worker)
 
     if (actor->state == ACTOR_ENDED || actor->state == ACTOR_ABSENT)
         return;
-    if (topology->hop != NULL && topology->hop->allreduce) {
+    if (topology->lost_is_gone && topology->hop != NULL && topology->hop->allreduce) {
         end_allreduce(sim, worker);
         return;
     }
