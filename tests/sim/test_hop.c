@@ -507,15 +507,38 @@ static void without_leave_to_go_on_the_wait_for_a_lost_peer_is_named(void **stat
     rbt_graph_deinit(&hop.graph);
 }
 
+static rbt_err sum_work(rbt_worker *worker, void *argument, rbt_error *error)
+{
+    const uint64_t *iterations = argument;
+    float sum[2] = {1, 1};
+    rbt_err err = RBT_OK;
+
+    while (err == RBT_OK && rbt_worker_clock(worker) < *iterations) {
+        rbt_worker_did(worker, 1000, 0);
+        err = rbt_hop_sum(worker, sum, 2, error);
+        if (err == RBT_OK)
+            err = rbt_hop_next(worker, NULL, error);
+    }
+    return err;
+}
+
 /* With three of four left, the one after the lost one waits for it, and the others in a row behind. */
 static void a_sum_that_lacks_one_names_the_one_before_on_the_ring(void **state)
 {
-    job_outcome o = job_run(JOB "sync=allreduce runtime=sim cost=sample=50us faults=crash=1,within=5ms", 4u, 60u);
+    uint64_t iterations = 500;
     uint32_t pairs = 0;
+    rbt_topology topology = {.workers = 4};
+    rbt_hop hop = {.parameters = 2, .allreduce = true};
+    rbt_error error = {0};
+    job_setup setup;
 
     (void)state;
-    assert_int_equal(o.err, RBT_E_NO_PROGRESS);
-    for (const char *at = o.error.text; (at = strstr(at, "; worker ")) != NULL; at++) {
+    setup_init(&setup, &topology, &rbt_rule_sum, NULL, 0);
+    setup.topology.hop = &hop;
+    setup.run.program = (rbt_program){.name = "peers", .work = sum_work, .argument = &iterations};
+    setup.sim.faults = (rbt_faults){.crashes = 1, .within_ns = 5000000};
+    assert_int_equal(rbt_sim_run(&setup.run, &setup.sim, &error), RBT_E_NO_PROGRESS);
+    for (const char *at = error.text; (at = strstr(at, "; worker ")) != NULL; at++) {
         unsigned waits, before;
         unsigned long long clock;
 
@@ -524,6 +547,17 @@ static void a_sum_that_lacks_one_names_the_one_before_on_the_ring(void **state)
         pairs++;
     }
     assert_int_equal(pairs, 3);
+    setup_deinit(&setup);
+}
+
+/* Where nobody can come back, the job ends at once, and says what would go on. */
+static void a_sum_that_lacks_one_for_good_ends_the_job(void **state)
+{
+    job_outcome o = job_run(JOB "sync=allreduce runtime=sim cost=sample=50us faults=crash=1,within=5ms", 4u, 60u);
+
+    (void)state;
+    assert_int_equal(o.err, RBT_E_LOST);
+    assert_non_null(strstr(o.error.text, "all-reduce needs every worker"));
     outcome_deinit(&o);
 }
 
@@ -558,6 +592,7 @@ int main(void)
         cmocka_unit_test(when_no_peer_is_left_the_job_fails),
         cmocka_unit_test(without_leave_to_go_on_the_wait_for_a_lost_peer_is_named),
         cmocka_unit_test(a_sum_that_lacks_one_names_the_one_before_on_the_ring),
+        cmocka_unit_test(a_sum_that_lacks_one_for_good_ends_the_job),
     };
 
     return cmocka_run_group_tests_name("hop", tests, write_data, NULL);
