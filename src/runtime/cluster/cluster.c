@@ -99,8 +99,8 @@ static bool hear_member(rbt_cluster *c, uint32_t rank, uint32_t say, rbt_unpack 
     bool fine = true;
 
     switch (say) {
-    case SAY_STATUS:
-        return rbt_status_take(c, rank, words);
+    case SAY_STATUS: /* who is coming back has counted nothing yet, and its former life's sums still stand */
+        return rbt_session_state(c->session, rank) == RBT_RANK_RETURNING || rbt_status_take(c, rank, words);
     case SAY_DONE:
         fine = rbt_status_take(c, rank, words);
         if (fine)
