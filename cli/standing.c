@@ -2,8 +2,8 @@
  * lead of processes that are started by hand.
  *
  * Every process gets the same command line. Rank 0 leads, works too, and is the one that prints; the others join it and
- * say something only when they could not, or when the lead is gone and says nothing. Options that do not fit together are found by every process itself, so
- * that none waits for a lead that has given up. Proved by tests/cluster. */
+ * say something only when they could not, or when the lead is gone and says nothing. Options that do not fit together are
+ * found by every process itself, so that none waits for a lead that has given up. Proved by tests/cluster. */
 #include "cli/cli.h"
 
 #include <poll.h>

@@ -29,8 +29,7 @@ typedef struct rbt_csv_layout {
     char delimiter;
     size_t count;
     rbt_csv_column *column;
-    char
-        *header; /* the header's row without its line end; a row whose cells equal its cells is none. NULL: no header */
+    char *header; /* its row without the line end; a row whose cells equal its cells is none. NULL: no header */
     size_t header_bytes;
     char initial;  /* of the first name; 0: whatever a row begins with, it may be the header */
     bool doubtful; /* a name of the header is a cell of its column, too, in the first rows of its text */

@@ -398,9 +398,9 @@ static size_t add_note(char *note, size_t n, const char *format, ...)
     if (n > 0)
         n = rbt_text_add(note, RBT_READ_NOTE_ROOM, n, "; ");
     va_start(arguments, format);
-    n += (size_t)vsnprintf(note + n, RBT_READ_NOTE_ROOM - n, format, arguments);
+    n = rbt_text_add_list(note, RBT_READ_NOTE_ROOM, n, format, arguments);
     va_end(arguments);
-    return n < RBT_READ_NOTE_ROOM ? n : RBT_READ_NOTE_ROOM - 1;
+    return n;
 }
 
 bool rbt_read_note(const rbt_read_report *report, char note[RBT_READ_NOTE_ROOM])

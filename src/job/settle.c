@@ -60,9 +60,9 @@ static bool is_heavy(const rbt_problem *problem, size_t bytes)
 }
 
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
- * second derivatives are cheap, unless somebody wants to see steps kept apart or workers slowed down; dual coordinate ascent for many. Where an l2 that
- * somebody chose is weak, it is too slow with l1, and with so few parameters that the rows contradict each other: then gradient steps,
- * as where there is hardly any data beside what the others keep of each row. */
+ * second derivatives are cheap, unless somebody wants to see steps kept apart or workers slowed down; dual coordinate ascent for
+ * many. Where an l2 that somebody chose is weak, it is too slow with l1, and with so few parameters that the rows contradict each
+ * other: then gradient steps, as where there is hardly any data beside what the others keep of each row. */
 static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, bool l2_given, rbt_error *error)
 {
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);

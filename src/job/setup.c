@@ -124,7 +124,7 @@ rbt_err rbt_setup_lay_out_peers(rbt_setup *setup, const rbt_options *options, rb
     rbt_err err = rbt_setup_lay_out(setup, options, NULL, 0, error);
 
     setup->topology.servers = 0;
-    setup->topology.lost_is_gone = options->on_worker_loss != RBT_LOSS_WAIT; /* a peer has nothing to come back to */
+    setup->topology.lost_is_gone = true; /* a peer has nothing to come back to */
     setup->topology.hop = &setup->hop;
     return err;
 }
