@@ -15,6 +15,7 @@
 #include "data/parallel.h"
 
 #define ROWS_AT_A_TIME  4096   /* rows checked by a thread before it takes the next */
+#define PIECE_BYTES     (size_t)(64 * 1024) /* of a block, which stay in a cache while they are looked at twice */
 #define NNZ_FOR_THREADS 500000 /* fewer are hashed before a second thread has begun */
 #define INDEX_SECTION   1
 #define VALUE_SECTION   2
@@ -128,8 +129,8 @@ static size_t count_ends(const rbt_data *d, size_t first, size_t n)
     return ends;
 }
 
-/* While a block is at hand: what can be said about its features. */
-static void look_at_block(scan *s, size_t section, size_t from, size_t bytes)
+/* While a piece of a block is at hand: what can be said about its features. */
+static void look_at(scan *s, size_t section, size_t from, size_t bytes)
 {
     const rbt_data *d = s->data;
     size_t first = from / sizeof(uint32_t), n = bytes / sizeof(uint32_t);
@@ -169,8 +170,14 @@ static void scan_block(void *context, size_t item)
     const unsigned char *at = s->sections[section].at;
     size_t from = block * RBT_CACHE_BLOCK_BYTES, left = s->sections[section].bytes - from;
     size_t bytes = left < RBT_CACHE_BLOCK_BYTES ? left : RBT_CACHE_BLOCK_BYTES;
-    s->look->hashes[item] = rbt_hash(at + from, bytes, 0);
-    look_at_block(s, section, from, bytes);
+    rbt_hasher *hasher = rbt_hasher_create(0);
+    for (size_t done = 0, n; done < bytes; done += n) {
+        n = bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES;
+        rbt_hasher_add(hasher, at + from + done, n);
+        look_at(s, section, from + done, n);
+    }
+    s->look->hashes[item] = rbt_hasher_value(hasher);
+    rbt_hasher_destroy(hasher);
     if (s->data->streamed)
         rbt_mapping_release(s->data->mapping, s->data->mapping_bytes, at + from, bytes);
 }

@@ -78,23 +78,20 @@ static void drop_text(const chunk *c)
 
 /* ---------------------------------------------------------------------------------------------------- counting */
 
-/* How many of the word's eight bytes equal the one that `pattern` repeats. */
-static inline size_t count_in_word(uint64_t word, uint64_t pattern)
-{
-    uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
-    uint64_t x = word ^ pattern;
-    uint64_t equal = ~(((x & low) + low) | x | low); /* the high bit of each byte that is zero in x */
-    return (size_t)(((equal >> 7) * UINT64_C(0x0101010101010101)) >> 56);
-}
-
+/* Sixteen bytes at a time, each counting at its own place until that could overflow. */
 static size_t count_byte(const char *text, size_t bytes, char wanted)
 {
-    uint64_t pattern = (unsigned char)wanted * UINT64_C(0x0101010101010101);
+    typedef unsigned char lanes __attribute__((vector_size(16)));
+    const lanes pattern = (lanes){0} + (unsigned char)wanted;
     size_t count = 0, i = 0;
-    for (; i + 8 <= bytes; i += 8) {
-        uint64_t word;
-        memcpy(&word, text + i, sizeof word);
-        count += count_in_word(word, pattern);
+    while (bytes - i >= sizeof pattern) {
+        lanes seen = {0}, here;
+        for (int n = 0; n < UINT8_MAX && bytes - i >= sizeof here; n++, i += sizeof here) {
+            memcpy(&here, text + i, sizeof here);
+            seen -= (lanes)(here == pattern); /* which is all ones where it is true */
+        }
+        for (size_t k = 0; k < sizeof seen; k++)
+            count += seen[k];
     }
     for (; i < bytes; i++)
         count += text[i] == wanted;

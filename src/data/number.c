@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/digits.h"
 
 #define FAST_DIGITS  19  /* 10^19 - 1 fits in 64 bits */
 #define EXACT_DIGITS 128 /* no middle between two floats has more than 113 significant digits */
@@ -115,6 +116,26 @@ static const char *parse_power(const char *at, const char *end, int64_t *power)
     return p;
 }
 
+static inline size_t count_digits(uint64_t m)
+{
+    size_t n = 1;
+    for (; m >= 10000; m /= 10000)
+        n += 4;
+    return n + (m >= 10) + (m >= 100) + (m >= 1000);
+}
+
+/* Eight digits at a time, as long as that many are there and m has room for them. Returns where it stopped. */
+static inline const char *parse_eights(const char *at, const char *end, uint64_t *m, int *kept)
+{
+    uint32_t eight;
+    while (*kept + 8 <= FAST_DIGITS && end - at >= 8 && rbt_digits_parse(rbt_digits_load(at), 8, &eight)) {
+        *kept = *m != 0 ? *kept + 8 : eight != 0 ? (int)count_digits(eight) : 0;
+        *m = *m * 100000000 + eight;
+        at += 8;
+    }
+    return at;
+}
+
 const char *rbt_number_parse(const char *at, const char *end, float *value)
 {
     const char *p = at;
@@ -137,6 +158,10 @@ const char *rbt_number_parse(const char *at, const char *end, float *value)
     }
     if (p < end && *p == '.') {
         p++;
+        const char *stop = parse_eights(p, end, &m, &kept);
+        seen += (size_t)(stop - p);
+        e -= stop - p;
+        p = stop;
         for (; p < end && is_digit(*p); p++, seen++) {
             if (kept < FAST_DIGITS) {
                 m = m * 10 + (uint64_t)(*p - '0');
@@ -154,14 +179,6 @@ const char *rbt_number_parse(const char *at, const char *end, float *value)
         result = float_from_text(digits, stop, power);
     *value = minus ? -result : result;
     return stop;
-}
-
-static inline size_t count_digits(uint64_t m)
-{
-    size_t n = 1;
-    for (; m >= 10000; m /= 10000)
-        n += 4;
-    return n + (m >= 10) + (m >= 100) + (m >= 1000);
 }
 
 size_t rbt_number_print_count(uint64_t count, char *out)

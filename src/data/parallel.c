@@ -1,6 +1,8 @@
 /* Work on many items by several threads. Contract in parallel.h; proved by tests/unit/test_parallel.c. */
 #include "data/parallel.h"
 
+#include "base/thread.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -46,7 +48,7 @@ void rbt_parallel_for(size_t count, unsigned threads, void (*work)(void *context
     sigset_t all, before;
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started + 1 < threads && started + 1 < count && pthread_create(&others[started], NULL, take_items, &s) == 0)
+    while (started + 1 < threads && started + 1 < count && rbt_thread_start(&others[started], take_items, &s) == 0)
         started++;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 

@@ -28,8 +28,9 @@ static rbt_err option_find(const char *name, const rbt_option **found, rbt_error
             *found = o;
             return RBT_OK;
         }
-        rbt_nearest_offer(&nearest, o->name);
     }
+    for (size_t i = 0; (o = rbt_option_at(i)) != NULL; i++)
+        rbt_nearest_offer(&nearest, o->name);
     for (size_t i = 0; rbt_method_at(i) != NULL; i++)
         for (const rbt_method_option *s = rbt_method_at(i)->options; s != NULL && s->name != NULL; s++)
             rbt_nearest_offer(&nearest, s->name);

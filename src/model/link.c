@@ -27,11 +27,14 @@ static double logistic_slope(double z, double y, double delta)
     return -y * rbt_sigmoid(-y * z);
 }
 
-static double logistic_bend(double z, double y, double delta)
+/* Of one exponential, where the three would take one each; loss and slope have the same bits as above. */
+static double logistic_derive(double z, double y, double delta, double *slope, double *bend)
 {
-    double p = rbt_sigmoid(z);
-    (void)y, (void)delta;
-    return p * (1 - p);
+    double x = -y * z, e = rbt_exp(x < 0 ? x : -x), near = 1 / (1 + e), far = e / (1 + e);
+    (void)delta;
+    *slope = -y * (x < 0 ? far : near);
+    *bend = near * far;
+    return x > 0 ? x + rbt_log1p(e) : rbt_log1p(e);
 }
 
 /* With m = y z and t = y a the wanted t' in (0, 1) has t' = sigmoid(-(m + q (t' - t))). Newton on the difference, which
@@ -73,7 +76,7 @@ static double logistic_conjugate(double a, double y, double delta)
 const rbt_link rbt_link_logistic = {.steepest = 0.25,
                                     .loss = logistic_loss,
                                     .slope = logistic_slope,
-                                    .bend = logistic_bend,
+                                    .derive = logistic_derive,
                                     .dual = logistic_dual,
                                     .conjugate = logistic_conjugate};
 
@@ -91,10 +94,11 @@ static double hinge_slope(double z, double y, double delta)
     return y * z < 1 ? -y : 0;
 }
 
-static double no_bend(double z, double y, double delta)
+static double hinge_derive(double z, double y, double delta, double *slope, double *bend)
 {
-    (void)z, (void)y, (void)delta;
-    return 0;
+    *slope = hinge_slope(z, y, delta);
+    *bend = 0;
+    return hinge_loss(z, y, delta);
 }
 
 static double hinge_dual(double a, double z, double y, double q, double delta)
@@ -114,7 +118,7 @@ static double hinge_conjugate(double a, double y, double delta)
 const rbt_link rbt_link_hinge = {.steepest = INFINITY,
                                  .loss = hinge_loss,
                                  .slope = hinge_slope,
-                                 .bend = no_bend,
+                                 .derive = hinge_derive,
                                  .dual = hinge_dual,
                                  .conjugate = hinge_conjugate};
 
@@ -134,10 +138,11 @@ static double squared_hinge_slope(double z, double y, double delta)
     return short_by > 0 ? -2 * y * short_by : 0;
 }
 
-static double squared_hinge_bend(double z, double y, double delta)
+static double squared_hinge_derive(double z, double y, double delta, double *slope, double *bend)
 {
-    (void)delta;
-    return y * z < 1 ? 2 : 0;
+    *slope = squared_hinge_slope(z, y, delta);
+    *bend = y * z < 1 ? 2 : 0;
+    return squared_hinge_loss(z, y, delta);
 }
 
 static double squared_hinge_dual(double a, double z, double y, double q, double delta)
@@ -156,7 +161,7 @@ static double squared_hinge_conjugate(double a, double y, double delta)
 const rbt_link rbt_link_squared_hinge = {.steepest = 2,
                                          .loss = squared_hinge_loss,
                                          .slope = squared_hinge_slope,
-                                         .bend = squared_hinge_bend,
+                                         .derive = squared_hinge_derive,
                                          .dual = squared_hinge_dual,
                                          .conjugate = squared_hinge_conjugate};
 
@@ -174,10 +179,11 @@ static double squares_slope(double z, double y, double delta)
     return z - y;
 }
 
-static double squares_bend(double z, double y, double delta)
+static double squares_derive(double z, double y, double delta, double *slope, double *bend)
 {
-    (void)z, (void)y, (void)delta;
-    return 1;
+    *slope = squares_slope(z, y, delta);
+    *bend = 1;
+    return squares_loss(z, y, delta);
 }
 
 static double squares_dual(double a, double z, double y, double q, double delta)
@@ -195,7 +201,7 @@ static double squares_conjugate(double a, double y, double delta)
 const rbt_link rbt_link_squares = {.steepest = 1,
                                    .loss = squares_loss,
                                    .slope = squares_slope,
-                                   .bend = squares_bend,
+                                   .derive = squares_derive,
                                    .dual = squares_dual,
                                    .conjugate = squares_conjugate};
 
@@ -212,10 +218,12 @@ static double huber_slope(double z, double y, double delta)
     return clamp(z - y, -delta, delta);
 }
 
-static double huber_bend(double z, double y, double delta)
+static double huber_derive(double z, double y, double delta, double *slope, double *bend)
 {
     double error = fabs(z - y);
-    return error <= delta ? 1 : delta / error; /* with 0, rows far off would not be felt at all */
+    *slope = huber_slope(z, y, delta);
+    *bend = error <= delta ? 1 : delta / error; /* with 0, rows far off would not be felt at all */
+    return huber_loss(z, y, delta);
 }
 
 static double huber_dual(double a, double z, double y, double q, double delta)
@@ -226,6 +234,6 @@ static double huber_dual(double a, double z, double y, double q, double delta)
 const rbt_link rbt_link_huber = {.steepest = 1,
                                  .loss = huber_loss,
                                  .slope = huber_slope,
-                                 .bend = huber_bend,
+                                 .derive = huber_derive,
                                  .dual = huber_dual,
                                  .conjugate = squares_conjugate};

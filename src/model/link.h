@@ -13,8 +13,9 @@ typedef struct rbt_link {
     double steepest; /* the largest second derivative; infinite when the slope jumps */
     double (*loss)(double z, double y, double delta);
     double (*slope)(double z, double y, double delta);
-    double (*bend)(double z, double y,
-                   double delta); /* second derivative, 0 at corners; huber: of the parabola above */
+
+    /* Loss and slope, and the bend: the second derivative, 0 at corners; huber: that of the parabola above. */
+    double (*derive)(double z, double y, double delta, double *slope, double *bend);
 
     /* The dual coordinate step: the a' with a' = -slope(z + q (a' - a)), for q >= 0. A row's dual variable is minus its
      * slope at the optimum; the step makes it so at once for this row, given that z moves along by q (a' - a). */

@@ -41,6 +41,7 @@ struct rbt_newton {
     double *z, *bend, *zd;                  /* rows * outputs: decision values, second derivatives, along a direction */
     double *partial;                        /* threads * 2 n: sums of each thread */
     double *square;                         /* threads * n^2: likewise of all second derivatives, or NULL */
+    double *losses;                         /* threads: likewise of the rows' losses */
     double falls[2];                        /* that the model promised in the last iteration and in the one before */
     const double *vector;                   /* what a pass multiplies with, ... */
     double *scores;                         /* ... and where its decision values go: z or zd */
@@ -113,6 +114,7 @@ static rbt_err allocate(rbt_newton *t, rbt_error *error)
     t->product = vectors + 6 * n;
     t->bend = rows + cells;
     t->zd = rows + 2 * cells;
+    t->losses = rbt_alloc(threads, sizeof *t->losses);
     if (may_square(p))
         t->square = rbt_alloc(threads * n * n, sizeof *t->square);
     return RBT_OK;
@@ -140,6 +142,7 @@ void rbt_newton_destroy(rbt_newton *newton)
     rbt_free(newton->z);
     rbt_free(newton->partial);
     rbt_free(newton->square);
+    rbt_free(newton->losses);
     rbt_free(newton->places);
     rbt_free(newton->column);
     rbt_columns_deinit(&newton->columns);
@@ -204,24 +207,25 @@ static void add_square(const rbt_problem *p, rbt_row row, double s, double d, do
     }
 }
 
-/* A row's slopes, from its decision values; what the products need is left in `bend`: second derivatives, or softmax's
- * probabilities. `d` receives the diagonal of the second derivative. */
-static void derive(const rbt_problem *p, size_t r, const double *z, double *bend, double *s, double *d)
+/* A row's loss and slopes, from its decision values; what the products need is left in `bend`: second derivatives, or
+ * softmax's probabilities. `d` receives the diagonal of the second derivative. */
+static double derive(const rbt_problem *p, size_t r, const double *z, double *bend, double *s, double *d)
 {
-    double weight = rbt_data_weight(p->data, r);
+    double weight = rbt_data_weight(p->data, r), loss;
     if (p->model->link != NULL) {
-        double y = rbt_link_target(p->shape, p->data, r);
-        *s = weight * p->model->link->slope(*z, y, p->shape->delta);
-        *d = *bend = weight * p->model->link->bend(*z, y, p->shape->delta);
-        return;
+        loss = p->model->link->derive(*z, rbt_link_target(p->shape, p->data, r), p->shape->delta, s, d);
+        *s *= weight;
+        *d = *bend = weight * *d;
+        return weight * loss;
     }
     size_t k = p->outputs, label = (size_t)p->data->label[r];
     memcpy(bend, z, k * sizeof *z);
-    (void)rbt_softmax(bend, k, label);
+    loss = rbt_softmax(bend, k, label);
     for (size_t c = 0; c < k; c++) {
         s[c] = weight * (bend[c] - (c == label ? 1 : 0));
         d[c] = weight * bend[c] * (1 - bend[c]);
     }
+    return weight * loss;
 }
 
 /* The second derivative times u, in place. */
@@ -259,6 +263,7 @@ static void pass_thread(void *context, uint32_t thread)
     size_t k = p->outputs, rows = p->data->rows, threads = rbt_team_threads(t->team);
     double *sum = t->partial + thread * 2 * p->n, *diagonal = sum + p->n, *square = NULL;
     double *s = rbt_alloc(2 * k, sizeof *s), *u = s + k; /* a thread's own lines: each row writes them */
+    double loss = 0;
     memset(sum, 0, 2 * p->n * sizeof *sum);
     if (t->square != NULL && t->what == PASS_GRADIENT) {
         square = t->square + thread * p->n * p->n;
@@ -269,7 +274,7 @@ static void pass_thread(void *context, uint32_t thread)
         if (t->what == PASS_SCORES) {
             scores(p, row, t->vector, t->scores + r * k);
         } else if (t->what == PASS_GRADIENT) {
-            derive(p, r, t->z + r * k, t->bend + r * k, s, u);
+            loss += derive(p, r, t->z + r * k, t->bend + r * k, s, u);
             if (square != NULL)
                 add_square(p, row, *s, *u, sum, square);
             else
@@ -281,6 +286,7 @@ static void pass_thread(void *context, uint32_t thread)
         }
         rbt_data_release_passed(p->data, r, 1);
     }
+    t->losses[thread] = loss;
     rbt_free(s);
 }
 
@@ -329,12 +335,6 @@ typedef struct along {
     double step;
 } along;
 
-/* Where a step along `by` leads; a step of 0 does not look at it: it may be of the iteration before, and be no number. */
-static inline double moved(double from, double step, double by)
-{
-    return step != 0 ? from + step * by : from;
-}
-
 /* The losses at z + step * zd. */
 static double losses_along(void *context, size_t first, size_t n)
 {
@@ -345,7 +345,7 @@ static double losses_along(void *context, size_t first, size_t n)
     double total = 0, *z = rbt_alloc(k, sizeof *z);
     for (size_t r = first; r < first + n; r++) {
         for (size_t c = 0; c < k; c++)
-            z[c] = moved(t->z[r * k + c], a->step, t->zd[r * k + c]);
+            z[c] = t->z[r * k + c] + a->step * t->zd[r * k + c];
         total +=
             rbt_data_weight(p->data, r) *
             (p->model->link != NULL ? p->model->link->loss(*z, rbt_link_target(p->shape, p->data, r), p->shape->delta)
@@ -355,16 +355,31 @@ static double losses_along(void *context, size_t first, size_t n)
     return total;
 }
 
-static double objective_along(rbt_newton *t, double step)
+/* With the losses of all rows there. */
+static double objective(const rbt_newton *t, double step, double losses)
 {
     const rbt_problem *p = t->problem;
-    along a = {t, step};
     double squares = 0;
     for (size_t i = 0; i < p->weights; i++) {
-        double w = moved(t->w[i], step, t->step[i]);
+        double w = t->w[i] + step * t->step[i];
         squares += w * w;
     }
-    return rbt_team_sum(t->team, p->data->rows, losses_along, &a) / (double)p->data->rows + p->l2 / 2 * squares;
+    return losses / (double)p->data->rows + p->l2 / 2 * squares;
+}
+
+static double objective_along(rbt_newton *t, double step)
+{
+    along a = {t, step};
+    return objective(t, step, rbt_team_sum(t->team, t->problem->data->rows, losses_along, &a));
+}
+
+/* Where the last pass for a gradient was. */
+static double objective_here(rbt_newton *t)
+{
+    double losses = 0;
+    for (uint32_t m = 0; m < rbt_team_threads(t->team); m++)
+        losses += t->losses[m];
+    return objective(t, 0, losses);
 }
 
 static double dot(const double *a, const double *b, size_t n)
@@ -402,7 +417,7 @@ static void product(rbt_newton *t, const double *vector, double *out, uint64_t *
         out[i] = dot(t->square + i * n, vector, n);
 }
 
-/* Solves (second derivative) step = -gradient, roughly. `fall` is how far the quadratic model falls with it: when that is no
+/* Solves (second derivative) step = -gradient, roughly, from a step of 0. `fall` is how far the quadratic model falls with it: when that is no
  * more than `near`, it is made sure of. */
 static void solve(rbt_newton *t, double near, double *fall, uint64_t *passes)
 {
@@ -412,7 +427,6 @@ static void solve(rbt_newton *t, double near, double *fall, uint64_t *passes)
     uint64_t steps = 0;
     int calm = 0, enough = CG_SURE;
     for (size_t i = 0; i < n; i++) {
-        t->step[i] = 0;
         r[i] = -t->gradient[i];
         d[i] = r[i] / t->diagonal[i];
         rho += r[i] * d[i];
@@ -481,6 +495,7 @@ double rbt_newton_iterate(rbt_newton *t, float *w, double close, double *gap, ui
     double step = 1, before, after, fall;
     for (size_t i = 0; i < n; i++)
         t->w[i] = (double)w[whole(t, i)];
+    memset(t->step, 0, n * sizeof *t->step);
     *passes = 1;
     score(t, t->w, t->z, passes);
     pass(t, PASS_GRADIENT, NULL, t->gradient, t->diagonal);
@@ -491,7 +506,7 @@ double rbt_newton_iterate(rbt_newton *t, float *w, double close, double *gap, ui
         t->diagonal[i] += i < p->weights ? p->l2 : 0;
         t->diagonal[i] = t->diagonal[i] > 1e-12 ? t->diagonal[i] : 1e-12; /* a bias no row bends */
     }
-    before = objective_along(t, 0);
+    before = objective_here(t);
     solve(t, close * before, &fall, passes);
     score(t, t->step, t->zd, passes);
     double slope = dot(t->gradient, t->step, n);

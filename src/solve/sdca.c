@@ -253,8 +253,10 @@ static void look_at_row(const settling *s, size_t r, double *z, double *slope, d
     double weight = rbt_data_weight(p->data, r);
     if (link != NULL) {
         double y = rbt_link_target(p->shape, p->data, r), at = (double)s->sdca->z[r] + *s->bias;
-        *slope += weight * link->slope(at, y, p->shape->delta);
-        *bend += weight * link->bend(at, y, p->shape->delta);
+        double down, bent;
+        (void)link->derive(at, y, p->shape->delta, &down, &bent);
+        *slope += weight * down;
+        *bend += weight * bent;
         return;
     }
     for (size_t c = 0; c < k; c++)

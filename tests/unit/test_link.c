@@ -50,7 +50,8 @@ static void slope_is_the_derivative_of_loss_and_bend_that_of_slope(void **state)
             double z = 4 * rbt_rng_normal(&rng), y = draw_y(c, &rng), delta = 0.1 + 2 * rbt_rng_f64(&rng);
             if (near_corner(z, y, delta))
                 continue;
-            double slope = c->link->slope(z, y, delta), bend = c->link->bend(z, y, delta);
+            double slope = c->link->slope(z, y, delta), same, bend;
+            assert_true(c->link->derive(z, y, delta, &same, &bend) == c->link->loss(z, y, delta) && same == slope);
             double up = c->link->loss(z + STEP, y, delta), down = c->link->loss(z - STEP, y, delta);
             if (fabs((up - down) / (2 * STEP) - slope) > 1e-7 * (1 + fabs(slope) + up))
                 fail_msg("%s: slope %g at z %g, y %g, delta %g", c->name, slope, z, y, delta);
@@ -122,8 +123,10 @@ static void extreme_decision_values_stay_finite_and_nan_shows(void **state)
     for (size_t i = 0; i < CASE_COUNT; i++) {
         for (size_t k = 0; k < sizeof Z / sizeof Z[0]; k++) {
             const rbt_link *link = CASES[i].link;
+            double slope, bend;
             assert_true(isfinite(link->loss(Z[k], 1, 1)) && isfinite(link->slope(Z[k], 1, 1)));
-            assert_true(isfinite(link->bend(Z[k], 1, 1)) && isfinite(link->dual(0.5, Z[k], 1, 2, 1)));
+            assert_true(isfinite(link->derive(Z[k], 1, 1, &slope, &bend)) && isfinite(slope) && isfinite(bend));
+            assert_true(isfinite(link->dual(0.5, Z[k], 1, 2, 1)));
         }
     }
     assert_true(isnan(rbt_link_logistic.loss(NAN, 1, 0)));
