@@ -1,8 +1,6 @@
 /* Work on many items by several threads. Contract in parallel.h; proved by tests/unit/test_parallel.c. */
 #include "data/parallel.h"
 
-#include "base/thread.h"
-
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -36,6 +34,19 @@ static void *take_items(void *argument)
     }
 }
 
+int rbt_parallel_start(pthread_t *thread, void *(*run)(void *argument), void *argument)
+{
+    int failed = pthread_create(thread, NULL, run, argument), here = sched_getcpu();
+    cpu_set_t all, others;
+    if (failed != 0 || here < 0 || sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2)
+        return failed;
+    others = all;
+    CPU_CLR((size_t)here, &others);
+    (void)pthread_setaffinity_np(*thread, sizeof others, &others);
+    (void)pthread_setaffinity_np(*thread, sizeof all, &all);
+    return 0;
+}
+
 void rbt_parallel_for(size_t count, unsigned threads, void (*work)(void *context, size_t item), void *context)
 {
     shared s = {.count = count, .work = work, .context = context};
@@ -48,7 +59,7 @@ void rbt_parallel_for(size_t count, unsigned threads, void (*work)(void *context
     sigset_t all, before;
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started + 1 < threads && started + 1 < count && rbt_thread_start(&others[started], take_items, &s) == 0)
+    while (started + 1 < threads && started + 1 < count && rbt_parallel_start(&others[started], take_items, &s) == 0)
         started++;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/thread.h"
+#include "data/parallel.h"
 
 #define LOOKS 4000 /* about 100 us: as long as it takes to put a processor to sleep and to wake it again */
 
@@ -109,7 +109,7 @@ rbt_err rbt_team_create(uint32_t threads, rbt_team **out, rbt_error *error)
     while (team->threads < threads) {
         member *m = rbt_alloc(1, sizeof *m);
         *m = (member){team, team->threads};
-        if (rbt_thread_start(&team->others[team->threads - 1], member_run, m) != 0) {
+        if (rbt_parallel_start(&team->others[team->threads - 1], member_run, m) != 0) {
             rbt_free(m);
             break;
         }

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/rng.h"
 #include "data/data.h"
 
 /* Parses a copy without terminating zero, in memory of exactly that size: a sanitizer sees every read beyond it. */
@@ -109,6 +110,52 @@ static void form_does_not_matter(void **state)
     rbt_data_deinit(&plain);
 }
 
+/* Values as they stand in files, most of them short; all finite. */
+static void draw_value(rbt_rng *rng, char *text, size_t room)
+{
+    static const char *const odd[] = {".5", "5.", "0", "00", "0.0", "-1", "+2", "1e3", "0.1e-2", "9999999", "99999.9"};
+    int digits = (int)rbt_rng_below(rng, 10);
+    switch (rbt_rng_below(rng, 4)) {
+    case 0:
+        (void)snprintf(text, room, "%s", odd[rbt_rng_below(rng, sizeof odd / sizeof odd[0])]);
+        break;
+    case 1:
+        (void)snprintf(text, room, "%u", (unsigned)(rbt_rng_below(rng, 1000000000) >> rbt_rng_below(rng, 30)));
+        break;
+    default:
+        (void)snprintf(text, room, "%.*f", digits, exp(3 * rbt_rng_normal(rng)));
+    }
+}
+
+/* Behind a blank, and far enough from the end, a feature is read a word at a time; behind a tab it is not. */
+static void features_read_the_same_by_words_and_by_letters(void **state)
+{
+    (void)state;
+    enum { FEATURES = 40, ROUNDS = 3000 };
+    rbt_rng rng = rbt_rng_stream(9, RBT_STREAM_TEST, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        char words[4096] = "1", letters[4096] = "1", value[32];
+        size_t n = 1, kept = 0;
+        uint64_t index = rbt_rng_below(&rng, 2);
+        float expected[FEATURES];
+        for (int i = 0; i < FEATURES; i++) {
+            draw_value(&rng, value, sizeof value);
+            index += 1 + (rbt_rng_u64(&rng) >> (38 + rbt_rng_below(&rng, 26)));
+            (void)snprintf(letters + n, sizeof letters - n, "\t%llu:%s", (unsigned long long)index, value);
+            n += (size_t)snprintf(words + n, sizeof words - n, " %llu:%s", (unsigned long long)index, value);
+            expected[kept] = strtof(value, NULL);
+            kept += expected[kept] != 0;
+        }
+        words[n] = letters[n] = '\n';
+        rbt_data a = parsed(words), b = parsed(letters);
+        same_data(&a, &b);
+        assert_int_equal(a.nnz, kept);
+        assert_memory_equal(a.value, expected, kept * sizeof *expected);
+        rbt_data_deinit(&a);
+        rbt_data_deinit(&b);
+    }
+}
+
 static void an_explicit_zero_counts_as_a_column_and_is_dropped(void **state)
 {
     (void)state;
@@ -159,6 +206,21 @@ static void bad_text_is_refused_with_its_line_and_what_was_expected(void **state
     refused("1 1:1 qid:3\n", RBT_E_DATA, "mem:1:", "'qid:3'", NULL);
     refused("1 \x1b[2J\n", RBT_E_DATA, "mem:1:", "'?[2J'", NULL);
     refused("1 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n", RBT_E_DATA, "aaa...'", NULL);
+}
+
+/* Within a row, far from its end, where features are read a word at a time. */
+static void bad_features_are_refused_amid_good_ones(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"3:",    "3:.",   "3:1.2.3", "3:1x",  "3:x",   ":1",   "3",    "3:1:1",
+                                      "3:1,5", "3x:1",  "3:1e40",  "3:nan", "3:--1", "3 :1", "3:1e", "x",
+                                      "-3:1",  "3:1-1", "3:1.5.",  "3:0x1", "3.0:1", "3/:1", "3:1/", "3;1"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[200], token[64];
+        (void)snprintf(text, sizeof text, "1 1:1 2:0.5\n1 1:1 2:0.25 %s 7:0.125 8:1 9:0.0625 10:1\n", bad[i]);
+        (void)snprintf(token, sizeof token, "'%.*s'", (int)strcspn(bad[i], " "), bad[i]);
+        refused(text, RBT_E_DATA, "mem:2:", token, NULL);
+    }
 }
 
 static void indices_that_do_not_ascend_are_refused_with_both(void **state)
@@ -379,9 +441,11 @@ int main(void)
         cmocka_unit_test(reads_rows_with_indices_from_one),
         cmocka_unit_test(an_index_zero_anywhere_makes_the_file_count_from_zero),
         cmocka_unit_test(form_does_not_matter),
+        cmocka_unit_test(features_read_the_same_by_words_and_by_letters),
         cmocka_unit_test(an_explicit_zero_counts_as_a_column_and_is_dropped),
         cmocka_unit_test(very_long_lines_are_read),
         cmocka_unit_test(bad_text_is_refused_with_its_line_and_what_was_expected),
+        cmocka_unit_test(bad_features_are_refused_amid_good_ones),
         cmocka_unit_test(indices_that_do_not_ascend_are_refused_with_both),
         cmocka_unit_test(indices_reach_up_to_the_limit),
         cmocka_unit_test(zero_bytes_in_the_text_are_refused),
