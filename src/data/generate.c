@@ -27,14 +27,15 @@ rbt_generate_options rbt_generate_defaults(void)
 rbt_err rbt_generate_check_count(const char *name, size_t value, size_t most, rbt_error *error)
 {
     if (value < 1 || value > most)
-        return rbt_fail(error, RBT_E_USAGE, "%s = %zu: expected 1 to %zu", name, value, most);
+        return rbt_fail(error, RBT_E_USAGE, "--%s %zu is out of range; give a number from 1 to %zu", name, value, most);
     return RBT_OK;
 }
 
 rbt_err rbt_generate_check_skew(double skew, rbt_error *error)
 {
     if (!(skew >= 0 && skew <= RBT_GENERATE_SKEW_MOST))
-        return rbt_fail(error, RBT_E_USAGE, "skew = %g: expected 0 (all features alike) to %g", skew,
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--skew %g is out of range; give a number from 0, where all are alike, to %g", skew,
                         RBT_GENERATE_SKEW_MOST);
     return RBT_OK;
 }
@@ -42,7 +43,7 @@ rbt_err rbt_generate_check_skew(double skew, rbt_error *error)
 rbt_err rbt_generate_check_noise(double noise, double most, rbt_error *error)
 {
     if (!(noise >= 0 && noise <= most))
-        return rbt_fail(error, RBT_E_USAGE, "noise = %g: expected %s from 0 to %g", noise,
+        return rbt_fail(error, RBT_E_USAGE, "--noise %g is out of range; give %s from 0 to %g", noise,
                         most <= 1 ? "a probability" : "a standard deviation", most);
     return RBT_OK;
 }
@@ -63,17 +64,19 @@ static rbt_err check(const rbt_rows_options *options, rbt_error *error)
     if (err != RBT_OK)
         return err;
     if (o->nnz < 1 || o->nnz > o->cols)
-        return rbt_fail(error, RBT_E_USAGE, "nnz = %zu: expected 1 to the number of columns, %zu", o->nnz, o->cols);
+        return rbt_fail(error, RBT_E_USAGE,
+                        "--nnz %zu is out of range; give a number from 1 to that of the columns, %zu", o->nnz, o->cols);
     err = rbt_generate_check_skew(o->skew, error);
     if (err == RBT_OK)
         err = rbt_generate_check_noise(o->noise, noise_most[options->kind], error);
     if (err != RBT_OK)
         return err;
     if (options->kind == RBT_ROWS_MULTICLASS && (options->classes < 2 || options->classes > RBT_GENERATE_CLASSES_MOST))
-        return rbt_fail(error, RBT_E_USAGE, "classes = %zu: expected 2 to %zu", options->classes,
-                        RBT_GENERATE_CLASSES_MOST);
+        return rbt_fail(error, RBT_E_USAGE, "--classes %zu is out of range; give a number from 2 to %zu",
+                        options->classes, RBT_GENERATE_CLASSES_MOST);
     if (options->kind == RBT_ROWS_CLICKS && !(options->rate > 0 && options->rate < 1))
-        return rbt_fail(error, RBT_E_USAGE, "rate = %g: expected a probability between 0 and 1", options->rate);
+        return rbt_fail(error, RBT_E_USAGE, "--rate %g is out of range; give a probability between 0 and 1",
+                        options->rate);
     return RBT_OK;
 }
 

@@ -26,7 +26,7 @@ typedef struct images {
 
 static rbt_err check(const rbt_images_options *o, rbt_error *error)
 {
-    rbt_err err = rbt_generate_check_count("images", o->images, INT32_MAX, error);
+    rbt_err err = rbt_generate_check_count("rows", o->images, INT32_MAX, error);
     if (err == RBT_OK)
         err = rbt_generate_check_count("side", o->side, RBT_IMAGES_SIDE_MOST, error);
     if (err == RBT_OK)

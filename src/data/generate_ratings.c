@@ -47,8 +47,9 @@ static rbt_err check(const rbt_ratings_options *o, rbt_error *error)
         err = rbt_generate_check_noise(o->noise, 1e6, error);
     if (err == RBT_OK && (o->rows < 1 || o->rows > o->users * o->items)) /* both are below 2^32 */
         err = rbt_fail(error, RBT_E_USAGE,
-                       "rows = %zu: expected 1 to users times items, %zu, as nobody rates an item twice", o->rows,
-                       o->users * o->items);
+                       "--rows %zu is out of range; give a number from 1 to --users times --items, %zu: nobody rates "
+                       "an item twice",
+                       o->rows, o->users * o->items);
     if (err == RBT_OK)
         err = rbt_draw_check_memory((double)o->users * 12 + (double)o->items * (4 + 4 * (double)o->rank),
                                     "that many users and items of that rank", error);

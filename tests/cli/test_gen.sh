@@ -84,11 +84,11 @@ says 'two files'
 expect 2 gen lr --out x --to svm
 says 'choose libsvm, csv, vw or cache'
 expect 2 gen lr --out x --nnz 1001
-says 'nnz = 1001: expected 1 to the number of columns, 1000'
+says '--nnz 1001 is out of range; give a number from 1 to that of the columns, 1000'
 expect 2 gen clicks --out x --rate 1
-says 'rate = 1'
+says '--rate 1'
 expect 2 gen ratings --out x --users 3 --items 3 --rows 10
-says 'rows = 10: expected 1 to users times items, 9'
+says '--rows 10 is out of range; give a number from 1 to --users times --items, 9'
 expect 2 gen lr --out x --rows 5000000000
 says '--rows 5000000000'
 expect 1 gen lr --out x --cols 100001 --to csv

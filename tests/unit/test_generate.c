@@ -181,11 +181,11 @@ static void options_without_sense_are_refused_by_name(void **state)
         rbt_generate_options o;
         const char *piece;
     } bad[] = {
-        {{0, 10, 1, 1, 0, 1}, "rows = 0"},      {{(size_t)1 << 33, 10, 1, 1, 0, 1}, "rows = 8589934592"},
-        {{5, 0, 1, 1, 0, 1}, "cols = 0"},       {{5, UINT32_MAX, 1, 1, 0, 1}, "cols = 4294967295"},
-        {{5, 10, 0, 1, 0, 1}, "nnz = 0"},       {{5, 10, 11, 1, 0, 1}, "nnz = 11"},
-        {{5, 10, 1, -1, 0, 1}, "skew = -1"},    {{5, 10, 1, NAN, 0, 1}, "skew = nan"},
-        {{5, 10, 1, 1, 0.6, 1}, "noise = 0.6"}, {{5, 10, 1, 1, -0.1, 1}, "noise = -0.1"},
+        {{0, 10, 1, 1, 0, 1}, "--rows 0"},      {{(size_t)1 << 33, 10, 1, 1, 0, 1}, "--rows 8589934592"},
+        {{5, 0, 1, 1, 0, 1}, "--cols 0"},       {{5, UINT32_MAX, 1, 1, 0, 1}, "--cols 4294967295"},
+        {{5, 10, 0, 1, 0, 1}, "--nnz 0"},       {{5, 10, 11, 1, 0, 1}, "--nnz 11"},
+        {{5, 10, 1, -1, 0, 1}, "--skew -1"},    {{5, 10, 1, NAN, 0, 1}, "--skew nan"},
+        {{5, 10, 1, 1, 0.6, 1}, "--noise 0.6"}, {{5, 10, 1, 1, -0.1, 1}, "--noise -0.1"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         rbt_data d;
@@ -397,12 +397,12 @@ static void options_of_the_other_kinds_are_checked_too(void **state)
         rbt_rows_options o;
         const char *piece;
     } bad[] = {
-        {{RBT_ROWS_MULTICLASS, {5, 10, 1, 1, 0, 1}, 1, 0}, "classes = 1: expected 2"},
-        {{RBT_ROWS_MULTICLASS, {5, 10, 1, 1, 1.5, 1}, 3, 0}, "noise = 1.5: expected a probability"},
-        {{RBT_ROWS_CLICKS, {5, 10, 1, 1, 0, 1}, 0, 0}, "rate = 0"},
-        {{RBT_ROWS_CLICKS, {5, 10, 1, 1, 0, 1}, 0, NAN}, "rate = nan"},
-        {{RBT_ROWS_REGRESSION, {5, 10, 1, 1, -1, 1}, 0, 0}, "noise = -1: expected a standard deviation"},
-        {{RBT_ROWS_CLICKS, {5, 10, 11, 1, 0, 1}, 0, 0.1}, "nnz = 11"},
+        {{RBT_ROWS_MULTICLASS, {5, 10, 1, 1, 0, 1}, 1, 0}, "--classes 1 is out of range; give a number from 2"},
+        {{RBT_ROWS_MULTICLASS, {5, 10, 1, 1, 1.5, 1}, 3, 0}, "--noise 1.5 is out of range; give a probability"},
+        {{RBT_ROWS_CLICKS, {5, 10, 1, 1, 0, 1}, 0, 0}, "--rate 0"},
+        {{RBT_ROWS_CLICKS, {5, 10, 1, 1, 0, 1}, 0, NAN}, "--rate nan"},
+        {{RBT_ROWS_REGRESSION, {5, 10, 1, 1, -1, 1}, 0, 0}, "--noise -1 is out of range; give a standard deviation"},
+        {{RBT_ROWS_CLICKS, {5, 10, 11, 1, 0, 1}, 0, 0.1}, "--nnz 11"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         rbt_data d;

@@ -312,16 +312,17 @@ static void options_without_sense_are_refused_by_name(void **state)
     (void)state;
     rbt_error e;
     const rbt_writing *how = WRITE("b", 0);
-    refused(rbt_generate_ratings(&(rbt_ratings_options){101, 10, 10, 1, 1, 0, 1}, false, how, &e), &e, "rows = 101");
-    refused(rbt_generate_ratings(&(rbt_ratings_options){1, 0, 10, 1, 1, 0, 1}, false, how, &e), &e, "users = 0");
-    refused(rbt_generate_ratings(&(rbt_ratings_options){1, 1, 1, 5000, 1, 0, 1}, false, how, &e), &e, "rank = 5000");
-    refused(rbt_generate_ratings(&(rbt_ratings_options){1, 1, 1, 1, 1, -1, 1}, false, how, &e), &e, "noise = -1");
-    refused(rbt_generate_docs(&(rbt_docs_options){0, 10, 1, 1, 1, 0, 1}, how, &e), &e, "docs = 0");
-    refused(rbt_generate_docs(&(rbt_docs_options){1, 10, 11, 1, 1, 0, 1}, how, &e), &e, "nnz = 11: expected 1 to 10");
-    refused(rbt_generate_docs(&(rbt_docs_options){1, 10, 1, 0, 1, 0, 1}, how, &e), &e, "topics = 0");
-    refused(rbt_generate_docs(&(rbt_docs_options){1, 10, 1, 1, 11, 0, 1}, how, &e), &e, "skew = 11");
-    refused(rbt_generate_images(&(rbt_images_options){1, 5000, 2, 0, 1}, how, &e), &e, "side = 5000");
-    refused(rbt_generate_images(&(rbt_images_options){1, 5, 257, 0, 1}, how, &e), &e, "classes = 257");
+    refused(rbt_generate_ratings(&(rbt_ratings_options){101, 10, 10, 1, 1, 0, 1}, false, how, &e), &e, "--rows 101");
+    refused(rbt_generate_ratings(&(rbt_ratings_options){1, 0, 10, 1, 1, 0, 1}, false, how, &e), &e, "--users 0");
+    refused(rbt_generate_ratings(&(rbt_ratings_options){1, 1, 1, 5000, 1, 0, 1}, false, how, &e), &e, "--rank 5000");
+    refused(rbt_generate_ratings(&(rbt_ratings_options){1, 1, 1, 1, 1, -1, 1}, false, how, &e), &e, "--noise -1");
+    refused(rbt_generate_docs(&(rbt_docs_options){0, 10, 1, 1, 1, 0, 1}, how, &e), &e, "--docs 0");
+    refused(rbt_generate_docs(&(rbt_docs_options){1, 10, 11, 1, 1, 0, 1}, how, &e), &e,
+            "--nnz 11 is out of range; give a number from 1 to 10");
+    refused(rbt_generate_docs(&(rbt_docs_options){1, 10, 1, 0, 1, 0, 1}, how, &e), &e, "--topics 0");
+    refused(rbt_generate_docs(&(rbt_docs_options){1, 10, 1, 1, 11, 0, 1}, how, &e), &e, "--skew 11");
+    refused(rbt_generate_images(&(rbt_images_options){1, 5000, 2, 0, 1}, how, &e), &e, "--side 5000");
+    refused(rbt_generate_images(&(rbt_images_options){1, 5, 257, 0, 1}, how, &e), &e, "--classes 257");
     assert_int_not_equal(access("b", F_OK), 0);
 }
 
