@@ -144,8 +144,10 @@ static bool give_name(const rbt_output *output)
 {
     char link[64];
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", output->fd);
-    (void)unlink(output->temporary);
-    return linkat(AT_FDCWD, link, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW) == 0;
+    if (linkat(AT_FDCWD, link, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW) == 0)
+        return true;
+    return errno == EEXIST && unlink(output->temporary) == 0 &&
+           linkat(AT_FDCWD, link, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW) == 0;
 }
 
 rbt_err rbt_output_open(const char *path, rbt_output *output, rbt_error *error)
