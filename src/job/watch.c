@@ -30,7 +30,7 @@ static const char *judge(rbt_watch *watch, double objective, double gap)
     const rbt_options *o = watch->options;
     double change = watch->looks > 0 ? fabs(watch->last - objective) : INFINITY;
     double near = o->tolerance * fabs(objective);
-    bool proved = o->optimizer == RBT_OPTIMIZER_SDCA && o->no_bias;
+    bool proved = o->optimizer == RBT_OPTIMIZER_SDCA;
 
     watch->looks++;
     watch->unmoved = change == 0 && !(gap < watch->least_gap) ? watch->unmoved + 1 : 0;

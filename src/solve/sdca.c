@@ -10,19 +10,13 @@
 #include "math/kernels.h"
 #include "model/link.h"
 #include "model/model.h"
+#include "solve/sgd.h"
 
-#define BIAS_STEPS    2    /* of Newton's method, after each pass; the next pass goes on from there */
-#define BISECTIONS    24   /* the hinge has no second derivative to follow */
-#define BIAS_REACH    8    /* times the step that is always safe */
-#define BIAS_NEAR     0.02 /* of the objective: a larger gap means that weights are not good enough to look ahead */
-#define BIAS_WORSE    2    /* times the gap before */
-#define BIAS_FAR      4    /* times as far as in the last pass is what a bias moves at once, at most */
-#define HINGE_LONGER  1.1
-#define HINGE_SHORTER 0.6
-#define HINGE_FIRST                                                                                                    \
-    2 /* the pass from which on the bias follows the dual variables; before, it is the best for the weights */
-#define SOFTMAX_STEPS 4   /* inner steps towards a row's optimal dual variables */
-#define SOFTMAX_STEEP 0.5 /* no eigenvalue of softmax's second derivative is larger */
+#define BIAS_PULL     0.1  /* of a row's mean square: the size of the feature that the biases are weights of */
+#define BIAS_FAR      0.1  /* of itself is how far a bias may still be, at least */
+#define SLACK         1e-3 /* of the dual objective, by which it may fall without having been led astray */
+#define SOFTMAX_STEPS 4    /* inner steps towards a row's optimal dual variables */
+#define SOFTMAX_STEEP 0.5  /* no eigenvalue of softmax's second derivative is larger */
 
 /* ---------------------------------------------------------------------------------------------------- starting */
 
@@ -35,7 +29,7 @@ static double row_norms(void *context, size_t first, size_t n)
         double squares = 0;
         for (size_t i = 0; i < row.n; i++)
             squares += (double)row.value[i] * (double)row.value[i];
-        sdca->q[r] = (float)(squares / (p->l2 * (double)p->data->rows));
+        sdca->q[r] = (float)((squares + sdca->pull) / (p->l2 * (double)p->data->rows));
     }
     rbt_data_release_passed(p->data, first, n);
     return 0;
@@ -49,7 +43,8 @@ rbt_err rbt_sdca_init(rbt_sdca *sdca, const rbt_problem *problem, rbt_team *team
                        .dual = rbt_try_alloc(rows, problem->outputs * sizeof *sdca->dual),
                        .q = rbt_try_alloc_raw(rows, sizeof *sdca->q),
                        .z = rbt_try_alloc_raw(rows, problem->outputs * sizeof *sdca->z),
-                       .biases = rbt_alloc(problem->outputs, sizeof *sdca->biases)};
+                       .biases = rbt_alloc(problem->outputs, sizeof *sdca->biases),
+                       .pull = problem->shape->bias ? BIAS_PULL * rbt_squares_of_row(problem->data) : 0};
     if (sdca->dual == NULL || sdca->q == NULL || sdca->z == NULL) {
         rbt_sdca_deinit(sdca);
         return rbt_fail(error, RBT_E_MEMORY,
@@ -116,9 +111,17 @@ static bool softmax_step(rbt_walker *walker, size_t row, double *z)
     return true;
 }
 
+static void move_biases(rbt_walker *walker, const double *coefficient)
+{
+    const rbt_sdca *sdca = walker->walk->stepper;
+    for (size_t c = 0; sdca->pull > 0 && c < sdca->problem->outputs; c++)
+        walker->bias[c] += sdca->pull * coefficient[c];
+}
+
 static void add_one(rbt_walker *walker, rbt_row row, const double *coefficient)
 {
     rbt_row_add(row, (float)*coefficient, walker->w);
+    move_biases(walker, coefficient);
 }
 
 static void add_many(rbt_walker *walker, rbt_row row, const double *coefficient)
@@ -128,6 +131,7 @@ static void add_many(rbt_walker *walker, rbt_row row, const double *coefficient)
     for (size_t c = 0; c < k; c++)
         scale[c] = (float)coefficient[c];
     rbt_row_add_many(row, scale, k, walker->w);
+    move_biases(walker, coefficient);
 }
 
 void rbt_sdca_attach(rbt_sdca *sdca, rbt_walk *walk)
@@ -193,22 +197,32 @@ void rbt_sdca_parameters(const rbt_sdca *sdca, const float *w, float *parameters
         parameters[i] = w[i] > by ? w[i] - by : w[i] < -by ? w[i] + by : 0;
 }
 
-static bool is_smooth(const rbt_problem *p)
+/* Where the biases are by the dual variables, and these variables' means. */
+static void find_biases(rbt_sdca *sdca)
 {
-    return p->model->link == NULL || isfinite(p->model->link->steepest);
+    const rbt_problem *p = sdca->problem;
+    size_t rows = p->data->rows, k = p->outputs;
+    for (size_t c = 0; c < k; c++)
+        sdca->biases[c].mean = 0;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < k; c++)
+            sdca->biases[c].mean += rbt_data_weight(p->data, r) * (double)sdca->dual[r * k + c];
+    for (size_t c = 0; c < k; c++) {
+        rbt_sdca_bias *b = &sdca->biases[c];
+        b->mean /= (double)rows;
+        b->now = b->center + sdca->pull * b->mean / p->l2;
+    }
 }
 
 void rbt_sdca_begin(rbt_sdca *sdca, float *w)
 {
     const rbt_problem *p = sdca->problem;
-    for (size_t c = 0; p->shape->bias && is_smooth(p) && c < p->outputs; c++) {
+    for (size_t c = 0; p->shape->bias && c < p->outputs; c++) {
         rbt_sdca_bias *b = &sdca->biases[c];
-        if (sdca->ahead)
-            w[p->weights + c] = (float)b->next;
-        b->past = b->now;
-        b->past_slope = b->slope;
-        b->now = (double)w[p->weights + c];
+        b->center = b->now;
+        w[p->weights + c] = (float)(b->center + sdca->pull * b->mean / p->l2);
     }
+    sdca->from = sdca->next;
 }
 
 /* ---------------------------------------------------------------------------------------------------- settling */
@@ -216,11 +230,7 @@ void rbt_sdca_begin(rbt_sdca *sdca, float *w)
 typedef struct settling {
     rbt_sdca *sdca;
     const float *parameters;
-    double *bias;    /* per output */
-    double *slope;   /* per output: the sum over the rows at these biases ... */
-    double *bend;    /* ... and of the second derivatives */
-    double bias_gap; /* how far the biases may still be from the optimum, in the objective */
-    double *blocks;  /* the same by block of rows: slopes, then bends */
+    double *gaps; /* by block of rows */
 } settling;
 
 static double fill_scores(void *context, size_t first, size_t n)
@@ -244,54 +254,9 @@ static double fill_scores(void *context, size_t first, size_t n)
     return 0;
 }
 
-/* One row at the present biases: adds its slopes and bends. */
-static void look_at_row(const settling *s, size_t r, double *z, double *slope, double *bend)
+static inline double score(const settling *s, size_t r, size_t c)
 {
-    const rbt_problem *p = s->sdca->problem;
-    const rbt_link *link = p->model->link;
-    size_t k = p->outputs, label = (size_t)p->data->label[r];
-    double weight = rbt_data_weight(p->data, r);
-    if (link != NULL) {
-        double y = rbt_link_target(p->shape, p->data, r), at = (double)s->sdca->z[r] + *s->bias;
-        double down, bent;
-        (void)link->derive(at, y, p->shape->delta, &down, &bent);
-        *slope += weight * down;
-        *bend += weight * bent;
-        return;
-    }
-    for (size_t c = 0; c < k; c++)
-        z[c] = (double)s->sdca->z[r * k + c] + s->bias[c];
-    (void)rbt_softmax(z, k, label);
-    for (size_t c = 0; c < k; c++) {
-        slope[c] += weight * (z[c] - (c == label ? 1 : 0));
-        bend[c] += weight * z[c] * (1 - z[c]);
-    }
-}
-
-static double look_at_block(void *context, size_t first, size_t n)
-{
-    const settling *s = context;
-    size_t k = s->sdca->problem->outputs;
-    double *slope = s->blocks + first / RBT_BLOCK_ROWS * 2 * k, *bend = slope + k, *z = rbt_alloc(k, sizeof *z);
-    memset(slope, 0, 2 * k * sizeof *slope);
-    for (size_t r = first; r < first + n; r++)
-        look_at_row(s, r, z, slope, bend);
-    rbt_free(z);
-    return 0;
-}
-
-/* Slopes and bends at the present biases. */
-static void look(settling *s, rbt_team *team)
-{
-    size_t k = s->sdca->problem->outputs, rows = s->sdca->problem->data->rows;
-    (void)rbt_team_sum(team, rows, look_at_block, s);
-    memset(s->slope, 0, k * sizeof *s->slope);
-    memset(s->bend, 0, k * sizeof *s->bend);
-    for (size_t block = 0; block * RBT_BLOCK_ROWS < rows; block++)
-        for (size_t c = 0; c < k; c++) {
-            s->slope[c] += s->blocks[block * 2 * k + c];
-            s->bend[c] += s->blocks[block * 2 * k + k + c];
-        }
+    return (double)s->sdca->z[r * s->sdca->problem->outputs + c] + s->sdca->biases[c].now;
 }
 
 /* How much the row's loss and its dual variables miss each other: loss(z) + conjugate(-a) + a z, never below 0, and 0
@@ -308,7 +273,7 @@ static double row_gap(const settling *s, size_t r, const double *z, double loss)
                (double)*a * *z;
     for (size_t c = 0; c < k; c++) {
         double share = (c == label ? 1 : 0) - (double)a[c];
-        sum += (share > 0 ? share * rbt_ln(share) : 0) + (double)a[c] * ((double)s->sdca->z[r * k + c] + s->bias[c]);
+        sum += (share > 0 ? share * rbt_ln(share) : 0) + (double)a[c] * score(s, r, c);
     }
     return sum;
 }
@@ -323,153 +288,66 @@ static double block_loss(void *context, size_t first, size_t n)
     for (size_t r = first; r < first + n; r++) {
         double weight = rbt_data_weight(p->data, r);
         for (size_t c = 0; c < k; c++)
-            z[c] = (double)s->sdca->z[r * k + c] + s->bias[c];
+            z[c] = score(s, r, c);
         double loss = link != NULL ? link->loss(*z, rbt_link_target(p->shape, p->data, r), p->shape->delta)
                                    : rbt_softmax(z, k, (size_t)p->data->label[r]);
         total += weight * loss;
         gap += weight * row_gap(s, r, z, loss);
     }
-    s->blocks[first / RBT_BLOCK_ROWS * 2 * k] = gap;
+    s->gaps[first / RBT_BLOCK_ROWS] = gap;
     rbt_free(z);
     return total;
 }
 
-/* The slopes only grow with the bias: halves an interval around where their sum passes zero. */
-static void bisect_bias(settling *s, rbt_team *team)
+/* How much the objective may still fall by moving the biases, about: with the best weights for each, its slope along one is minus
+ * the mean of the dual variables. */
+static double bias_gap(const rbt_sdca *sdca)
 {
-    double low = *s->bias - 1, high = *s->bias + 1;
-    for (int i = 0; i < BISECTIONS; i++) {
-        look(s, team);
-        if (*s->slope > 0)
-            high = *s->bias;
-        else
-            low = *s->bias;
-        *s->bias = (low + high) / 2;
+    double gap = 0;
+    for (size_t c = 0; c < sdca->problem->outputs; c++) {
+        const rbt_sdca_bias *b = &sdca->biases[c];
+        gap += fabs(b->mean) * fmax(BIAS_FAR * fabs(b->now), fabs(b->now - b->center));
     }
+    return gap;
 }
 
-/* The hinge has corners: a bias that is the best for the weights, and weights that are the best for the bias, need not be
- * the best together. The dual variables tell, as at the common optimum they add up to 0: steps along their sum, as a share
- * of what they could add up to, longer while it keeps its sign and shorter when it turns. */
-static void step_bias(settling *s)
+/* In a pass the dual objective rises, that with biases pulled to where they were before it: from `from` to what it is now. `gap`
+ * is that of the rows. The next pass begins below that, as it pulls elsewhere. */
+static void look_back(rbt_sdca *sdca, double objective, double gap)
 {
-    rbt_sdca *sdca = s->sdca;
-    const rbt_problem *p = sdca->problem;
-    double sum = 0, size = 0;
-    for (size_t r = 0; r < p->data->rows; r++) {
-        sum += rbt_data_weight(p->data, r) * (double)sdca->dual[r];
-        size += rbt_data_weight(p->data, r) * fabs((double)sdca->dual[r]);
-    }
-    if (sum == 0)
-        return;
-    if (sdca->settled > HINGE_FIRST)
-        sdca->bias_step *= (sum > 0) == sdca->bias_rose ? HINGE_LONGER : HINGE_SHORTER;
-    sdca->bias_rose = sum > 0;
-    *s->bias += sdca->bias_step * sum / size;
-}
-
-static void settle_hinge(settling *s, rbt_team *team)
-{
-    rbt_sdca *sdca = s->sdca;
-    if (++sdca->settled >= HINGE_FIRST) {
-        step_bias(s);
-        return;
-    }
-    bisect_bias(s, team);
-    sdca->bias_step = 1;
-}
-
-/* Newton's method where rows bend; where hardly any does (all are far from their labels' side), steps are as long as the
- * steepest loss allows, and a little more. Softmax's biases move together: half a step each is a whole one for two. */
-static void newton_biases(settling *s, rbt_team *team)
-{
-    const rbt_problem *p = s->sdca->problem;
-    bool one = p->model->link != NULL;
-    double least = (one ? p->model->link->steepest : SOFTMAX_STEEP) * (double)p->data->rows / BIAS_REACH;
-    for (int i = 0; i < BIAS_STEPS; i++) {
-        look(s, team);
-        for (size_t c = 0; c < p->outputs; c++)
-            s->bias[c] -= s->slope[c] / fmax(one ? s->bend[c] : 2 * s->bend[c], least);
-    }
-}
-
-/* With the best weights for each bias, the objective's slope along the bias is minus the mean of the dual variables. The
- * biases that are best for the weights are in no hurry to where that is 0: weights and biases wait for each other. How the slope
- * changed from one pass to the next tells how far it is, and the next pass is made there. Where it did not become flatter, weights
- * are not that good yet: it is about as far as the last step went, or a tenth of the way so far. Answers with how much the
- * objective may fall by that. */
-static double look_ahead(const settling *s, size_t c, double before)
-{
-    const rbt_problem *p = s->sdca->problem;
-    rbt_sdca_bias *b = &s->sdca->biases[c];
-    double sum = 0, far = fmax(fabs(s->bias[c]) / 10, fabs(s->bias[c] - before));
-    for (size_t r = 0; r < p->data->rows; r++)
-        sum += rbt_data_weight(p->data, r) * (double)s->sdca->dual[r * p->outputs + c];
-    b->slope = -sum / (double)p->data->rows;
-    b->next = s->bias[c];
-    double bend = (b->slope - b->past_slope) / (b->now - b->past);
-    if (is_smooth(p) && b->past_slope != 0 && bend > 0 && isfinite(bend)) {
-        double way = fmin(fabs(b->slope) / bend, BIAS_FAR * fabs(b->now - b->past));
-        b->next = b->now + (b->slope > 0 ? -way : way);
-        far = fmax(far, way);
-    }
-    return fabs(b->slope) * far;
-}
-
-static void settle_biases(settling *s, float *w, rbt_team *team)
-{
-    const rbt_problem *p = s->sdca->problem;
-    for (size_t c = 0; c < p->outputs; c++)
-        s->bias[c] = (double)w[p->weights + c];
-    if (is_smooth(p))
-        newton_biases(s, team);
-    else
-        settle_hinge(s, team);
-    s->bias_gap = 0;
-    for (size_t c = 0; c < p->outputs; c++) {
-        double before = (double)w[p->weights + c];
-        s->bias[c] = (double)(w[p->weights + c] = (float)s->bias[c]);
-        s->bias_gap += look_ahead(s, c, before);
-    }
-}
-
-/* May the next pass be made with biases ahead of the weights? These must be good enough for it; and when it made things worse,
- * it is left alone for twice as many passes as the last time. */
-static void look_back(rbt_sdca *sdca, double gap, double objective)
-{
-    if (sdca->ahead && gap > BIAS_WORSE * sdca->gap)
-        sdca->rest = sdca->setback = 2 * sdca->setback + 1;
-    else if (sdca->rest > 0)
-        sdca->rest--;
-    sdca->gap = gap;
-    sdca->ahead = gap <= BIAS_NEAR * objective && sdca->rest == 0;
+    double pulled = 0;
+    for (size_t c = 0; c < sdca->problem->outputs; c++)
+        pulled += (sdca->biases[c].now - sdca->biases[c].center) * sdca->biases[c].mean / 2;
+    double dual = objective - gap + pulled;
+    sdca->fell = dual < sdca->from - SLACK * fabs(sdca->from);
+    sdca->next = objective - gap - pulled;
 }
 
 double rbt_sdca_settle(rbt_sdca *sdca, float *w, rbt_team *team, double *gap)
 {
     const rbt_problem *p = sdca->problem;
-    size_t k = p->outputs, blocks = p->data->rows / RBT_BLOCK_ROWS + 1;
-    double *room = rbt_alloc((3 + 2 * blocks) * k, sizeof *room), rows = (double)p->data->rows, loss;
+    size_t blocks = p->data->rows / RBT_BLOCK_ROWS + 1;
     float *parameters = p->l1 > 0 ? rbt_alloc(p->n, sizeof *parameters) : w;
-    settling s = {.sdca = sdca,
-                  .parameters = parameters,
-                  .bias = room,
-                  .slope = room + k,
-                  .bend = room + 2 * k,
-                  .blocks = room + 3 * k};
+    settling s = {.sdca = sdca, .parameters = parameters, .gaps = rbt_alloc(blocks, sizeof *s.gaps)};
+    double rows = (double)p->data->rows, loss;
+    if (p->shape->bias)
+        find_biases(sdca);
+    for (size_t c = 0; p->shape->bias && c < p->outputs; c++) {
+        float *at = &w[p->weights + c];
+        sdca->biases[c].now = (double)(*at = (float)sdca->biases[c].now);
+    }
     if (p->l1 > 0)
         rbt_sdca_parameters(sdca, w, parameters);
     (void)rbt_team_sum(team, p->data->rows, fill_scores, &s);
-    if (p->shape->bias)
-        settle_biases(&s, w, team);
     loss = rbt_team_sum(team, p->data->rows, block_loss, &s) / rows;
-    *gap = s.bias_gap;
+    *gap = 0;
     for (size_t block = 0; block * RBT_BLOCK_ROWS < p->data->rows; block++)
-        *gap += s.blocks[block * 2 * k] / rows;
+        *gap += s.gaps[block] / rows;
     double objective = loss + rbt_problem_penalty(p, parameters);
-    look_back(sdca, *gap, objective);
+    look_back(sdca, objective, *gap);
+    *gap += bias_gap(sdca);
     if (p->l1 > 0)
         rbt_free(parameters);
-    rbt_free(room);
+    rbt_free(s.gaps);
     return objective;
 }

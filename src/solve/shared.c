@@ -13,6 +13,7 @@
 #include "model/link.h"
 #include "model/model.h"
 #include "solve/newton.h"
+#include "solve/proof.h"
 #include "solve/sdca.h"
 
 #define WRONG 1.5  /* times the objective of the pass before: additions were lost that mattered */
@@ -26,8 +27,7 @@
 #define VISITS      128
 #define DUAL_VISITS 16
 
-#define OTHERS 0.5  /* of another thread's steps on copies a dual step reckons with */
-#define SLACK  1e-3 /* of the dual objective, by which it may fall */
+#define OTHERS 0.5 /* of another thread's steps on copies a dual step reckons with */
 
 /* One worker: its rows in the order of this pass, and its place in the walk. */
 typedef struct worker {
@@ -56,7 +56,6 @@ typedef struct training {
     rbt_newton *newton;
     double objective; /* newton, sdca: after the last iteration, ... */
     double gap;       /* ... and about how far that is above the optimum; sdca: the gap some passes ago */
-    double dual;      /* sdca: the dual objective then */
     float *mean;      /* asgd, psgd: the parameters looked at; sdca with l1: after thresholding */
     uint64_t clock;
     double rate; /* of this pass */
@@ -369,15 +368,6 @@ static void check_drift(training *t, double *objective, double *gap)
     rbt_free(drifted);
 }
 
-/* A dual step makes the dual objective smaller only if it is taken on parameters that are too old (a little smaller, too,
- * when the biases have moved since): then threads that are told too late had better share them. */
-static void check_copies(training *t, double dual)
-{
-    if (t->walk.replicas != NULL && t->clock > 1 && dual < t->dual - SLACK * fabs(t->dual))
-        t->may_copy = false;
-    t->dual = dual;
-}
-
 /* Threads that lose additions come only so near: where the gap is small already and hardly falls any more, the rest of the way
  * is gone without company, too. */
 static void check_pace(training *t, double *objective, double *gap)
@@ -394,13 +384,14 @@ static void check_pace(training *t, double *objective, double *gap)
 
 static double settle_dual(training *t, double *gap)
 {
-    bool ahead = t->sdca.ahead;
     double objective = rbt_sdca_settle(&t->sdca, t->w, t->team, gap);
-    if (ahead) /* biases that went far change the dual objective themselves */
-        t->dual = objective - *gap;
-    check_copies(t, objective - *gap);
+    if (t->walk.replicas != NULL && t->clock > 1 &&
+        t->sdca.fell) /* those told too late had better share the parameters */
+        t->may_copy = false;
     check_drift(t, &objective, gap);
     check_pace(t, &objective, gap);
+    if (t->problem->shape->bias && *gap <= t->options->close * fabs(objective)) /* so far an estimate */
+        *gap = rbt_sdca_prove(&t->sdca, objective, t->team);
     return t->objective = objective;
 }
 
@@ -438,8 +429,7 @@ rbt_err rbt_shared_train(const rbt_problem *problem, const rbt_shared_options *o
                   .w = w,
                   .reports = workers,
                   .objective = INFINITY,
-                  .gap = INFINITY,
-                  .dual = -INFINITY}; /* nothing is known yet */
+                  .gap = INFINITY};
     rbt_err err = set_up(&t, shards, error);
     if (err == RBT_OK) {
         bool more = true;

@@ -296,7 +296,7 @@ double train(const rbt_problem *problem, test_training *t, float *out)
                                   .rate_context = t,
                                   .seed = 7,
                                   .clocks = t->passes,
-                                  .close = t->close,
+                                  .close = t->prove ? INFINITY : t->close,
                                   .slow = note_thread,
                                   .slow_context = &t,
                                   .eval_every = t->eval_last        ? 0

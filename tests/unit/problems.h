@@ -58,6 +58,7 @@ typedef struct test_training {
     bool eval_last;      /* ... and this is only the last */
     uint64_t stop_after; /* the listener ends it after this pass; 0: never */
     double close;        /* ... or at a gap of this share of the objective, above 0 */
+    bool prove;          /* sdca: gaps are bounds, also with biases */
 
     /* What came of it: the objective and the gap of each pass that was looked at, the objective of `w`. */
     double objective[512];

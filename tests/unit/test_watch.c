@@ -100,22 +100,16 @@ static void a_loose_bound_does_not_stop_an_objective_that_hardly_moves(void **st
 
 static void only_a_bound_is_no_estimate(void **state)
 {
-    static const struct {
-        rbt_optimizer optimizer;
-        bool no_bias, proved;
-    } CASES[] = {
-        {RBT_OPTIMIZER_SDCA, true, true}, {RBT_OPTIMIZER_SDCA, false, false}, {RBT_OPTIMIZER_NEWTON, true, false}};
     (void)state;
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    for (int newton = 0; newton < 2; newton++) {
         rbt_options o = plain();
         rbt_watch watch;
         float w = 0;
         o.tolerance = 1e-2;
-        o.optimizer = CASES[i].optimizer;
-        o.no_bias = CASES[i].no_bias;
+        o.optimizer = newton ? RBT_OPTIMIZER_NEWTON : RBT_OPTIMIZER_SDCA;
         rbt_watch_init(&watch, &o, 1);
         assert_true(rbt_watch_look(&watch, 1, 1e-3, NAN, &w));
-        assert_int_equal(strstr(watch.why, "estimate") == NULL, CASES[i].proved);
+        assert_int_equal(strstr(watch.why, "estimate") != NULL, newton);
         rbt_watch_deinit(&watch);
     }
 }
