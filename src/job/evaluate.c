@@ -84,15 +84,20 @@ static rbt_err diverged(const rbt_evaluation *evaluation, const rbt_progress *pr
     const char *remedy = rbt_training_remedy(options);
 
     if (options->optimizer >= RBT_OPTIMIZER_SDCA)
-        return rbt_fail(
-            error, RBT_E_DIVERGED,
-            "training diverged: the objective became %g after clock %llu; use %s%sa larger --l2, or --workers 1",
-            progress->loss, (unsigned long long)progress->clock_min, remedy != NULL ? remedy : "",
-            remedy != NULL ? ", " : "");
+        return rbt_fail(error, RBT_E_DIVERGED,
+                        "training diverged: the objective became %g after clock %llu; use %s%sa larger --l2%s",
+                        progress->loss, (unsigned long long)progress->clock_min, remedy != NULL ? remedy : "",
+                        remedy != NULL ? " or " : "", options->workers > 1 ? ", or --workers 1" : "");
     return rbt_fail(error, RBT_E_DIVERGED,
                     "training diverged: the objective became %g after clock %llu; use a smaller --lr (it is %g)%s%s",
                     progress->loss, (unsigned long long)progress->clock_min, options->lr, remedy != NULL ? ", or " : "",
                     remedy != NULL ? remedy : "");
+}
+
+/* Not of dual ascent, whose objective may be anywhere on its way. */
+static bool has_blown_up(const rbt_evaluation *evaluation, double loss)
+{
+    return evaluation->training->options->optimizer != RBT_OPTIMIZER_SDCA && loss > BLOW_UP * evaluation->first;
 }
 
 rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap, rbt_progress *progress,
@@ -104,7 +109,7 @@ rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap,
     progress->loss = evaluation->loss = loss;
     evaluation->objectives[evaluation->evaluations++ % RBT_LAST_OBJECTIVES] = loss;
     evaluation->last = *progress;
-    if (!evaluation->has_no_loss && (!isfinite(loss) || loss > BLOW_UP * evaluation->first))
+    if (!evaluation->has_no_loss && (!isfinite(loss) || has_blown_up(evaluation, loss)))
         return diverged(evaluation, progress, error);
     if (evaluation->valid != NULL)
         err = evaluate_valid(evaluation, progress, &valid, error);
@@ -128,7 +133,7 @@ rbt_err rbt_evaluation_finish(rbt_evaluation *evaluation, rbt_error *error)
         return RBT_OK;
     memcpy(evaluation->w, evaluation->watch.best, evaluation->training->n * sizeof *evaluation->w);
     evaluation->loss = evaluation->watch.best_objective;
-    return evaluate_valid(evaluation, &evaluation->best, &valid, error);
+    return evaluation->valid != NULL ? evaluate_valid(evaluation, &evaluation->best, &valid, error) : RBT_OK;
 }
 
 /* The objective of the parameters just read. */

@@ -54,7 +54,7 @@ static rbt_err validate(void *context, const rbt_progress *progress, double *los
     if (err == RBT_OK && r->job->options.patience > 0 && isnan(*loss))
         err = rbt_fail(error, RBT_E_USAGE, "--patience watches the loss on --valid, and %s finds none; leave it out",
                        r->plan.method->name);
-    if (err == RBT_OK && r->job->options.patience > 0 && *loss < r->evaluation.watch.best_valid) {
+    if (err == RBT_OK && r->job->options.patience > 0 && *loss < r->evaluation.watch.best_score) {
         rbt_fitted_deinit(&r->best);
         r->best = fitted;
     } else {

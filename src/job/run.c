@@ -203,9 +203,11 @@ static void count_labels(const rbt_loaded *loaded, size_t worker, rbt_worker_rep
 static void note_limit(rbt_model_run *r)
 {
     const rbt_options *options = &r->job->options;
+    const rbt_watch *watch = &r->evaluation.watch;
+    bool far = watch->stuck && options->optimizer == RBT_OPTIMIZER_SDCA; /* its bound says so */
     char text[320], ends[64] = "";
 
-    if (!(options->tolerance > 0) || r->evaluation.watch.why != NULL || r->job->result.interrupted)
+    if (!(options->tolerance > 0) || (watch->why != NULL && !far) || r->job->result.interrupted)
         return;
     if (options->epochs_auto) /* whoever gives epochs alone gets all of them */
         snprintf(ends, sizeof ends, " with --tolerance %g", options->tolerance);

@@ -8,10 +8,11 @@
 
 #define LEAST 1e-12 /* of the objective of parameters that are all zero: no loss is below 0 */
 #define CALM  3     /* looks in a row */
+#define STILL 300   /* of these, where dual variables may still move that nobody sees */
 
 void rbt_watch_init(rbt_watch *watch, const rbt_options *options, size_t n)
 {
-    *watch = (rbt_watch){.options = options, .n = n, .least_gap = INFINITY, .best_valid = INFINITY};
+    *watch = (rbt_watch){.options = options, .n = n, .least_gap = INFINITY, .best_score = INFINITY};
     if (options->patience > 0)
         watch->best = rbt_alloc(n, sizeof *watch->best);
 }
@@ -43,7 +44,31 @@ static const char *judge(rbt_watch *watch, double objective, double gap)
     if (isnan(gap) ? watch->calm >= CALM : gap <= near)
         return proved ? "the objective is within --tolerance of the optimum"
                       : "the objective is within --tolerance of the optimum, by an estimate";
-    return watch->unmoved >= CALM ? "the objective does not get better any more" : NULL;
+    watch->stuck = watch->unmoved >= (o->optimizer == RBT_OPTIMIZER_SDCA ? STILL : CALM);
+    return watch->stuck ? "the objective does not get better any more" : NULL;
+}
+
+/* The best parameters so far: with patience by the validation data. Dual ascent's objective may rise for a while; where it has done so
+ * once, the best of those since then are kept. */
+static void keep_best(rbt_watch *watch, double objective, double score, const float *w)
+{
+    const rbt_options *o = watch->options;
+    bool rises = o->patience == 0 && o->optimizer == RBT_OPTIMIZER_SDCA && objective > watch->last;
+
+    if (watch->best == NULL && rises && watch->looks > 1) {
+        watch->best = rbt_try_alloc_raw(watch->n, sizeof *watch->best);
+        watch->best_score = INFINITY;
+    }
+    if (o->patience == 0 && watch->best == NULL)
+        return;
+    watch->worse++;
+    if (!(score < watch->best_score))
+        return;
+    watch->best_score = score;
+    watch->best_objective = objective;
+    watch->worse = 0;
+    if (watch->n > 0) /* a method keeps its best itself */
+        memcpy(watch->best, w, watch->n * sizeof *w);
 }
 
 bool rbt_watch_look(rbt_watch *watch, double objective, double gap, double valid, const float *w)
@@ -51,15 +76,7 @@ bool rbt_watch_look(rbt_watch *watch, double objective, double gap, double valid
     const rbt_options *o = watch->options;
     const char *end = judge(watch, objective, gap);
 
-    if (o->patience > 0 && valid < watch->best_valid) {
-        watch->best_valid = valid;
-        watch->best_objective = objective;
-        watch->worse = 0;
-        if (watch->n > 0) /* a method keeps its best itself */
-            memcpy(watch->best, w, watch->n * sizeof *w);
-    } else if (o->patience > 0) {
-        watch->worse++;
-    }
+    keep_best(watch, objective, o->patience > 0 ? valid : objective, w);
     if (o->has_target && objective <= o->target_loss) {
         watch->reached = true;
         watch->why = "the target was reached";

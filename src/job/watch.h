@@ -1,7 +1,8 @@
 /* When to stop: the target, the tolerance, the patience. One watch per training looks at every evaluation.
  *
  * Called by the evaluator (servers) and by shared_job.c. Always holds: with patience the watch keeps a copy of the
- * parameters that were best on the validation data. Proved by tests/unit/test_watch.c.
+ * parameters that were best on the validation data, and of dual ascent's those of the least objective since it rose. Proved by
+ * tests/unit/test_watch.c.
  */
 #ifndef RBT_JOB_WATCH_H
 #define RBT_JOB_WATCH_H
@@ -17,10 +18,11 @@ typedef struct rbt_watch {
     unsigned calm;    /* ... and the last of them after which little was left to gain ... */
     unsigned unmoved; /* ... or that changed nothing */
     double least_gap;
-    double best_valid;
-    uint64_t worse; /* evaluations since the best one */
-    float *best;    /* patience: the parameters then */
+    double best_score; /* on the validation data; dual ascent: the objective */
+    uint64_t worse;    /* evaluations since the best one */
+    float *best;       /* the parameters then; NULL: not kept */
     double best_objective;
+    bool stuck;      /* it ended because nothing moves any more, wherever the optimum is */
     bool reached;    /* the target */
     const char *why; /* NULL while it goes on: why it ended, as a sentence's end */
 } rbt_watch;

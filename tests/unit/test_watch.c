@@ -65,7 +65,7 @@ static void patience_counts_evaluations_since_the_best_and_keeps_it(void **state
     }
     assert_non_null(strstr(watch.why, "validation"));
     assert_true(watch.best[0] == 3 && watch.best[1] == -3); /* as good is not better: the first 0.4 */
-    assert_true(watch.best_valid == 0.4 && watch.best_objective == 0.25);
+    assert_true(watch.best_score == 0.4 && watch.best_objective == 0.25);
     assert_false(watch.reached);
     rbt_watch_deinit(&watch);
 }
@@ -159,6 +159,41 @@ static void an_objective_that_stands_still_stops_and_says_so(void **state)
     rbt_watch_deinit(&watch);
 }
 
+/* Its dual variables may go far before the parameters do. */
+static void dual_ascent_that_stands_still_is_given_time(void **state)
+{
+    rbt_options o = plain();
+    rbt_watch watch;
+    float w = 0;
+    int looks = 0;
+    (void)state;
+    o.tolerance = 1e-6;
+    o.optimizer = RBT_OPTIMIZER_SDCA;
+    rbt_watch_init(&watch, &o, 1);
+    while (!rbt_watch_look(&watch, 0.5, looks % 2 == 0 ? 0.4 : 0.3, NAN, &w) && looks < 1000)
+        looks++;
+    assert_in_range(looks, 100, 999);
+    assert_non_null(strstr(watch.why, "does not get better"));
+    rbt_watch_deinit(&watch);
+}
+
+static void dual_ascent_keeps_the_best_parameters_since_it_rose(void **state)
+{
+    static const double OBJECTIVES[] = {3, 2, 9, 4, 2.5, 7};
+    rbt_options o = plain();
+    rbt_watch watch;
+    (void)state;
+    o.optimizer = RBT_OPTIMIZER_SDCA;
+    rbt_watch_init(&watch, &o, 1);
+    for (size_t i = 0; i < 6; i++) {
+        float w = (float)i;
+        assert_false(rbt_watch_look(&watch, OBJECTIVES[i], INFINITY, NAN, &w));
+        assert_int_equal(watch.best != NULL, i >= 2); /* as long as it falls there is nothing to keep */
+    }
+    assert_true(watch.worse == 1 && watch.best[0] == 4 && watch.best_objective == 2.5);
+    rbt_watch_deinit(&watch);
+}
+
 static void a_gap_that_still_falls_is_progress(void **state)
 {
     rbt_options o = plain();
@@ -203,6 +238,8 @@ int main(void)
         cmocka_unit_test(without_a_bound_small_steps_on_a_long_way_do_not_stop),
         cmocka_unit_test(without_a_bound_one_small_change_does_not_stop_but_three_do),
         cmocka_unit_test(an_objective_that_stands_still_stops_and_says_so),
+        cmocka_unit_test(dual_ascent_that_stands_still_is_given_time),
+        cmocka_unit_test(dual_ascent_keeps_the_best_parameters_since_it_rose),
         cmocka_unit_test(a_gap_that_still_falls_is_progress),
         cmocka_unit_test(an_objective_of_0_is_the_end),
     };
