@@ -97,7 +97,7 @@ static rbt_err diverged(const rbt_evaluation *evaluation, const rbt_progress *pr
 /* Not of dual ascent, whose objective may be anywhere on its way. */
 static bool has_blown_up(const rbt_evaluation *evaluation, double loss)
 {
-    return evaluation->training->options->optimizer != RBT_OPTIMIZER_SDCA && loss > BLOW_UP * evaluation->first;
+    return evaluation->watch.options->optimizer != RBT_OPTIMIZER_SDCA && loss > BLOW_UP * evaluation->first;
 }
 
 rbt_err rbt_evaluation_take(rbt_evaluation *evaluation, double loss, double gap, rbt_progress *progress,

@@ -262,15 +262,12 @@ static rbt_err check_learning(const rbt_options *o, rbt_error *error)
     bool stepless = o->optimizer == RBT_OPTIMIZER_SDCA || o->optimizer == RBT_OPTIMIZER_NEWTON;
     const char *name = o->optimizer == RBT_OPTIMIZER_SDCA ? "sdca" : "newton";
 
-    if (stepless && o->l2 == 0)
-        return rbt_fail(error, RBT_E_USAGE, "--optimizer %s needs --l2 above 0; give one, or use --optimizer sgd",
-                        name);
+    if (o->optimizer == RBT_OPTIMIZER_SDCA && o->l2 == 0)
+        return rbt_fail(error, RBT_E_USAGE, "--optimizer sdca needs --l2 above 0; give one, or use --optimizer sgd");
     if (stepless && (o->lr > 0 || o->decay != RBT_DECAY_AUTO))
         return rbt_fail(error, RBT_E_USAGE,
                         "--%s makes no sense with --optimizer %s, which has no step size; leave it out",
                         o->lr > 0 ? "lr" : "decay", name);
-    if (o->optimizer == RBT_OPTIMIZER_NEWTON && o->l1 > 0)
-        return rbt_fail(error, RBT_E_USAGE, "--optimizer newton needs a smooth objective; leave out --l1, or use sdca");
     if (o->data != NULL && o->valid != NULL && strcmp(o->data, "-") == 0 && strcmp(o->valid, "-") == 0)
         return rbt_fail(error, RBT_E_USAGE, "--data and --valid cannot both be the standard input, which is read once");
     if (o->patience > 0 && o->valid == NULL)
@@ -488,7 +485,7 @@ static rbt_optimizer settled_optimizer(const rbt_options *o)
 {
     if (o->optimizer != RBT_OPTIMIZER_AUTO || rbt_trainee_method(o->model) != NULL)
         return o->optimizer;
-    return !rbt_options_shared(o) || o->sync == RBT_SYNC_PSGD || o->l2 == 0 || o->lr > 0 || o->decay != RBT_DECAY_AUTO
+    return !rbt_options_shared(o) || o->sync == RBT_SYNC_PSGD || o->lr > 0 || o->decay != RBT_DECAY_AUTO
                ? RBT_OPTIMIZER_SGD
                : RBT_OPTIMIZER_AUTO;
 }

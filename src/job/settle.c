@@ -76,15 +76,20 @@ static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, 
     if (options->optimizer == RBT_OPTIMIZER_AUTO)
         options->optimizer = few && is_hurried(&problem, options)                        ? RBT_OPTIMIZER_ASGD
                              : few && newton                                             ? RBT_OPTIMIZER_NEWTON
-                             : is_heavy(&problem, RBT_SDCA_ROW_BYTES)                    ? RBT_OPTIMIZER_SGD
+                             : problem.l2 == 0 || is_heavy(&problem, RBT_SDCA_ROW_BYTES) ? RBT_OPTIMIZER_SGD
                              : l2_given && (few || options->l1 > 0) && is_weak(&problem) ? RBT_OPTIMIZER_SGD
                                                                                          : RBT_OPTIMIZER_SDCA;
     rbt_options_settle_decay(options);
     if (options->optimizer == RBT_OPTIMIZER_NEWTON && !rbt_newton_fits(&problem))
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--optimizer newton needs a smooth loss, which that of %s is not; use --optimizer sdca, or "
-                        "train svm2",
-                        loaded->model->name);
+        return options->l1 > 0
+                   ? rbt_fail(
+                         error, RBT_E_USAGE,
+                         "--optimizer newton with --l1 needs a smooth loss of one output and at most 256 parameters; "
+                         "leave out --l1, or use --optimizer sdca")
+                   : rbt_fail(error, RBT_E_USAGE,
+                              "--optimizer newton needs a smooth loss, which that of %s is not; use --optimizer sdca, "
+                              "or train svm2",
+                              loaded->model->name);
     if (options->optimizer == RBT_OPTIMIZER_NEWTON && slowed)
         return rbt_fail(
             error, RBT_E_USAGE,

@@ -1,4 +1,4 @@
-/* Newton's method with conjugate gradients. Contract in newton.h; proved by tests/unit/test_solve.c.
+/* Newton's method. Contract in newton.h; proved by tests/unit/test_solve.c.
  *
  * Everything is in double: z are the decision values of all rows, and per row the second derivative (softmax: the
  * probabilities, from which it follows) is kept for the products with a direction. */
@@ -13,6 +13,7 @@
 #include "model/link.h"
 #include "model/model.h"
 #include "solve/columns.h"
+#include "solve/quadratic.h"
 #include "solve/rows.h"
 
 #define MANY     4096 /* columns: of more it is seen which ones occur */
@@ -25,6 +26,8 @@
 #define CG_SMALL 32    /* parameters: with so few it takes as many steps, after which only rounding is left */
 #define CG_EXACT 1e-20 /* of the residual's square is what rounding leaves */
 #define ROUNDING 1e-9  /* of the objective */
+#define LEAST    1e-12 /* second derivative, as of a bias that no row bends */
+#define STEADY   0.1   /* pace: in a quadratic model's own ground falls shrink faster */
 #define HALVINGS 30
 #define SLACK    1e-4 /* of the fall the slope promises, that a step must bring */
 
@@ -40,7 +43,8 @@ struct rbt_newton {
     double *residual, *direction, *product; /* of conjugate gradients, n each */
     double *z, *bend, *zd;                  /* rows * outputs: decision values, second derivatives, along a direction */
     double *partial;                        /* threads * 2 n: sums of each thread */
-    double *square;                         /* threads * n^2: likewise of all second derivatives, or NULL */
+    double *square;                         /* threads * n^2: likewise of all second derivatives, or NULL ... */
+    double *factor;                         /* ... and room for as many as a thread has */
     double *losses;                         /* threads: likewise of the rows' losses */
     double falls[2];                        /* that the model promised in the last iteration and in the one before */
     const double *vector;                   /* what a pass multiplies with, ... */
@@ -48,10 +52,26 @@ struct rbt_newton {
     enum { PASS_SCORES, PASS_GRADIENT, PASS_PRODUCT } what;
 };
 
+static bool is_small(const rbt_problem *p)
+{
+    return p->outputs == 1 && p->n <= SQUARE;
+}
+
+/* Counting only columns that occur. */
+static bool may_be_small(const rbt_problem *p)
+{
+    rbt_columns columns = {0};
+    size_t most = SQUARE - (p->n - p->weights);
+    bool small = is_small(p) ||
+                 (p->outputs == 1 && rbt_columns_init(&columns, p, most, NULL) == RBT_OK && columns.count <= most);
+    rbt_columns_deinit(&columns);
+    return small;
+}
+
 bool rbt_newton_fits(const rbt_problem *problem)
 {
-    return problem->l1 == 0 && problem->l2 > 0 && rbt_problem_is_walkable(problem) &&
-           (problem->model->link == NULL || isfinite(problem->model->link->steepest));
+    bool smooth = problem->model->link == NULL || isfinite(problem->model->link->steepest);
+    return rbt_problem_is_walkable(problem) && smooth && (problem->l1 == 0 || may_be_small(problem));
 }
 
 /* Leaves out the columns that do not occur, if these are the most. */
@@ -60,7 +80,7 @@ static rbt_err narrow_down(rbt_newton *t, const rbt_problem *problem, rbt_error 
     const rbt_data *data = problem->data;
     size_t cols = problem->shape->cols, biases = problem->n - problem->weights;
     t->problem = problem;
-    if (cols <= MANY)
+    if (cols <= MANY && (problem->l1 == 0 || is_small(problem)))
         return RBT_OK;
     rbt_err err = rbt_columns_init(&t->columns, problem, cols / 2, error);
     if (err != RBT_OK || t->columns.count > cols / 2) {
@@ -82,12 +102,13 @@ static rbt_err narrow_down(rbt_newton *t, const rbt_problem *problem, rbt_error 
     return RBT_OK;
 }
 
-/* Of few parameters and short rows the second derivatives are added up once, instead of going through the rows for each product. */
+/* Of few parameters and short rows the second derivatives are added up once, instead of going through the rows for each product; of
+ * few parameters with l1 in any case. */
 static bool may_square(const rbt_problem *p)
 {
     double pairs = 0;
-    if (p->outputs != 1 || p->n > SQUARE)
-        return false;
+    if (!is_small(p) || p->l1 > 0)
+        return is_small(p);
     for (size_t r = 0; r < p->data->rows; r++) {
         double n = (double)(p->data->start[r + 1] - p->data->start[r]);
         pairs += n * n;
@@ -115,8 +136,10 @@ static rbt_err allocate(rbt_newton *t, rbt_error *error)
     t->bend = rows + cells;
     t->zd = rows + 2 * cells;
     t->losses = rbt_alloc(threads, sizeof *t->losses);
-    if (may_square(p))
+    if (may_square(p)) {
         t->square = rbt_alloc(threads * n * n, sizeof *t->square);
+        t->factor = rbt_alloc(n * n, sizeof *t->factor);
+    }
     return RBT_OK;
 }
 
@@ -142,6 +165,7 @@ void rbt_newton_destroy(rbt_newton *newton)
     rbt_free(newton->z);
     rbt_free(newton->partial);
     rbt_free(newton->square);
+    rbt_free(newton->factor);
     rbt_free(newton->losses);
     rbt_free(newton->places);
     rbt_free(newton->column);
@@ -359,12 +383,13 @@ static double losses_along(void *context, size_t first, size_t n)
 static double objective(const rbt_newton *t, double step, double losses)
 {
     const rbt_problem *p = t->problem;
-    double squares = 0;
+    double squares = 0, sizes = 0;
     for (size_t i = 0; i < p->weights; i++) {
         double w = t->w[i] + step * t->step[i];
         squares += w * w;
+        sizes += fabs(w);
     }
-    return losses / (double)p->data->rows + p->l2 / 2 * squares;
+    return losses / (double)p->data->rows + p->l2 / 2 * squares + p->l1 * sizes;
 }
 
 static double objective_along(rbt_newton *t, double step)
@@ -390,7 +415,7 @@ static double dot(const double *a, const double *b, size_t n)
     return sum;
 }
 
-/* Puts the threads' sums together: all of it then is in the first one's, as a mean over the rows. */
+/* Puts the threads' sums together: all of it then is in the first one's, as a mean over the rows, with l2's part. */
 static void complete_square(rbt_newton *t)
 {
     size_t n = t->problem->n, threads = rbt_team_threads(t->team);
@@ -401,20 +426,9 @@ static void complete_square(rbt_newton *t)
                 sum += t->square[m * n * n + i * n + j];
             t->square[i * n + j] = t->square[j * n + i] = sum / (double)t->problem->data->rows;
         }
-        t->diagonal[i] = t->square[i * n + i];
+        t->square[i * n + i] += i < t->problem->weights ? t->problem->l2 : 0;
+        t->square[i * n + i] = fmax(t->square[i * n + i], LEAST);
     }
-}
-
-/* The mean second derivative times a vector: of what was added up, or by a pass. */
-static void product(rbt_newton *t, const double *vector, double *out, uint64_t *passes)
-{
-    size_t n = t->problem->n;
-    if (t->square == NULL) {
-        pass(t, PASS_PRODUCT, vector, out, NULL);
-        (*passes)++;
-    }
-    for (size_t i = 0; t->square != NULL && i < n; i++)
-        out[i] = dot(t->square + i * n, vector, n);
 }
 
 /* Solves (second derivative) step = -gradient, roughly, from a step of 0. `fall` is how far the quadratic model falls with it: when that is no
@@ -433,7 +447,8 @@ static void solve(rbt_newton *t, double near, double *fall, uint64_t *passes)
     }
     exact = CG_EXACT * rho;
     while (steps < CG_STEPS && rho > exact && (calm < enough || (n <= CG_SMALL && steps < n))) {
-        product(t, d, q, passes);
+        pass(t, PASS_PRODUCT, d, q, NULL);
+        (*passes)++;
         for (size_t i = 0; i < p->weights; i++)
             q[i] += p->l2 * d[i];
         steps++;
@@ -458,6 +473,16 @@ static void solve(rbt_newton *t, double near, double *fall, uint64_t *passes)
     *fall = total;
 }
 
+/* The same exactly, where the second derivatives have been added up; answers with the fall. */
+static double solve_square(rbt_newton *t)
+{
+    const rbt_problem *p = t->problem;
+    complete_square(t);
+    return p->l1 > 0
+               ? rbt_quadratic_solve_l1(p->n, t->square, t->gradient, p->weights, t->w, p->l1, t->step, t->residual)
+               : rbt_quadratic_solve(p->n, t->square, t->gradient, t->step, t->factor);
+}
+
 /* Where a parameter is in the vector of all of them. */
 static size_t whole(const rbt_newton *t, size_t i)
 {
@@ -477,7 +502,8 @@ static double estimate(rbt_newton *t, double fall, double objective, bool whole_
     bool known = whole_step && t->falls[1] > 0 && pace < 1;
     t->falls[1] = t->falls[0];
     t->falls[0] = fall;
-    return fall <= ROUNDING * objective ? fall : known ? fall * pace / (1 - pace) : INFINITY;
+    double doubt = pace > STEADY ? 2 : 1; /* falls that shrink steadily do so a little more slowly in the end */
+    return fall <= ROUNDING * objective ? fall : known ? doubt * fall * pace / (1 - pace) : INFINITY;
 }
 
 static bool is_finite(const double *values, size_t n)
@@ -499,17 +525,19 @@ double rbt_newton_iterate(rbt_newton *t, float *w, double close, double *gap, ui
     *passes = 1;
     score(t, t->w, t->z, passes);
     pass(t, PASS_GRADIENT, NULL, t->gradient, t->diagonal);
-    if (t->square != NULL)
-        complete_square(t);
     for (size_t i = 0; i < n; i++) {
         t->gradient[i] += i < p->weights ? p->l2 * t->w[i] : 0;
-        t->diagonal[i] += i < p->weights ? p->l2 : 0;
-        t->diagonal[i] = t->diagonal[i] > 1e-12 ? t->diagonal[i] : 1e-12; /* a bias no row bends */
+        t->diagonal[i] = fmax(t->diagonal[i] + (i < p->weights ? p->l2 : 0), LEAST);
     }
     before = objective_here(t);
-    solve(t, close * before, &fall, passes);
+    if (t->square == NULL)
+        solve(t, close * before, &fall, passes);
+    else
+        fall = solve_square(t);
     score(t, t->step, t->zd, passes);
     double slope = dot(t->gradient, t->step, n);
+    for (size_t i = 0; p->l1 > 0 && i < p->weights; i++)
+        slope += p->l1 * (fabs(t->w[i] + t->step[i]) - fabs(t->w[i]));
     after = objective_along(t, step);
     for (int i = 0; i < HALVINGS && !(after <= before + SLACK * step * slope); i++) {
         step /= 2;

@@ -1,8 +1,8 @@
-/* Newton's method with conjugate gradients, for few parameters and smooth losses: whole passes over the data, in which
- * each thread adds up its rows; no step size, no scaling of features needed.
+/* Newton's method, for few parameters and smooth losses: whole passes over the data, in which each thread adds up its rows; no step
+ * size, no scaling of features needed.
  *
- * An iteration solves the quadratic model roughly (preconditioned by its diagonal; with few parameters and short rows its second
- * derivatives are added up in one pass, else every step of it is a pass), then shortens the step until the objective falls, which
+ * An iteration solves the quadratic model: exactly with few parameters and short rows, or l1, where second derivatives are added up
+ * in one pass; else roughly by conjugate gradients (preconditioned by the diagonal), every step of which is a pass. Then it shortens the step until the objective falls, which
  * costs no further pass. Called by shared.c. Always holds: the objective never rises. Proved by
  * tests/unit/test_solve.c (known optima, agreement with sdca).
  */
@@ -15,7 +15,7 @@ typedef struct rbt_newton rbt_newton;
 
 #define RBT_NEWTON_ROW_BYTES (3 * sizeof(double)) /* kept for each row and class */
 
-/* Can it: is the loss smooth, and is there no l1? */
+/* Can it: is the loss smooth, and with l1 are there few parameters? */
 bool rbt_newton_fits(const rbt_problem *problem);
 
 rbt_err rbt_newton_create(const rbt_problem *problem, rbt_team *team, rbt_newton **newton, rbt_error *error);

@@ -10,7 +10,6 @@
 #include "math/kernels.h"
 #include "model/link.h"
 #include "model/model.h"
-#include "solve/sgd.h"
 
 #define BIAS_PULL     0.1  /* of a row's mean square: the size of the feature that the biases are weights of */
 #define BIAS_FAR      0.1  /* of itself is how far a bias may still be, at least */
@@ -20,19 +19,21 @@
 
 /* ---------------------------------------------------------------------------------------------------- starting */
 
-static double row_norms(void *context, size_t first, size_t n)
+static double row_squares(void *context, size_t first, size_t n)
 {
     rbt_sdca *sdca = context;
     const rbt_problem *p = sdca->problem;
+    double total = 0;
     for (size_t r = first; r < first + n; r++) {
         rbt_row row = rbt_row_of(p->data, r, p->shape->cols);
         double squares = 0;
         for (size_t i = 0; i < row.n; i++)
             squares += (double)row.value[i] * (double)row.value[i];
-        sdca->q[r] = (float)((squares + sdca->pull) / (p->l2 * (double)p->data->rows));
+        sdca->q[r] = (float)squares;
+        total += squares;
     }
     rbt_data_release_passed(p->data, first, n);
-    return 0;
+    return total;
 }
 
 rbt_err rbt_sdca_init(rbt_sdca *sdca, const rbt_problem *problem, rbt_team *team, rbt_error *error)
@@ -43,14 +44,17 @@ rbt_err rbt_sdca_init(rbt_sdca *sdca, const rbt_problem *problem, rbt_team *team
                        .dual = rbt_try_alloc(rows, problem->outputs * sizeof *sdca->dual),
                        .q = rbt_try_alloc_raw(rows, sizeof *sdca->q),
                        .z = rbt_try_alloc_raw(rows, problem->outputs * sizeof *sdca->z),
-                       .biases = rbt_alloc(problem->outputs, sizeof *sdca->biases),
-                       .pull = problem->shape->bias ? BIAS_PULL * rbt_squares_of_row(problem->data) : 0};
+                       .biases = rbt_alloc(problem->outputs, sizeof *sdca->biases)};
     if (sdca->dual == NULL || sdca->q == NULL || sdca->z == NULL) {
         rbt_sdca_deinit(sdca);
         return rbt_fail(error, RBT_E_MEMORY,
                         "not enough memory for the dual variables of %zu rows; use --optimizer sgd", rows);
     }
-    (void)rbt_team_sum(team, rows, row_norms, sdca);
+    double squares = rbt_team_sum(team, rows, row_squares, sdca);
+    if (problem->shape->bias)
+        sdca->pull = squares > 0 ? BIAS_PULL * squares / (double)rows : 1;
+    for (size_t r = 0; r < rows; r++)
+        sdca->q[r] = (float)(((double)sdca->q[r] + sdca->pull) / (problem->l2 * (double)rows));
     return RBT_OK;
 }
 

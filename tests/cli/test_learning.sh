@@ -101,7 +101,7 @@ prints 'parameters  81, of which 81 are not zero'
 nonzeros=81
 for l1 in 0.001 0.005 0.02; do
     expect 0 train lr --data two.svm --l1 $l1 --out m.rbt --json run.json --quiet
-    check run.json "first['optimizer'] == 'sdca' and first['l1'] == $l1"
+    check run.json "first['optimizer'] == 'newton' and first['l1'] == $l1"
     expect 0 info m.rbt
     now=$(awk '$1 == "parameters" { print $5 }' "${out:?}")
     if [ "$now" -eq 0 ] || [ "$now" -ge "$nonzeros" ]; then

@@ -26,13 +26,13 @@ says 'which --runtime sim has not; use --optimizer sgd'
 train 0 lr --data data.svm --optimizer sgd --runtime sim
 
 # no l2: optimizers that need one, and an optimum that is far away
-train 2 lr --data data.svm --optimizer newton --l2 0
+train 2 lr --data data.svm --optimizer sdca --l2 0
 says 'give one, or use --optimizer sgd'
-train 0 lr --data data.svm --optimizer newton --l2 0.01
+train 0 lr --data data.svm --optimizer sdca --l2 0.01
 train 0 lr --data data.svm --optimizer sgd --l2 0
-expect 0 train lr --data data.svm --l2 0
+expect 0 train lr --data data.svm --optimizer sgd --l2 0 --tolerance 0.001
 prints 'give more --epochs with --tolerance 0.001, or an --l2 above 0, or --normalize standard'
-expect 0 train lr --data data.svm --l2 0 --epochs 2000 --tolerance 0.001 --json run.json
+expect 0 train lr --data data.svm --optimizer sgd --l2 0 --epochs 2000 --tolerance 0.001 --json run.json
 check run.json '"--tolerance" in last["ended"]'
 expect 0 train lr --data data.svm --l2 0.001 --json run.json
 check run.json '"--tolerance" in last["ended"]'

@@ -84,7 +84,6 @@ refuses 'makes no sense with --runtime sim' --runtime sim --sync hogwild
 refuses 'which has no step size' --optimizer sdca --lr 1
 refuses 'which has no step size' --optimizer newton --decay sqrt:1
 refuses 'needs --l2 above 0' --optimizer sdca --l2 0
-refuses 'needs a smooth objective' --optimizer newton --l1 0.1
 refuses 'use --optimizer sgd' --sync psgd --optimizer adam
 refuses '--servers makes no sense with --sync hogwild' --sync hogwild --servers 2
 refuses '--staleness makes no sense with --sync round-robin' --sync round-robin --staleness 2

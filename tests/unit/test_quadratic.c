@@ -1,0 +1,147 @@
+/* Proves src/solve/quadratic.c: steps end where nothing is left to gain, with a penalty and without, whatever the sizes of the
+ * parameters; what the second derivatives do not hold stays where it is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "solve/quadratic.h"
+
+#define MOST 24
+
+typedef struct quadratic {
+    size_t n;
+    double h[MOST * MOST], g[MOST], w[MOST], d[MOST], room[MOST * MOST];
+} quadratic;
+
+/* H = A^T A of `rank` rows, parameters of sizes a factor of `spread` apart, g in what H reaches. */
+static quadratic draw(rbt_rng *rng, size_t n, size_t rank, double spread)
+{
+    quadratic q = {.n = n};
+    double a[2 * MOST][MOST], v[MOST];
+    for (size_t r = 0; r < rank; r++)
+        for (size_t i = 0; i < n; i++)
+            a[r][i] = rbt_rng_normal(rng) * pow(spread, (double)i / MOST);
+    for (size_t i = 0; i < n; i++) {
+        q.w[i] = rbt_rng_normal(rng) / pow(spread, (double)i / MOST);
+        v[i] = rbt_rng_normal(rng) / pow(spread, (double)i / MOST);
+        for (size_t k = 0; k < n; k++)
+            for (size_t r = 0; r < rank; r++)
+                q.h[i * n + k] += a[r][i] * a[r][k];
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            q.g[i] += q.h[i * n + k] * v[k];
+    return q;
+}
+
+static double slope_at(const quadratic *q, size_t i)
+{
+    double slope = q->g[i];
+    for (size_t k = 0; k < q->n; k++)
+        slope += q->h[i * q->n + k] * q->d[k];
+    return slope;
+}
+
+static double fall_of(const quadratic *q, size_t penalised, double l1)
+{
+    double fall = 0;
+    for (size_t i = 0; i < q->n; i++) {
+        fall -= q->d[i] * (q->g[i] + slope_at(q, i)) / 2;
+        fall -= i < penalised ? l1 * (fabs(q->w[i] + q->d[i]) - fabs(q->w[i])) : 0;
+    }
+    return fall;
+}
+
+/* Would moving this parameter alone bring next to nothing, beside how far it fell? */
+static bool is_flat(const quadratic *q, size_t i, double slope, double fall)
+{
+    return slope * slope / (2 * q->h[i * q->n + i]) <= 1e-9 * fall;
+}
+
+static void the_step_ends_where_the_slope_is_0(void **state)
+{
+    rbt_rng rng = rbt_rng_stream(5, RBT_STREAM_TEST, 0);
+    (void)state;
+    for (size_t n = 1; n <= MOST; n++)
+        for (int unlike = 0; unlike < 2; unlike++) {
+            quadratic q = draw(&rng, n, 2 * n, unlike ? 1e12 : 1);
+            double fall = rbt_quadratic_solve(n, q.h, q.g, q.d, q.room);
+            for (size_t i = 0; i < n; i++)
+                assert_true(is_flat(&q, i, slope_at(&q, i), fall));
+            assert_true(fabs(fall - fall_of(&q, 0, 0)) <= 1e-8 * fall);
+        }
+}
+
+static void parameters_that_others_make_up_for_stay(void **state)
+{
+    rbt_rng rng = rbt_rng_stream(6, RBT_STREAM_TEST, 0);
+    (void)state;
+    for (size_t n = 2; n <= MOST; n++) {
+        quadratic q = draw(&rng, n, n / 2, 1);
+        size_t still = 0;
+        double fall = rbt_quadratic_solve(n, q.h, q.g, q.d, q.room);
+        for (size_t i = 0; i < n; i++) {
+            assert_true(isfinite(q.d[i]) && is_flat(&q, i, slope_at(&q, i), fall));
+            still += q.d[i] == 0;
+        }
+        assert_int_equal(still, n - n / 2);
+    }
+}
+
+static void with_a_penalty_nothing_is_left_to_gain_and_zeros_are_exact(void **state)
+{
+    rbt_rng rng = rbt_rng_stream(7, RBT_STREAM_TEST, 0);
+    size_t zeros = 0, others = 0;
+    (void)state;
+    for (size_t n = 2; n <= MOST; n++)
+        for (int unlike = 0; unlike < 2; unlike++) {
+            quadratic q = draw(&rng, n, 2 * n, unlike ? 1e6 : 1);
+            double l1 = (double)n, fall = rbt_quadratic_solve_l1(n, q.h, q.g, n - 1, q.w, l1, q.d, q.room);
+            for (size_t i = 0; i < n; i++) {
+                double w = q.w[i] + q.d[i], slope = slope_at(&q, i);
+                if (i == n - 1) {
+                    assert_true(is_flat(&q, i, slope, fall));
+                } else if (w == 0) {
+                    assert_true(is_flat(&q, i, fmax(fabs(slope) - l1, 0), fall));
+                    zeros++;
+                } else {
+                    assert_true(is_flat(&q, i, slope + (w > 0 ? l1 : -l1), fall));
+                    others++;
+                }
+            }
+            assert_true(fabs(fall - fall_of(&q, n - 1, l1)) <= 1e-6 * fall);
+        }
+    assert_true(zeros > 50 && others > 50);
+}
+
+static void without_a_penalty_both_ways_lead_to_the_same_place(void **state)
+{
+    rbt_rng rng = rbt_rng_stream(8, RBT_STREAM_TEST, 0);
+    (void)state;
+    for (size_t n = 1; n <= MOST; n++) {
+        quadratic q = draw(&rng, n, 2 * n, 1);
+        double d[MOST], slope[MOST];
+        (void)rbt_quadratic_solve(n, q.h, q.g, q.d, q.room);
+        (void)rbt_quadratic_solve_l1(n, q.h, q.g, n, q.w, 0, d, slope);
+        for (size_t i = 0; i < n; i++)
+            assert_true(fabs(d[i] - q.d[i]) < 1e-3);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_step_ends_where_the_slope_is_0),
+        cmocka_unit_test(parameters_that_others_make_up_for_stay),
+        cmocka_unit_test(with_a_penalty_nothing_is_left_to_gain_and_zeros_are_exact),
+        cmocka_unit_test(without_a_penalty_both_ways_lead_to_the_same_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
