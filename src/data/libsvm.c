@@ -269,7 +269,7 @@ static rbt_err parse_line(rbt_reader *r)
     return RBT_OK;
 }
 
-/* What is decided over all rows: where does counting begin, how many columns. */
+/* What is decided over all rows, those of the data and any before: where does counting begin, how many columns. */
 static rbt_err finish(rbt_data *d, const rbt_seen *seen, const char *name, rbt_error *error)
 {
     if (seen->zero_based && seen->largest + 1 >= RBT_DATA_INDEX_LIMIT)
@@ -317,7 +317,7 @@ rbt_err rbt_libsvm_parse(const rbt_source *source, const rbt_reading *reading, r
     return err;
 }
 
-rbt_err rbt_libsvm_parse_piece(const rbt_source *source, size_t line, const rbt_reading *reading, bool *zero_based,
+rbt_err rbt_libsvm_parse_piece(const rbt_source *source, size_t line, const rbt_reading *reading, rbt_seen *all,
                                rbt_data *data, rbt_error *error)
 {
     const libsvm_context context = context_for(reading);
@@ -328,9 +328,9 @@ rbt_err rbt_libsvm_parse_piece(const rbt_source *source, size_t line, const rbt_
     rbt_err err = rbt_source_parse_piece(source, line, &own, reading, &d, &seen, error);
     if (err != RBT_OK)
         return err;
-    *zero_based |= seen.zero_based || context.base == RBT_BASE_0;
-    seen.zero_based = *zero_based;
-    err = finish(&d, &seen, source->name, error);
+    all->zero_based |= seen.zero_based || context.base == RBT_BASE_0;
+    all->largest = seen.largest > all->largest ? seen.largest : all->largest;
+    err = finish(&d, all, source->name, error);
     if (err == RBT_OK)
         *data = d;
     else

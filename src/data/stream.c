@@ -35,12 +35,11 @@ struct rbt_rowstream {
     rbt_feed *feed; /* the file being read; NULL: none */
     char *buffer;
     size_t room, used;
-    size_t line;     /* of the buffer's first byte */
-    bool ended;      /* all of the file is in the buffer */
-    bool begun;      /* something of the file has been looked at */
-    bool zero_based; /* an index 0 has been seen */
-    size_t low;      /* features handed out before that */
-    size_t low_cols; /* and the columns they had */
+    size_t line;   /* of the buffer's first byte */
+    bool ended;    /* all of the file is in the buffer */
+    bool begun;    /* something of the file has been looked at */
+    rbt_seen seen; /* of LIBSVM text: in all pieces so far */
+    size_t low;    /* features handed out before an index 0 was seen */
 
     rbt_csv_pieces *csv; /* of CSV: what the columns are; NULL: nothing is known yet */
     bool settled;        /* that is known, and rows are handed out */
@@ -124,7 +123,7 @@ void rbt_rowstream_close(rbt_rowstream *stream)
 
 size_t rbt_rowstream_low(const rbt_rowstream *stream)
 {
-    return stream->zero_based ? stream->low : 0;
+    return stream->seen.zero_based ? stream->low : 0;
 }
 
 bool rbt_rowstream_take(rbt_rowstream *s, rbt_data *data)
@@ -140,7 +139,7 @@ bool rbt_rowstream_take(rbt_rowstream *s, rbt_data *data)
 char *rbt_rowstream_origin(const rbt_rowstream *stream)
 {
     if (stream->kind == RBT_KIND_LIBSVM)
-        return rbt_libsvm_origin(stream->zero_based);
+        return rbt_libsvm_origin(stream->seen.zero_based);
     if (stream->origins.count > 1) /* as rbt_data_join has it */
         return NULL;
     return stream->origin != NULL ? rbt_strdup(stream->origin) : NULL;
@@ -306,6 +305,12 @@ static size_t count_lines(const char *text, size_t n)
     return lines;
 }
 
+/* All that the path stands for, in messages that are about no single file. */
+static const char *name_of_all(const rbt_rowstream *s)
+{
+    return strcmp(s->path, "-") == 0 ? "standard input" : s->title;
+}
+
 static rbt_source source_of(const rbt_text *text)
 {
     return (rbt_source){text, 1, text->name, {.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()}, NULL};
@@ -315,14 +320,15 @@ static rbt_source source_of(const rbt_text *text)
 static rbt_err parse_piece(rbt_rowstream *s, size_t bytes, rbt_error *error)
 {
     const rbt_text text = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = bytes};
-    const rbt_source source = source_of(&text);
+    rbt_source source = source_of(&text);
+    source.name = name_of_all(s);
     rbt_read_report report = {.skipped = 0};
     rbt_reading reading = s->reading;
     reading.report = &report;
     rbt_err err = s->kind == RBT_KIND_VW ? rbt_vw_parse_piece(&source, s->line, &reading, &s->block, error)
                   : s->kind == RBT_KIND_CSV
                       ? rbt_csv_pieces_parse(s->csv, &source, s->line, &reading, &s->block, error)
-                      : rbt_libsvm_parse_piece(&source, s->line, &reading, &s->zero_based, &s->block, error);
+                      : rbt_libsvm_parse_piece(&source, s->line, &reading, &s->seen, &s->block, error);
     if (err == RBT_E_DATA && s->report.skipped > 0)
         return rbt_fail(error, err,
                         "%s. This is the first of more than %llu bad rows; mend them, or allow more with --skip-bad",
@@ -353,23 +359,18 @@ static void take_out(rbt_rowstream *s, size_t bytes)
 /* The same, and takes them out. */
 static rbt_err parse_lines(rbt_rowstream *s, size_t bytes, rbt_error *error)
 {
-    bool before = s->zero_based;
+    bool before = s->seen.zero_based;
     size_t first = s->line;
     rbt_err err = parse_piece(s, bytes, error);
     if (err != RBT_OK)
         return err;
     take_out(s, bytes);
-    if (s->zero_based && !before && s->features > 0 && !s->late)
+    if (s->seen.zero_based && !before && s->features > 0 && !s->late)
         return rbt_fail(error, RBT_E_DATA,
                         "%s:%zu: an index 0 in this line or one of the next, after %zu rows without any, which were "
                         "taken to count from 1; give --base 0",
                         rbt_feed_name(s->feed), first, s->rows);
-    if (!s->zero_based) {
-        s->low += s->block.nnz;
-        s->low_cols = s->block.cols > s->low_cols ? s->block.cols : s->low_cols;
-    } else if (s->block.cols <= s->low_cols) {
-        s->block.cols = s->low_cols + 1;
-    }
+    s->low += s->seen.zero_based ? 0 : s->block.nnz;
     return RBT_OK;
 }
 
@@ -561,7 +562,7 @@ static rbt_err step(rbt_rowstream *s, const rbt_data **found, rbt_error *error)
 /* As who reads the whole refuses it. */
 static rbt_err refuse_empty(const rbt_rowstream *s, rbt_error *error)
 {
-    rbt_source none = {.name = strcmp(s->path, "-") == 0 ? "standard input" : s->title, .cut = rbt_cut_default()};
+    rbt_source none = {.name = name_of_all(s), .cut = rbt_cut_default()};
     rbt_data data;
     if (s->report.skipped > 0)
         return rbt_fail(error, RBT_E_DATA, "%s: has no good rows; the first: %s", none.name, s->report.first.text);

@@ -337,6 +337,29 @@ static void an_index_0_after_rows_without_is_told_or_refused(void **state)
     rbt_rowstream_close(stream);
 }
 
+/* The largest index may stand in a piece before the one that shows that counting begins with 0. */
+static void too_many_columns_are_refused_like_the_whole_whatever_the_cut(void **state)
+{
+    (void)state;
+    rbt_error error, of_whole;
+    rbt_data none;
+    put_file("part-1", "1 4294967294:1\n# comment\n2 1:1\n");
+    put_file("part-2", "3 3:1\n1 0:1\n2 1:1\n");
+    assert_int_equal(rbt_data_read("part-*", &none, &of_whole), RBT_E_LIMIT);
+    assert_non_null(strstr(of_whole.text, "part-*: counts features from 0 and has index 4294967294"));
+    for (size_t piece = 1; piece < 60; piece++) {
+        rbt_data d = streamed("part-*", piece, NULL, &error);
+        assert_int_equal(error.code, RBT_E_LIMIT);
+        assert_string_equal(error.text, of_whole.text);
+        rbt_data_deinit(&d);
+    }
+    put_file("part-2", "3 3:1\n"); /* counted from 1 they are not too many */
+    rbt_data d = streamed("part-*", 10, NULL, &error);
+    assert_int_equal(error.code, RBT_OK);
+    assert_int_equal(d.cols, 4294967294);
+    rbt_data_deinit(&d);
+}
+
 #if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
 /* A packed file, whole, twice in a row, cut, damaged and with something behind it. */
 static void check_packed(const char *bytes, size_t n, const rbt_data *whole)
@@ -579,6 +602,7 @@ int main(void)
         IN_FOLDER(csv_of_a_pipe_beside_files_is_refused_or_read_with_them),
         IN_FOLDER(bad_rows_are_left_out_over_all_pieces),
         IN_FOLDER(an_index_0_after_rows_without_is_told_or_refused),
+        IN_FOLDER(too_many_columns_are_refused_like_the_whole_whatever_the_cut),
 #if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
         IN_FOLDER(packed_files_are_unpacked_on_the_way),
 #endif
