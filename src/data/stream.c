@@ -26,9 +26,9 @@ struct rbt_rowstream {
     rbt_paths paths;
     size_t next; /* file to open */
     bool late;
-    rbt_reading reading; /* skip_bad: of what is to come */
-    rbt_kind kind;       /* RBT_KIND_AUTO: not known yet */
-    bool given;          /* it was asked for */
+    rbt_reading reading;
+    rbt_kind kind; /* RBT_KIND_AUTO: not known yet */
+    bool given;    /* it was asked for */
     rbt_read_report report;
     size_t rows, features; /* handed out so far */
 
@@ -322,27 +322,14 @@ static rbt_err parse_piece(rbt_rowstream *s, size_t bytes, rbt_error *error)
     const rbt_text text = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = bytes};
     rbt_source source = source_of(&text);
     source.name = name_of_all(s);
-    rbt_read_report report = {.skipped = 0};
     rbt_reading reading = s->reading;
-    reading.report = &report;
+    reading.report = &s->report;
     rbt_err err = s->kind == RBT_KIND_VW ? rbt_vw_parse_piece(&source, s->line, &reading, &s->block, error)
                   : s->kind == RBT_KIND_CSV
                       ? rbt_csv_pieces_parse(s->csv, &source, s->line, &reading, &s->block, error)
                       : rbt_libsvm_parse_piece(&source, s->line, &reading, &s->seen, &s->block, error);
-    if (err == RBT_E_DATA && s->report.skipped > 0)
-        return rbt_fail(error, err,
-                        "%s. This is the first of more than %llu bad rows; mend them, or allow more with --skip-bad",
-                        s->report.first.text, (unsigned long long)s->report.skipped + s->reading.skip_bad);
     if (err != RBT_OK)
         return err;
-    s->reading.skip_bad -= report.skipped;
-    if (s->report.skipped == 0)
-        s->report.first = report.first;
-    s->report.skipped += report.skipped;
-    s->report.unlabelled += report.unlabelled;
-    s->report.headers = report.headers; /* of CSV, whose pieces have one header */
-    s->report.again = report.again;
-    memcpy(s->report.mixed, report.mixed, sizeof report.mixed);
     s->report.layout = s->kind == RBT_KIND_CSV || s->kind == RBT_KIND_VW ? s->block.cols : 0;
     if (s->reading.report != NULL)
         *s->reading.report = s->report;

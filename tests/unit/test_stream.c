@@ -310,6 +310,46 @@ static void bad_rows_are_left_out_over_all_pieces(void **state)
     }
 }
 
+/* Whatever is wrong with the row that is one too many, and with the first. */
+static void too_many_bad_rows_are_refused_by_the_first_whatever_the_cut(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "1 1:1\n1 x:1\n# comment\n2 2:2\n1 4294967295:1\n4 4:4\n", /* wrong, then beyond a limit */
+        "1 1:1\n1 4294967295:1\n# comment\n2 2:2\n1 x:1\n4 4:4\n",
+        "1 4294967295:1\n2 2:2\n1 4294967295:1\n4 4:4\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        rbt_reading reading = {.skip_bad = 1};
+        rbt_error error, of_whole;
+        rbt_data none;
+        put_file("a", texts[i]);
+        assert_int_equal(rbt_data_read_as("a", &reading, &none, &of_whole), i == 0 ? RBT_E_DATA : RBT_E_LIMIT);
+        assert_non_null(strstr(of_whole.text, "This is the first of more than 1 bad rows"));
+        for (size_t piece = 1; piece < 60; piece++) {
+            rbt_data d = streamed_as("a", &reading, piece, NULL, &error);
+            assert_int_equal(error.code, of_whole.code);
+            assert_string_equal(error.text, of_whole.text);
+            rbt_data_deinit(&d);
+        }
+    }
+}
+
+/* Bad rows before it have nothing to do with that. */
+static void too_many_columns_behind_a_bad_row_are_refused_as_such(void **state)
+{
+    (void)state;
+    rbt_reading reading = {.skip_bad = 5};
+    rbt_error error;
+    put_file("a", "1 x:1\n1 4294967294:1\n3 0:1\n");
+    for (size_t piece = 1; piece < 40; piece++) {
+        rbt_data d = streamed_as("a", &reading, piece, NULL, &error);
+        assert_int_equal(error.code, RBT_E_LIMIT);
+        assert_non_null(strstr(error.text, "a: counts features from 0 and has index 4294967294"));
+        rbt_data_deinit(&d);
+    }
+}
+
 static void an_index_0_after_rows_without_is_told_or_refused(void **state)
 {
     (void)state;
@@ -601,6 +641,8 @@ int main(void)
         IN_FOLDER(who_types_csv_gets_it_back_at_once),
         IN_FOLDER(csv_of_a_pipe_beside_files_is_refused_or_read_with_them),
         IN_FOLDER(bad_rows_are_left_out_over_all_pieces),
+        IN_FOLDER(too_many_bad_rows_are_refused_by_the_first_whatever_the_cut),
+        IN_FOLDER(too_many_columns_behind_a_bad_row_are_refused_as_such),
         IN_FOLDER(an_index_0_after_rows_without_is_told_or_refused),
         IN_FOLDER(too_many_columns_are_refused_like_the_whole_whatever_the_cut),
 #if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
