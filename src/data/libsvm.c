@@ -153,9 +153,9 @@ static rbt_err parse_feature(rbt_reader *r, int64_t *last)
     return RBT_OK;
 }
 
-/* The value that stands at `at` if it is digits, perhaps with a point, and fits into a word with the blank behind it; NULL: it
- * does not. Its digits as a whole number and the power of ten of its decimals are exact floats, so the quotient is the nearest
- * float. Reads 8 bytes. */
+/* The value that stands at `at` if it is digits, perhaps with a point, and fits into a word with the blank behind it;
+ * NULL: it does not. Its digits as a whole number and the power of ten of its decimals are exact floats, so the quotient
+ * is the nearest float. Reads 8 bytes. */
 static inline const char *plain_value(const char *at, float *value)
 {
     static const float power[] = {1, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F, 1e6F};
@@ -179,7 +179,8 @@ static inline const char *plain_value(const char *at, float *value)
     return stop;
 }
 
-/* Features as they nearly always are, one blank apart; the first that is not, for whatever reason, is left to parse_feature. */
+/* Features as they nearly always are, one blank apart; the first that is not, for whatever reason, is left to
+ * parse_feature. */
 static void parse_plain_features(rbt_reader *r, int64_t *last)
 {
     const char *at = r->at, *end = r->end;
