@@ -45,6 +45,8 @@ struct rbt_rowstream {
     bool settled;        /* that is known, and rows are handed out */
     bool compared;       /* the file's header is that of the first */
     size_t looked;       /* bytes of the buffer that have been looked at */
+    size_t looked_lines; /* and how many lines they are */
+    rbt_csv_ends ends;   /* of the buffer's rows */
 
     rbt_data cache;                   /* or what else was read whole */
     size_t cache_row;                 /* next to hand out */
@@ -249,14 +251,14 @@ static const rbt_data *cache_block(rbt_rowstream *s)
 
 /* -------------------------------------------------------------------------------------------------------- text */
 
-/* Where the last whole line (of CSV: row) in the buffer ends; all of it when the file has ended. Up to `lines` they are whole;
- * `from`: no other ends before. */
-static size_t whole_lines(const rbt_rowstream *s, size_t lines, size_t from)
+/* Where the last whole line (of CSV: row) in the buffer ends; all of it when the file has ended. `from`: of lines, no other
+ * ends before. */
+static size_t whole_lines(rbt_rowstream *s, size_t from)
 {
     if (s->ended)
         return s->used;
     if (s->kind == RBT_KIND_CSV)
-        return lines + rbt_csv_rows_end(s->csv, s->buffer + lines, s->used - lines);
+        return rbt_csv_rows_end(s->csv, &s->ends, s->buffer, s->used);
     const char *newline = memrchr(s->buffer + from, '\n', s->used - from);
     return newline == NULL ? 0 : (size_t)(newline - s->buffer) + 1;
 }
@@ -289,7 +291,7 @@ static rbt_err fill(rbt_rowstream *s, size_t *lines, rbt_error *error)
             return err;
         s->used += got;
         s->ended = got == 0;
-        size_t end = whole_lines(s, *lines, before);
+        size_t end = whole_lines(s, before);
         *lines = end > 0 ? end : *lines;
     }
     if (s->ended)
@@ -340,6 +342,7 @@ static void take_out(rbt_rowstream *s, size_t bytes)
 {
     s->line += count_lines(s->buffer, bytes);
     s->used -= bytes;
+    rbt_csv_ends_drop(&s->ends, bytes);
     memmove(s->buffer, s->buffer + bytes, s->used);
 }
 
@@ -392,7 +395,8 @@ static rbt_err look_at_file(rbt_rowstream *s, rbt_error *error)
 
 static rbt_err open_next(rbt_rowstream *s, rbt_error *error)
 {
-    s->used = s->looked = 0;
+    s->used = s->looked = s->looked_lines = 0;
+    s->ends = (rbt_csv_ends){0};
     s->line = 1;
     s->ended = s->begun = s->compared = false;
     return rbt_feed_open(s->paths.at[s->next++], &s->feed, error);
@@ -431,14 +435,15 @@ static rbt_err look_at_header(rbt_rowstream *s, size_t lines, bool *more, rbt_er
         return RBT_OK;
     s->compared = true;
     return s->csv != NULL ? rbt_csv_pieces_compare(s->csv, &source, error)
-                          : rbt_csv_pieces_create(&source, &s->reading, &s->csv, error);
+                          : rbt_csv_pieces_create(&source, s->line, &s->reading, &s->csv, error);
 }
 
-static void look_at_rows(rbt_rowstream *s, size_t from, size_t to)
+/* Rows of the buffer, the first of which is the line of that number. */
+static void look_at_rows(rbt_rowstream *s, size_t from, size_t to, size_t line)
 {
     const rbt_text text = {.name = rbt_feed_name(s->feed), .bytes = s->buffer + from, .n = to - from};
     const rbt_source source = source_of(&text);
-    rbt_csv_pieces_look(s->csv, &source, s->line + count_lines(s->buffer, from));
+    rbt_csv_pieces_look(s->csv, &source, line);
 }
 
 static rbt_err survey_file(rbt_rowstream *s, rbt_error *error)
@@ -451,7 +456,7 @@ static rbt_err survey_file(rbt_rowstream *s, rbt_error *error)
         if (err == RBT_OK)
             err = look_at_header(s, lines, &more, error);
         if (err == RBT_OK && !more) {
-            look_at_rows(s, 0, lines);
+            look_at_rows(s, 0, lines, s->line);
             take_out(s, lines);
         }
     }
@@ -484,7 +489,8 @@ static rbt_err find_columns(rbt_rowstream *s, size_t lines, rbt_error *error)
     bool again;
     if (s->reading.features == 0 && is_repeatable(s))
         return survey_files(s, error);
-    look_at_rows(s, s->looked, lines);
+    look_at_rows(s, s->looked, lines, s->line + s->looked_lines);
+    s->looked_lines += count_lines(s->buffer + s->looked, lines - s->looked);
     s->looked = lines;
     if (rbt_csv_pieces_fit(s->csv)) {
         s->settled = true;
@@ -533,7 +539,7 @@ static rbt_err step(rbt_rowstream *s, const rbt_data **found, rbt_error *error)
         err = look_at_file(s, error);
         if (err != RBT_OK || s->feed == NULL)
             return err;
-        lines = whole_lines(s, 0, 0);
+        lines = whole_lines(s, 0);
     }
     if (err == RBT_OK && s->kind == RBT_KIND_CSV)
         err = step_csv(s, lines, error);

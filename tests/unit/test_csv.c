@@ -317,7 +317,8 @@ static void bad_text_is_refused_with_its_line_and_what_was_expected(void **state
     refused("y,a\n1,\"x\ny\"\n1,2,3\n", "mem:4: the row has more");
     refused("y,a\n1,\"x\n", "mem:2: a quote that is not closed");
     refused("y,a\n1,\"x\"z\n", "mem:2: text after a closing quote");
-    refused("\"y,a\n1,2\n", "first row has a quote that is not closed");
+    refused("\"y,a\n1,2\n", "mem:1: the first row has a quote that is not closed");
+    refused("\n \ny,\"a\n1,2\n", "mem:3: the first row has a quote that is not closed");
     refused("y,a\n1,1e99\n", "mem:2: '1e99' in column 2, a: expected a number that");
     refused("y,a\n1e99,1\n", "mem:2: '1e99' in column 1, y: expected a label");
     refused("y,a\nx,1\n\"u\nv\",2\n", "in column 1, y: expected a label without line ends");

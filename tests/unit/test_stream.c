@@ -188,6 +188,12 @@ static void every_cut_of_csv_gives_the_same_rows(void **state)
         }
         rbt_data_deinit(&whole);
     }
+    put_file("a", "\n \n\"y,a\n1,2\n");
+    for (size_t piece = 1; piece < 20; piece++) {
+        rbt_error error;
+        (void)streamed_as("a", &(rbt_reading){.format = "csv"}, piece, NULL, &error);
+        assert_string_equal(error.text, "a:3: the first row has a quote that is not closed; check the quotes");
+    }
     put_file("part-1", "y,a,b\n1,2,3\n");
     put_file("part-2", "y,a,c\n1,2,3\n");
     put_file("part-3", "");
