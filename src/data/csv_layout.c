@@ -94,17 +94,19 @@ static bool is_header(rbt_cells first, rbt_cell *twice)
     return words > 0 && (numbers == 0 || over > 0) && !twins;
 }
 
-/* May the first row be no header? A word of it is a cell of the same column in one of the rows below it, and not each: that is
- * the header once more, of files put one after the other. *again: there are such rows, and nothing but words in all: it may
- * be no header then, either. */
+/* May the first row be no header? Some of its names are numbers, or a word of it is a cell of the same column in one of the
+ * rows below it, and not each: that is the header once more, of files put one after the other. *again: there are such rows,
+ * and nothing but words in all: it may be no header then, either. */
 static bool is_doubtful(rbt_cells first, bool *again)
 {
-    rbt_cells below = first;
+    rbt_cells below = first, names = first;
+    rbt_cell name, cell;
     bool some = false, all = false, numbers = false;
     (void)count_cells(&below);
+    while (rbt_cells_next(&names, &name))
+        some |= rbt_cell_kind_of(&name) == RBT_CELL_NUMBER;
     for (size_t i = 0; i < DOUBTED_ROWS && below.wrong == NULL && find_row(&below); i++) {
         rbt_cells a = first, b = below;
-        rbt_cell name, cell;
         size_t cells = 0, alike = 0;
         while (rbt_cells_next(&a, &name) && rbt_cells_next(&b, &cell)) {
             cells++;

@@ -180,6 +180,8 @@ static void a_first_line_that_may_be_a_row_is_told(void **state)
         {"y,a\n1,2\ny,a\n3,4\n", 0, false},          /* above numbers it can only be the names */
         {"y,a\ny,a\n3,x\n", 0, false},               /* */
         {"y,a\nyes,x\n", 0, false},
+        {"1,2,3x\n0,1,1\n", 1, false}, /* names that are numbers */
+        {"y,2019,2020\n1,2,3\n", 1, false},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         rbt_read_report report = {0};
