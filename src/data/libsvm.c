@@ -37,12 +37,6 @@ static inline void skip_blanks(rbt_reader *r)
         r->at++;
 }
 
-static inline void skip_token(rbt_reader *r)
-{
-    while (!ends_token(r, r->at))
-        r->at++;
-}
-
 /* The text at the reader's place, for a message. */
 static const char *shown(const rbt_reader *r, char out[RBT_TOKEN_ROOM])
 {
@@ -95,6 +89,21 @@ static bool begins_unlabelled(const rbt_reader *r)
     while (p < r->end && *p >= '0' && *p <= '9')
         p++;
     return p > r->at && p < r->end && *p == ':';
+}
+
+/* The number of the row's query, if it has one: it is of no matter here. */
+static rbt_err skip_query(rbt_reader *r)
+{
+    skip_blanks(r);
+    if (r->end - r->at < 4 || memcmp(r->at, "qid:", 4) != 0)
+        return RBT_OK;
+    const char *p = r->at + 4;
+    while (p < r->end && *p >= '0' && *p <= '9')
+        p++;
+    if (p == r->at + 4 || !ends_token(r, p))
+        return refuse_token(r, "digits after qid:, for example qid:7");
+    r->at = p;
+    return RBT_OK;
 }
 
 /* The index of a feature and its colon; on success the reader stands at the value. */
@@ -240,12 +249,10 @@ static rbt_err parse_line(rbt_reader *r)
             r->data->label[r->rows] = 0;
             r->seen.unlabelled++;
         }
+        if (err == RBT_OK)
+            err = skip_query(r);
         while (err == RBT_OK) {
             skip_blanks(r);
-            while (last < 0 && r->end - r->at >= 4 && memcmp(r->at, "qid:", 4) == 0) {
-                skip_token(r);
-                skip_blanks(r);
-            }
             parse_plain_features(r, &last);
             skip_blanks(r);
             if (ends_token(r, r->at))
