@@ -1,7 +1,7 @@
 /* Going over the arrays of a cache. Contract in cache_scan.h.
  *
- * All memory is met once, block after block, by all cores. The indices ascend within every row when all the places where
- * they do not are ends of rows: falls are counted while a piece of a block is at hand, ends when all of the block is.
+ * All memory is met once, block after block, by all cores. The indices ascend within every row when all the places
+ * where they do not are ends of rows: falls are counted while a piece of a block is at hand, ends when all of it is.
  */
 #include "data/cache_scan.h"
 
@@ -23,7 +23,7 @@
 
 /* ------------------------------------------------------------------------------------------------------- loops */
 
-/* What is counted in blocks, without branches and with 32 bits, so that compilers make these loops many numbers wide. */
+/* What is counted in blocks, without branches and with 32 bits: compilers make these loops many numbers wide. */
 #define INLINE static inline __attribute__((always_inline))
 
 /* How often an index is not larger than the one before it, among n + 1; is one of the first n beyond the columns? */

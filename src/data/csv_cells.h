@@ -1,8 +1,8 @@
 /* The cells of CSV text: where they begin and end, what quotes mean, which are missing.
  *
- * A cell whose first character but blanks is a quote is quoted: it ends with the next quote that is not doubled, and may
- * hold delimiters and newlines. Any other quote is a character like others. Called by csv.c, csv_layout.c and csv_ends.c. Proved by
- * tests/unit/test_csv.c and tests/fuzz/fuzz_csv.c.
+ * A cell whose first character but blanks is a quote is quoted: it ends with the next quote that is not doubled, and
+ * may hold delimiters and newlines. Any other quote is a character like others. Called by csv.c, csv_layout.c and
+ * csv_ends.c. Proved by tests/unit/test_csv.c and tests/fuzz/fuzz_csv.c.
  */
 #ifndef RBT_DATA_CSV_CELLS_H
 #define RBT_DATA_CSV_CELLS_H
@@ -50,7 +50,8 @@ bool rbt_cell_is_missing(const rbt_cell *cell);
 /* Is it a decimal number and nothing else? It may be too large for a float (an infinity). */
 bool rbt_cell_is_number(const rbt_cell *cell, float *value);
 
-/* What a cell is written like. An infinity is neither a number that can be used nor a word that makes a column one of words. */
+/* What a cell is written like. An infinity is neither a number that can be used nor a word that makes a column one of
+ * words. */
 typedef enum rbt_cell_kind { RBT_CELL_MISSING, RBT_CELL_NUMBER, RBT_CELL_INFINITE, RBT_CELL_WORD } rbt_cell_kind;
 rbt_cell_kind rbt_cell_kind_of(const rbt_cell *cell);
 

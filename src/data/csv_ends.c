@@ -54,8 +54,8 @@ static bool find_delimiter(rbt_csv_ends *e, const char *text, size_t n)
     return true;
 }
 
-/* The quote that closes what `at` is within, or where to look for it when more has come: whether the last byte closes it
- * the next one tells. *closed: it is there. */
+/* The quote that closes what `at` is within, or where to look for it when more has come: whether the last byte closes
+ * it the next one tells. *closed: it is there. */
 static const char *find_closing(const char *at, const char *end, bool *closed)
 {
     for (;;) {

@@ -36,8 +36,8 @@ typedef struct rbt_csv_ends {
     bool quoted; /* `at` is within quotes */
 } rbt_csv_ends;
 
-/* The end of the last row (behind its newline) that has ended in the text, which is the one of the last call and perhaps
- * more; 0 when none has. `delimiter` is 0 when the first row is to tell it. */
+/* The end of the last row (behind its newline) that has ended in the text, which is the one of the last call and
+ * perhaps more; 0 when none has. `delimiter` is 0 when the first row is to tell it. */
 size_t rbt_csv_ends_find(rbt_csv_ends *ends, char delimiter, const char *text, size_t n);
 
 /* Rows up to such an end have been taken out of the text. */

@@ -94,9 +94,9 @@ static bool is_header(rbt_cells first, rbt_cell *twice)
     return words > 0 && (numbers == 0 || over > 0) && !twins;
 }
 
-/* May the first row be no header? Some of its names are numbers, or a word of it is a cell of the same column in one of the
- * rows below it, and not each: that is the header once more, of files put one after the other. *again: there are such rows,
- * and nothing but words in all: it may be no header then, either. */
+/* May the first row be no header? Some of its names are numbers, or a word of it is a cell of the same column in one of
+ * the rows below it, and not each: that is the header once more, of files put one after the other. *again: there are
+ * such rows, and nothing but words in all: it may be no header then, either. */
 static bool is_doubtful(rbt_cells first, bool *again)
 {
     rbt_cells below = first, names = first;

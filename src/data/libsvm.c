@@ -1,8 +1,8 @@
 /* LIBSVM text: "label index:value index:value ...", one row per line. The format is described in docs/formats.md.
  *
- * Called through rbt_data_read and rbt_data_write_libsvm (data.h); chunks.c calls parse_line for every line. Never reads
- * past a text, whatever it holds; every refusal has file:line, what stands there and what was expected.
- * Proved by tests/unit/test_libsvm.c, test_libsvm_parallel.c and tests/fuzz/fuzz_libsvm.c.
+ * Called through rbt_data_read and rbt_data_write_libsvm (data.h); chunks.c calls parse_line for every line. Never
+ * reads past a text, whatever it holds; every refusal has file:line, what stands there and what was expected. Proved by
+ * tests/unit/test_libsvm.c, test_libsvm_parallel.c and tests/fuzz/fuzz_libsvm.c.
  */
 #include "data/libsvm.h"
 
@@ -163,8 +163,8 @@ static rbt_err parse_feature(rbt_reader *r, int64_t *last)
 }
 
 /* The value that stands at `at` if it is digits, perhaps with a point, and fits into a word with the blank behind it;
- * NULL: it does not. Its digits as a whole number and the power of ten of its decimals are exact floats, so the quotient
- * is the nearest float. Reads 8 bytes. */
+ * NULL: it does not. Its digits as a whole number and the power of ten of its decimals are exact floats, so the
+ * quotient is the nearest float. Reads 8 bytes. */
 static inline const char *plain_value(const char *at, float *value)
 {
     static const float power[] = {1, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F, 1e6F};

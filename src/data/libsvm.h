@@ -1,7 +1,7 @@
 /* LIBSVM text from one or several places at once, in parallel.
  *
- * Called by read.c and, piece by piece, by stream.c; the tests choose their own cuts. Always holds: what chunks.h promises. Proved by
- * tests/unit/test_libsvm.c and test_libsvm_parallel.c.
+ * Called by read.c and, piece by piece, by stream.c; the tests choose their own cuts. Always holds: what chunks.h
+ * promises. Proved by tests/unit/test_libsvm.c and test_libsvm_parallel.c.
  */
 #ifndef RBT_DATA_LIBSVM_H
 #define RBT_DATA_LIBSVM_H

@@ -251,8 +251,8 @@ static const rbt_data *cache_block(rbt_rowstream *s)
 
 /* -------------------------------------------------------------------------------------------------------- text */
 
-/* Where the last whole line (of CSV: row) in the buffer ends; all of it when the file has ended. `from`: of lines, no other
- * ends before. */
+/* Where the last whole line (of CSV: row) in the buffer ends; all of it when the file has ended. `from`: of lines, no
+ * other ends before. */
 static size_t whole_lines(rbt_rowstream *s, size_t from)
 {
     if (s->ended)

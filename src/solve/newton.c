@@ -417,8 +417,8 @@ static void product(rbt_newton *t, const double *vector, double *out, uint64_t *
         out[i] = dot(t->square + i * n, vector, n);
 }
 
-/* Solves (second derivative) step = -gradient, roughly, from a step of 0. `fall` is how far the quadratic model falls with
- * it: when that is no more than `near`, it is made sure of. */
+/* Solves (second derivative) step = -gradient, roughly, from a step of 0. `fall` is how far the quadratic model falls
+ * with it: when that is no more than `near`, it is made sure of. */
 static void solve(rbt_newton *t, double near, double *fall, uint64_t *passes)
 {
     const rbt_problem *p = t->problem;

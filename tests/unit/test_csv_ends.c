@@ -1,4 +1,4 @@
-/* Proves src/data/csv_ends: however a text grows, its rows end where they end in the whole, and no byte is met twice. */
+/* Proves src/data/csv_ends: however a text grows, its rows end where they do in the whole; no byte is met twice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,7 +91,7 @@ static void rows_are_taken_out_and_the_rest_goes_on(void **state)
     }
 }
 
-/* A cell that never ends: what has been looked at is behind `at`, or behind the bytes of the first row that were seen. */
+/* A cell that never ends: what has been looked at lies before `at`, or is counted in what was seen of the first row. */
 static void what_has_been_looked_at_is_not_looked_at_again(void **state)
 {
     (void)state;

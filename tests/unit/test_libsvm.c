@@ -127,8 +127,8 @@ static void draw_value(rbt_rng *rng, char *text, size_t room)
     }
 }
 
-/* Behind a blank, and far enough from the end, a feature is read a word at a time, also the last of a row; behind a tab it
- * is not. */
+/* Behind a blank, and far enough from the end, a feature is read a word at a time, also the last of a row; behind a tab
+ * it is not. */
 static void features_read_the_same_by_words_and_by_letters(void **state)
 {
     (void)state;

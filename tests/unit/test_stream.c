@@ -1,5 +1,5 @@
-/* Proves src/data/stream and feed: blocks of rows are the rows of the whole, from wherever they come, whatever the pieces;
- * refusals have their line; a pipe is answered before it ends. */
+/* Proves src/data/stream and feed: blocks of rows are the rows of the whole, from wherever they come, whatever the
+ * pieces; refusals have their line; a pipe is answered before it ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
