@@ -395,6 +395,9 @@ rbt_err rbt_cache_header(const rbt_data *data, size_t names_bytes, uint64_t sour
         return refuse_machine(name, error);
     if (data->rows == 0)
         return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", name);
+    if (data->cols >= RBT_DATA_INDEX_LIMIT)
+        return rbt_fail(error, RBT_E_LIMIT, "%s: not written: the data has %zu columns, and there may be fewer than %u",
+                        name, data->cols, RBT_DATA_INDEX_LIMIT);
     memset(header, 0, RBT_CACHE_HEADER_BYTES);
     memcpy(header, magic, sizeof magic);
     put_u64(header + 8, RBT_CACHE_VERSION);

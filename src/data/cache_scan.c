@@ -1,7 +1,7 @@
 /* Going over the arrays of a cache. Contract in cache_scan.h.
  *
- * All memory is met once, block after block, by all cores. The indices ascend within every row when all the places where
- * they do not are ends of rows: both are counted while a block of indices is at hand.
+ * All memory is met once, block after block, by all cores. The indices ascend within every row when all the places
+ * where they do not are ends of rows: falls are counted while a piece of a block is at hand, ends when all of it is.
  */
 #include "data/cache_scan.h"
 
@@ -14,16 +14,16 @@
 #include "data/data.h"
 #include "data/parallel.h"
 
-#define ROWS_AT_A_TIME  4096   /* rows checked by a thread before it takes the next */
-#define PIECE_BYTES     (size_t)(64 * 1024) /* of a block, which stay in a cache while they are looked at twice */
-#define NNZ_FOR_THREADS 500000 /* fewer are hashed before a second thread has begun */
+#define ROWS_AT_A_TIME  4096                /* rows checked by a thread before it takes the next */
+#define PIECE_BYTES     (size_t)(64 * 1024) /* of a block: it stays in a cache while it is looked at twice */
+#define NNZ_FOR_THREADS 500000              /* fewer are hashed before a second thread has begun */
 #define INDEX_SECTION   1
 #define VALUE_SECTION   2
 #define SECTIONS        RBT_CACHE_SECTIONS
 
 /* ------------------------------------------------------------------------------------------------------- loops */
 
-/* What is counted in blocks, without branches and with 32 bits, so that compilers make these loops many numbers wide. */
+/* What is counted in blocks, without branches and with 32 bits: compilers make these loops many numbers wide. */
 #define INLINE static inline __attribute__((always_inline))
 
 /* How often an index is not larger than the one before it, among n + 1; is one of the first n beyond the columns? */
@@ -129,24 +129,37 @@ static size_t count_ends(const rbt_data *d, size_t first, size_t n)
     return ends;
 }
 
+/* How many of n indices from the first on have one after them: the last of all has none. */
+static size_t pairs_of(const rbt_data *d, size_t first, size_t n)
+{
+    return first + n < d->nnz ? n : n - 1;
+}
+
 /* While a piece of a block is at hand: what can be said about its features. */
 static void look_at(scan *s, size_t section, size_t from, size_t bytes)
 {
     const rbt_data *d = s->data;
     size_t first = from / sizeof(uint32_t), n = bytes / sizeof(uint32_t);
     uint32_t bad = 0;
-    if (section == INDEX_SECTION) { /* the last index of all has none after it */
-        size_t pairs = first + n < d->nnz ? n : n - 1;
+    if (section == INDEX_SECTION) {
         uint32_t cols = (uint32_t)d->cols; /* below RBT_DATA_INDEX_LIMIT */
-        uint32_t falls = s->loops->count_falls(d->index + first, pairs, cols, &bad);
+        uint32_t falls = s->loops->count_falls(d->index + first, pairs_of(d, first, n), cols, &bad);
         atomic_fetch_add_explicit(&s->falls, falls, memory_order_relaxed);
-        atomic_fetch_add_explicit(&s->ends, count_ends(d, first, pairs), memory_order_relaxed);
         bad |= d->index[first + n - 1] >= cols;
     } else if (section == VALUE_SECTION) {
         bad = s->loops->is_bad(d->value + first, n, d->content != RBT_CONTENT_RATINGS);
     }
     if (bad != 0)
         atomic_store_explicit(&s->wrong, true, memory_order_relaxed);
+}
+
+/* All pieces of a block have been looked at: how many of its falls are at the ends of rows. */
+static void look_at_ends(scan *s, size_t section, size_t from, size_t bytes)
+{
+    size_t first = from / sizeof(uint32_t), n = bytes / sizeof(uint32_t);
+    if (section == INDEX_SECTION)
+        atomic_fetch_add_explicit(&s->ends, count_ends(s->data, first, pairs_of(s->data, first, n)),
+                                  memory_order_relaxed);
 }
 
 /* Threads that meet new pages close to each other wait for the same lock of the system: each begins in a stretch of its
@@ -176,6 +189,7 @@ static void scan_block(void *context, size_t item)
         rbt_hasher_add(hasher, at + from + done, n);
         look_at(s, section, from + done, n);
     }
+    look_at_ends(s, section, from, bytes);
     s->look->hashes[item] = rbt_hasher_value(hasher);
     rbt_hasher_destroy(hasher);
     if (s->data->streamed)

@@ -290,6 +290,7 @@ static void add_verdict(verdict *sum, const verdict *v)
 static rbt_err judge(rbt_chunks *all, verdict *v, rbt_error *error)
 {
     chunk *first = NULL;
+    const bool told = v->skipped > 0; /* the first is in a piece before */
     for (size_t i = 0; i < all->list.count; i++) {
         chunk *c = &all->list.at[i];
         if (c->err == RBT_E_MEMORY)
@@ -304,7 +305,7 @@ static rbt_err judge(rbt_chunks *all, verdict *v, rbt_error *error)
                                   .zero_based = c->seen.zero_based,
                                   .weighted = c->seen.weighted});
     }
-    if (first == NULL)
+    if (first == NULL || told)
         return RBT_OK;
     chunk again = *first;
     parse_chunk(&again, all, 0, &v->first);
@@ -457,7 +458,8 @@ static rbt_err allocate(rbt_chunks *all, size_t rows, size_t features, rbt_error
 rbt_err rbt_chunks_parse(rbt_chunks *all, const rbt_reading *reading, rbt_data *data, rbt_seen *seen, rbt_error *error)
 {
     const rbt_portion *portion = all->source.portion;
-    verdict v = {.rows = 0};
+    const rbt_read_report before = all->piece && reading->report != NULL ? *reading->report : (rbt_read_report){0};
+    verdict v = {.skipped = before.skipped, .unlabelled = before.unlabelled, .first = before.first};
     size_t rows, features;
     rbt_err err = RBT_OK;
     all->refused = SIZE_MAX;

@@ -130,8 +130,9 @@ rbt_err rbt_chunks_parse(rbt_chunks *chunks, const rbt_reading *reading, rbt_dat
 rbt_err rbt_source_parse(const rbt_source *source, const rbt_row_format *format, const rbt_reading *reading,
                          rbt_data *data, rbt_seen *seen, rbt_error *error);
 
-/* The same of a text that is a piece out of the middle of a longer one (for stream.c): `line` is the number of its first
- * line, and there may be no rows in it. */
+/* The same of a text that is a piece out of the middle of a longer one (for stream.c): `line` is the number of its
+ * first line, and there may be no rows in it. The reading's report goes on: it says what the pieces before came to,
+ * nothing at first, and skip_bad is of all pieces. */
 rbt_err rbt_source_parse_piece(const rbt_source *source, size_t line, const rbt_row_format *format,
                                const rbt_reading *reading, rbt_data *data, rbt_seen *seen, rbt_error *error);
 

@@ -268,7 +268,7 @@ rbt_err rbt_csv_parse(const rbt_source *source, const rbt_reading *reading, rbt_
 {
     rbt_csv_layout layout;
     rbt_data d = {0};
-    rbt_err err = rbt_csv_layout_init(&layout, source, reading, error);
+    rbt_err err = rbt_csv_layout_init(&layout, source, 1, reading, error);
     if (err != RBT_OK)
         return err;
     err = parse(source, reading, &layout, &d, error);
@@ -295,9 +295,9 @@ struct rbt_csv_pieces {
     rbt_csv_labels *labels; /* being gathered; NULL: not yet, or no longer */
 };
 
-size_t rbt_csv_rows_end(const rbt_csv_pieces *p, const char *text, size_t n)
+size_t rbt_csv_rows_end(const rbt_csv_pieces *p, rbt_csv_ends *ends, const char *text, size_t n)
 {
-    return rbt_csv_layout_rows_end(p != NULL ? &p->layout : NULL, text, n);
+    return rbt_csv_ends_find(ends, p != NULL ? p->layout.delimiter : '\0', text, n);
 }
 
 bool rbt_csv_has_rows(const rbt_source *piece)
@@ -310,13 +310,13 @@ bool rbt_csv_begins_clearly(const rbt_source *piece)
     return rbt_csv_layout_is_clear(piece);
 }
 
-rbt_err rbt_csv_pieces_create(const rbt_source *piece, const rbt_reading *reading, rbt_csv_pieces **out,
+rbt_err rbt_csv_pieces_create(const rbt_source *piece, size_t line, const rbt_reading *reading, rbt_csv_pieces **out,
                               rbt_error *error)
 {
     rbt_csv_pieces *p = rbt_alloc(1, sizeof *p);
     p->reading = *reading;
     p->first = piece->name;
-    rbt_err err = rbt_csv_layout_init(&p->layout, piece, reading, error);
+    rbt_err err = rbt_csv_layout_init(&p->layout, piece, line, reading, error);
     if (err == RBT_OK)
         *out = p;
     else

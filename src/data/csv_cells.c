@@ -84,8 +84,7 @@ bool rbt_cells_next_number(rbt_cells *c, float *value)
     return true;
 }
 
-/* Does the quote open a quoted cell, in rows that begin at `from`? */
-static bool opens(char delimiter, const char *from, const char *quote)
+bool rbt_cells_quote_opens(char delimiter, const char *from, const char *quote)
 {
     while (quote > from && is_blank(quote[-1], delimiter))
         quote--;
@@ -104,27 +103,10 @@ const char *rbt_cells_row_end(char delimiter, const char *from, const char *leas
         if (quote == NULL)
             return newline != NULL ? newline + 1 : end;
         bool ignored;
-        at = opens(delimiter, from, quote) ? quoted_end(quote + 1, end, &ignored) : quote + 1;
+        at = rbt_cells_quote_opens(delimiter, from, quote) ? quoted_end(quote + 1, end, &ignored) : quote + 1;
         if (at == NULL)
             return end;
     }
-}
-
-size_t rbt_cells_rows_end(char delimiter, const char *text, size_t n)
-{
-    const char *at = text, *end = text + n, *last = text; /* `at` is outside of quotes */
-    while (at < end) {
-        const char *quote = memchr(at, '"', (size_t)(end - at)), *stop = quote != NULL ? quote : end;
-        const char *newline = memrchr(at, '\n', (size_t)(stop - at));
-        bool ignored;
-        last = newline != NULL ? newline + 1 : last;
-        if (quote == NULL)
-            break;
-        at = opens(delimiter, text, quote) ? quoted_end(quote + 1, end, &ignored) : quote + 1;
-        if (at == NULL)
-            break;
-    }
-    return (size_t)(last - text);
 }
 
 /* The place behind the character there, of which a doubled quote is one. */

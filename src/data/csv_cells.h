@@ -1,8 +1,8 @@
 /* The cells of CSV text: where they begin and end, what quotes mean, which are missing.
  *
- * A cell whose first character but blanks is a quote is quoted: it ends with the next quote that is not doubled, and may
- * hold delimiters and newlines. Any other quote is a character like others. Called by csv.c and csv_layout.c. Proved by
- * tests/unit/test_csv.c and tests/fuzz/fuzz_csv.c.
+ * A cell whose first character but blanks is a quote is quoted: it ends with the next quote that is not doubled, and
+ * may hold delimiters and newlines. Any other quote is a character like others. Called by csv.c, csv_layout.c and
+ * csv_ends.c. Proved by tests/unit/test_csv.c and tests/fuzz/fuzz_csv.c.
  */
 #ifndef RBT_DATA_CSV_CELLS_H
 #define RBT_DATA_CSV_CELLS_H
@@ -38,8 +38,8 @@ bool rbt_cells_skip_empty(rbt_cells *cells);
 /* Where the first row ends (behind its newline) that reaches `least`, for rows that begin at `from`. */
 const char *rbt_cells_row_end(char delimiter, const char *from, const char *least, const char *end);
 
-/* The end of the last row that ends within the text, where rows begin at its beginning; 0 when none does. */
-size_t rbt_cells_rows_end(char delimiter, const char *text, size_t n);
+/* Does the quote open a quoted cell, in rows that begin at `from`? It does not stand within one. */
+bool rbt_cells_quote_opens(char delimiter, const char *from, const char *quote);
 
 /* Do both say the same, whatever their quotes? */
 bool rbt_cell_is_same(const rbt_cell *a, const rbt_cell *b);
@@ -50,7 +50,8 @@ bool rbt_cell_is_missing(const rbt_cell *cell);
 /* Is it a decimal number and nothing else? It may be too large for a float (an infinity). */
 bool rbt_cell_is_number(const rbt_cell *cell, float *value);
 
-/* What a cell is written like. An infinity is neither a number that can be used nor a word that makes a column one of words. */
+/* What a cell is written like. An infinity is neither a number that can be used nor a word that makes a column one of
+ * words. */
 typedef enum rbt_cell_kind { RBT_CELL_MISSING, RBT_CELL_NUMBER, RBT_CELL_INFINITE, RBT_CELL_WORD } rbt_cell_kind;
 rbt_cell_kind rbt_cell_kind_of(const rbt_cell *cell);
 

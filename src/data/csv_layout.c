@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "data/csv_ends.h"
 #include "data/csv_labels.h"
 #include "data/csv_origin.h"
 #include "data/data.h"
@@ -40,25 +41,12 @@ static bool find_row(rbt_cells *c)
     return c->at < c->end;
 }
 
-/* The one of , ; and tab that the first row has most of, outside of quotes, which open where a cell may begin. *ended: it ends
- * within the text. */
-static char find_delimiter(const char *at, const char *end, bool *ended)
+/* Whose cells are told apart by what the first row, at which it is, has most of. */
+static void find_delimiter(rbt_cells *first)
 {
-    static const char delimiters[] = {',', ';', '\t'};
-    size_t counts[sizeof delimiters] = {0}, best = 0;
-    bool quoted = false, begins = true; /* begins: nothing of a cell has been seen but blanks */
-    for (; at < end && (quoted || *at != '\n'); at++) {
-        if (*at == '"' && (quoted || begins))
-            quoted = !quoted; /* a doubled one closes, and opens again at once */
-        begins =
-            !quoted && (*at == '"' || memchr(delimiters, *at, sizeof delimiters) != NULL || (begins && *at == ' '));
-        for (size_t i = 0; !quoted && i < sizeof delimiters; i++)
-            counts[i] += *at == delimiters[i];
-    }
-    for (size_t i = 1; i < sizeof delimiters; i++)
-        best = counts[i] > counts[best] ? i : best;
-    *ended = at < end;
-    return delimiters[best];
+    rbt_csv_guess guess = {0};
+    (void)rbt_csv_guess_on(&guess, first->at, first->end);
+    first->delimiter = rbt_csv_guess_delimiter(&guess);
 }
 
 /* How many cells the row has; 0 when its quotes are wrong. Goes to the row's end. */
@@ -106,17 +94,19 @@ static bool is_header(rbt_cells first, rbt_cell *twice)
     return words > 0 && (numbers == 0 || over > 0) && !twins;
 }
 
-/* May the first row be no header? A word of it is a cell of the same column in one of the rows below it, and not each: that is
- * the header once more, of files put one after the other. *again: there are such rows, and nothing but words in all: it may
- * be no header then, either. */
+/* May the first row be no header? Some of its names are numbers, or a word of it is a cell of the same column in one of
+ * the rows below it, and not each: that is the header once more, of files put one after the other. *again: there are
+ * such rows, and nothing but words in all: it may be no header then, either. */
 static bool is_doubtful(rbt_cells first, bool *again)
 {
-    rbt_cells below = first;
+    rbt_cells below = first, names = first;
+    rbt_cell name, cell;
     bool some = false, all = false, numbers = false;
     (void)count_cells(&below);
+    while (rbt_cells_next(&names, &name))
+        some |= rbt_cell_kind_of(&name) == RBT_CELL_NUMBER;
     for (size_t i = 0; i < DOUBTED_ROWS && below.wrong == NULL && find_row(&below); i++) {
         rbt_cells a = first, b = below;
-        rbt_cell name, cell;
         size_t cells = 0, alike = 0;
         while (rbt_cells_next(&a, &name) && rbt_cells_next(&b, &cell)) {
             cells++;
@@ -141,31 +131,17 @@ bool rbt_csv_layout_is_clear(const rbt_source *source)
 {
     rbt_cells first = cells_of(source, 0, ',');
     size_t numbers = 0, words = 0;
-    bool ended;
     rbt_cell cell;
     float ignored;
     if (!find_row(&first))
         return false;
-    first.delimiter = find_delimiter(first.at, first.end, &ended);
+    find_delimiter(&first);
     while (rbt_cells_next(&first, &cell)) {
         bool number = rbt_cell_is_number(&cell, &ignored);
         numbers += number;
         words += !number && !rbt_cell_is_missing(&cell);
     }
     return words == 0 || numbers == 0 || find_row(&first);
-}
-
-size_t rbt_csv_layout_rows_end(const rbt_csv_layout *l, const char *text, size_t n)
-{
-    const rbt_text whole = {.bytes = text, .n = n};
-    rbt_cells c = cells_of(&(rbt_source){.texts = &whole, .count = 1}, 0, ',');
-    const char *from = c.at; /* behind a byte order mark */
-    bool ended = true;
-    if (l == NULL && !find_row(&c))
-        return 0;
-    char delimiter = l != NULL ? l->delimiter : find_delimiter(c.at, c.end, &ended);
-    size_t end = ended ? rbt_cells_rows_end(delimiter, from, (size_t)(c.end - from)) : 0;
-    return end > 0 ? end + (size_t)(from - text) : 0;
 }
 
 /* -------------------------------------------------------------------------------------------- label and weight */
@@ -247,25 +223,24 @@ typedef struct first_row {
     const char *name;
 } first_row;
 
-static rbt_err find_first(const rbt_source *source, size_t i, first_row *first, rbt_error *error)
+/* That of the i-th text, whose first line has that number. */
+static rbt_err find_first(const rbt_source *source, size_t i, size_t line, first_row *first, rbt_error *error)
 {
     const char *name = source->texts[i].name;
     rbt_cells row = cells_of(source, i, ',');
     if ((i == 0 && source->portion != NULL && source->portion->middle) || !find_row(&row))
         return RBT_OK;
-    bool ended;
-    row.delimiter = find_delimiter(row.at, row.end, &ended);
+    find_delimiter(&row);
+    for (const char *at = source->texts[i].bytes; at < row.at; at++)
+        line += *at == '\n';
     rbt_cells counted = row;
     size_t count = count_cells(&counted);
     if (count == 0)
-        return rbt_fail(error, RBT_E_DATA, "%s: the first row has %s; check the quotes", name, counted.wrong);
+        return rbt_fail(error, RBT_E_DATA, "%s:%zu: the first row has %s; check the quotes", name, line, counted.wrong);
     rbt_cell twice;
     bool header = is_header(row, &twice);
     if (twice.at != NULL) {
         char shown[RBT_TOKEN_ROOM];
-        size_t line = 1;
-        for (const char *at = source->texts[i].bytes; at < row.at; at++)
-            line += *at == '\n';
         return rbt_fail(error, RBT_E_DATA, "%s:%zu: two columns are named '%s'; give each a name of its own", name,
                         line, rbt_text_shown(twice.at, twice.at + twice.n, shown));
     }
@@ -386,14 +361,14 @@ rbt_err rbt_csv_layout_compare(const rbt_csv_layout *l, const rbt_source *source
 }
 
 /* The columns of the first text that has rows; the others must agree with it. */
-static rbt_err read_header(rbt_csv_layout *l, const rbt_source *source, rbt_error *error)
+static rbt_err read_header(rbt_csv_layout *l, const rbt_source *source, size_t line, rbt_error *error)
 {
     rbt_crew *crew = source->portion != NULL ? source->portion->crew : NULL;
     rbt_bytes *told = crew != NULL ? rbt_alloc(crew->size, sizeof *told) : NULL;
     first_row first = {0};
     rbt_err err = RBT_OK;
     for (size_t i = 0; err == RBT_OK && first.count == 0 && i < source->count; i++)
-        err = find_first(source, i, &first, error);
+        err = find_first(source, i, i == 0 ? line : 1, &first, error);
     if (crew != NULL)
         err = agree_on_first(crew, err, &first, told, error);
     if (err != RBT_OK)
@@ -648,13 +623,13 @@ rbt_err rbt_csv_layout_settle(rbt_csv_layout *l, const rbt_reading *reading, con
     return RBT_OK;
 }
 
-rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, const rbt_reading *reading,
+rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, size_t line, const rbt_reading *reading,
                             rbt_error *error)
 {
     rbt_csv_layout l = {
         .unlabelled = reading->unlabelled, .answers = reading->features != 0, .classes = reading->classes};
     (void)rbt_origin_parse(reading->origin, &l.origin); /* what is none says nothing */
-    rbt_err err = read_header(&l, source, error);
+    rbt_err err = read_header(&l, source, line, error);
     if (err == RBT_OK)
         rbt_csv_origin_forget(&l);
     if (err == RBT_OK)

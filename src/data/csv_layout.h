@@ -50,8 +50,9 @@ typedef struct rbt_csv_layout {
     size_t label_count;
 } rbt_csv_layout;
 
-/* Delimiter, header, label and weight, from the first rows. On failure nothing is left to deinit. */
-rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, const rbt_reading *reading,
+/* Delimiter, header, label and weight, from the first rows; `line` is the number of the source's first line. On failure
+ * nothing is left to deinit. */
+rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, size_t line, const rbt_reading *reading,
                             rbt_error *error);
 
 /* Are there any rows? And do they tell whether the first is a header? It may take the second one. */
@@ -110,10 +111,6 @@ bool rbt_csv_row_counts(const rbt_csv_layout *layout, rbt_cells *cells, const rb
 
 /* Is it a weight: a number above 0? */
 bool rbt_csv_cell_is_weight(const rbt_cell *cell, float *weight);
-
-/* The end of the last row that is whole in a text which may go on, where rows begin at its beginning; 0 when none is. Without
- * a layout the first row tells the delimiter. */
-size_t rbt_csv_layout_rows_end(const rbt_csv_layout *layout, const char *text, size_t n);
 
 /* A column, for messages: its number and, when it has one, its name. */
 #define RBT_CSV_COLUMN_ROOM 96

@@ -1,7 +1,7 @@
 /* Digits, up to eight at a time in one word: what the text readers' fastest ways are made of.
  *
  * Called by number.c and libsvm.c. Always holds: the same on every machine, and nothing but digits passes. Proved by
- * tests/unit/test_number.c.
+ * tests/unit/test_number.c and, within rows, test_libsvm.c.
  */
 #ifndef RBT_DATA_DIGITS_H
 #define RBT_DATA_DIGITS_H

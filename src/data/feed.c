@@ -53,13 +53,6 @@ static rbt_err read_some(rbt_feed *s, char *to, size_t room, size_t *got, rbt_er
     return RBT_OK;
 }
 
-/* Could these first bytes become those of a compressed file? Who types a row must not be asked for more. */
-static bool is_undecided(const rbt_feed *s)
-{
-    return !s->ended && s->n < RBT_UNPACK_MAGIC_BYTES && !rbt_unpack_recognise(s->raw, s->n) &&
-           (s->n == 0 || s->raw[0] == '\x1f' || s->raw[0] == '\x28');
-}
-
 rbt_err rbt_feed_open(const char *path, rbt_feed **out, rbt_error *error)
 {
     return rbt_feed_open_until(path, NULL, NULL, out, error);
@@ -85,7 +78,7 @@ rbt_err rbt_feed_open_until(const char *path, rbt_feed_stop *stop, const void *c
         (void)fcntl(s->fd, F_SETPIPE_SZ, PIPE_BYTES);
     if (err == RBT_OK && !standard && patient != 0)
         (void)fcntl(s->fd, F_SETFL, O_RDONLY);
-    while (err == RBT_OK && is_undecided(s)) {
+    while (err == RBT_OK && !s->ended && rbt_unpack_is_undecided(s->raw, s->n)) {
         size_t got = 0;
         err = read_some(s, s->raw + s->n, RAW_BYTES - s->n, &got, error);
         s->n += got;

@@ -1,8 +1,8 @@
 /* LIBSVM text: "label index:value index:value ...", one row per line. The format is described in docs/formats.md.
  *
- * Called through rbt_data_read and rbt_data_write_libsvm (data.h); chunks.c calls parse_line for every line. Never reads
- * past a text, whatever it holds; every refusal has file:line, what stands there and what was expected.
- * Proved by tests/unit/test_libsvm.c, test_libsvm_parallel.c and tests/fuzz/fuzz_libsvm.c.
+ * Called through rbt_data_read and rbt_data_write_libsvm (data.h); chunks.c calls parse_line for every line. Never
+ * reads past a text, whatever it holds; every refusal has file:line, what stands there and what was expected. Proved by
+ * tests/unit/test_libsvm.c, test_libsvm_parallel.c and tests/fuzz/fuzz_libsvm.c.
  */
 #include "data/libsvm.h"
 
@@ -34,12 +34,6 @@ static inline bool ends_token(const rbt_reader *r, const char *at)
 static inline void skip_blanks(rbt_reader *r)
 {
     while (r->at < r->end && is_blank(*r->at))
-        r->at++;
-}
-
-static inline void skip_token(rbt_reader *r)
-{
-    while (!ends_token(r, r->at))
         r->at++;
 }
 
@@ -95,6 +89,21 @@ static bool begins_unlabelled(const rbt_reader *r)
     while (p < r->end && *p >= '0' && *p <= '9')
         p++;
     return p > r->at && p < r->end && *p == ':';
+}
+
+/* The number of the row's query, if it has one: it is of no matter here. */
+static rbt_err skip_query(rbt_reader *r)
+{
+    skip_blanks(r);
+    if (r->end - r->at < 4 || memcmp(r->at, "qid:", 4) != 0)
+        return RBT_OK;
+    const char *p = r->at + 4;
+    while (p < r->end && *p >= '0' && *p <= '9')
+        p++;
+    if (p == r->at + 4 || !ends_token(r, p))
+        return refuse_token(r, "digits after qid:, for example qid:7");
+    r->at = p;
+    return RBT_OK;
 }
 
 /* The index of a feature and its colon; on success the reader stands at the value. */
@@ -153,9 +162,9 @@ static rbt_err parse_feature(rbt_reader *r, int64_t *last)
     return RBT_OK;
 }
 
-/* The value that stands at `at` if it is digits, perhaps with a point, and fits into a word with the blank behind it; NULL: it
- * does not. Its digits as a whole number and the power of ten of its decimals are exact floats, so the quotient is the nearest
- * float. Reads 8 bytes. */
+/* The value that stands at `at` if it is digits, perhaps with a point, and fits into a word with the blank behind it;
+ * NULL: it does not. Its digits as a whole number and the power of ten of its decimals are exact floats, so the
+ * quotient is the nearest float. Reads 8 bytes. */
 static inline const char *plain_value(const char *at, float *value)
 {
     static const float power[] = {1, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F, 1e6F};
@@ -179,7 +188,8 @@ static inline const char *plain_value(const char *at, float *value)
     return stop;
 }
 
-/* Features as they nearly always are, one blank apart; the first that is not, for whatever reason, is left to parse_feature. */
+/* Features as they nearly always are, one blank apart; the first that is not, for whatever reason, is left to
+ * parse_feature. */
 static void parse_plain_features(rbt_reader *r, int64_t *last)
 {
     const char *at = r->at, *end = r->end;
@@ -239,12 +249,10 @@ static rbt_err parse_line(rbt_reader *r)
             r->data->label[r->rows] = 0;
             r->seen.unlabelled++;
         }
+        if (err == RBT_OK)
+            err = skip_query(r);
         while (err == RBT_OK) {
             skip_blanks(r);
-            while (last < 0 && r->end - r->at >= 4 && memcmp(r->at, "qid:", 4) == 0) {
-                skip_token(r);
-                skip_blanks(r);
-            }
             parse_plain_features(r, &last);
             skip_blanks(r);
             if (ends_token(r, r->at))
@@ -269,7 +277,7 @@ static rbt_err parse_line(rbt_reader *r)
     return RBT_OK;
 }
 
-/* What is decided over all rows: where does counting begin, how many columns. */
+/* What is decided over all rows, those of the data and any before: where does counting begin, how many columns. */
 static rbt_err finish(rbt_data *d, const rbt_seen *seen, const char *name, rbt_error *error)
 {
     if (seen->zero_based && seen->largest + 1 >= RBT_DATA_INDEX_LIMIT)
@@ -317,7 +325,7 @@ rbt_err rbt_libsvm_parse(const rbt_source *source, const rbt_reading *reading, r
     return err;
 }
 
-rbt_err rbt_libsvm_parse_piece(const rbt_source *source, size_t line, const rbt_reading *reading, bool *zero_based,
+rbt_err rbt_libsvm_parse_piece(const rbt_source *source, size_t line, const rbt_reading *reading, rbt_seen *all,
                                rbt_data *data, rbt_error *error)
 {
     const libsvm_context context = context_for(reading);
@@ -328,9 +336,9 @@ rbt_err rbt_libsvm_parse_piece(const rbt_source *source, size_t line, const rbt_
     rbt_err err = rbt_source_parse_piece(source, line, &own, reading, &d, &seen, error);
     if (err != RBT_OK)
         return err;
-    *zero_based |= seen.zero_based || context.base == RBT_BASE_0;
-    seen.zero_based = *zero_based;
-    err = finish(&d, &seen, source->name, error);
+    all->zero_based |= seen.zero_based || context.base == RBT_BASE_0;
+    all->largest = seen.largest > all->largest ? seen.largest : all->largest;
+    err = finish(&d, all, source->name, error);
     if (err == RBT_OK)
         *data = d;
     else

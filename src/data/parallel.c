@@ -5,6 +5,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/mem.h"
 
 typedef struct shared {
     atomic_size_t next;
@@ -34,17 +37,52 @@ static void *take_items(void *argument)
     }
 }
 
+/* A thread that has just begun, on another core than its creator's. */
+typedef struct beginning {
+    void *(*run)(void *argument);
+    void *argument;
+    cpu_set_t all; /* where it may run from then on */
+} beginning;
+
+static void *begin(void *argument)
+{
+    const beginning b = *(beginning *)argument;
+    rbt_free(argument);
+    (void)sched_setaffinity(0, sizeof b.all, &b.all);
+    return b.run(b.argument);
+}
+
+/* On one of the others; false: the system does not give such a thread. */
+static bool start_on(const cpu_set_t *others, pthread_t *thread, const beginning *what)
+{
+    pthread_attr_t attributes;
+    beginning *b = rbt_try_alloc_raw(1, sizeof *b);
+    if (b == NULL || pthread_attr_init(&attributes) != 0) {
+        rbt_free(b);
+        return false;
+    }
+    *b = *what;
+    bool started = pthread_attr_setaffinity_np(&attributes, sizeof *others, others) == 0 &&
+                   pthread_create(thread, &attributes, begin, b) == 0;
+    (void)pthread_attr_destroy(&attributes);
+    if (!started)
+        rbt_free(b);
+    return started;
+}
+
+/* The thread itself goes back to all cores: whoever moved it from outside could meet one that has ended, and glibc then
+ * takes the caller for it. */
 int rbt_parallel_start(pthread_t *thread, void *(*run)(void *argument), void *argument)
 {
-    int failed = pthread_create(thread, NULL, run, argument), here = sched_getcpu();
-    cpu_set_t all, others;
-    if (failed != 0 || here < 0 || sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2)
-        return failed;
-    others = all;
-    CPU_CLR((size_t)here, &others);
-    (void)pthread_setaffinity_np(*thread, sizeof others, &others);
-    (void)pthread_setaffinity_np(*thread, sizeof all, &all);
-    return 0;
+    beginning b = {.run = run, .argument = argument};
+    int here = sched_getcpu();
+    if (here >= 0 && sched_getaffinity(0, sizeof b.all, &b.all) == 0 && CPU_COUNT(&b.all) > 1) {
+        cpu_set_t others = b.all;
+        CPU_CLR((size_t)here, &others);
+        if (start_on(&others, thread, &b))
+            return 0;
+    }
+    return pthread_create(thread, NULL, run, argument);
 }
 
 void rbt_parallel_for(size_t count, unsigned threads, void (*work)(void *context, size_t item), void *context)

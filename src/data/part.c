@@ -119,7 +119,7 @@ static rbt_err open_pieces(reader *r, const rbt_hosting *hosting, rbt_error *err
 
 /* --------------------------------------------------------------------------------------------------------- kinds */
 
-/* What a process sees in the files that begin in its part. */
+/* What a process sees in the files that begin in its part, and the file by which it tells the kind. */
 typedef struct vote {
     uint64_t caches;
     uint64_t others;
@@ -127,7 +127,7 @@ typedef struct vote {
     uint32_t kind;   /* by the first */
 } vote;
 
-static vote vote_on_kind(const reader *r)
+static vote vote_on_kind(const reader *r, const rbt_input **by)
 {
     vote v = {0};
     for (size_t i = 0; i < r->pieces.count; i++) {
@@ -140,6 +140,7 @@ static vote vote_on_kind(const reader *r)
             continue;
         v.weight = weight;
         v.kind = rbt_kind_of(&p->input, r->reading->expect);
+        *by = &p->input;
     }
     return v;
 }
@@ -147,7 +148,10 @@ static vote vote_on_kind(const reader *r)
 /* What the files hold: what the first that is not empty does. All caches or none. */
 static rbt_err agree_on_kind(const reader *r, rbt_err err, rbt_kind *kind, rbt_error *error)
 {
-    vote mine = err == RBT_OK ? vote_on_kind(r) : (vote){0}, *all = rbt_alloc(r->crew->size, sizeof *all), sum = {0};
+    const rbt_input *by = NULL;
+    uint32_t decides = 0; /* which process */
+    vote mine = err == RBT_OK ? vote_on_kind(r, &by) : (vote){0};
+    vote *all = rbt_alloc(r->crew->size, sizeof *all), sum = {0};
     if (err == RBT_OK)
         err = rbt_reading_kind(r->reading, kind, error);
     err = rbt_crew_share(r->crew, err, &mine, sizeof mine, all, error);
@@ -157,6 +161,7 @@ static rbt_err agree_on_kind(const reader *r, rbt_err err, rbt_kind *kind, rbt_e
         if (all[q].weight > sum.weight && all[q].kind <= RBT_KIND_CACHE) {
             sum.weight = all[q].weight;
             sum.kind = all[q].kind;
+            decides = q;
         }
     }
     rbt_free(all);
@@ -166,7 +171,9 @@ static rbt_err agree_on_kind(const reader *r, rbt_err err, rbt_kind *kind, rbt_e
         return rbt_fail(error, RBT_E_DATA,
                         "%s: matches caches and files that are none; choose a pattern that matches one kind", r->path);
     *kind = sum.weight > 0 ? (rbt_kind)sum.kind : RBT_KIND_LIBSVM;
-    return RBT_OK;
+    if (by != NULL && decides == r->crew->rank)
+        err = rbt_kind_refuse_model(by, error);
+    return rbt_crew_agree(r->crew, err, error);
 }
 
 /* --------------------------------------------------------------------------------------------------------- texts */

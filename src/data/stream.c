@@ -26,26 +26,27 @@ struct rbt_rowstream {
     rbt_paths paths;
     size_t next; /* file to open */
     bool late;
-    rbt_reading reading; /* skip_bad: of what is to come */
-    rbt_kind kind;       /* RBT_KIND_AUTO: not known yet */
-    bool given;          /* it was asked for */
+    rbt_reading reading;
+    rbt_kind kind; /* RBT_KIND_AUTO: not known yet */
+    bool given;    /* it was asked for */
     rbt_read_report report;
     size_t rows, features; /* handed out so far */
 
     rbt_feed *feed; /* the file being read; NULL: none */
     char *buffer;
     size_t room, used;
-    size_t line;     /* of the buffer's first byte */
-    bool ended;      /* all of the file is in the buffer */
-    bool begun;      /* something of the file has been looked at */
-    bool zero_based; /* an index 0 has been seen */
-    size_t low;      /* features handed out before that */
-    size_t low_cols; /* and the columns they had */
+    size_t line;   /* of the buffer's first byte */
+    bool ended;    /* all of the file is in the buffer */
+    bool begun;    /* something of the file has been looked at */
+    rbt_seen seen; /* of LIBSVM text: in all pieces so far */
+    size_t low;    /* features handed out before an index 0 was seen */
 
     rbt_csv_pieces *csv; /* of CSV: what the columns are; NULL: nothing is known yet */
     bool settled;        /* that is known, and rows are handed out */
     bool compared;       /* the file's header is that of the first */
     size_t looked;       /* bytes of the buffer that have been looked at */
+    size_t looked_lines; /* and how many lines they are */
+    rbt_csv_ends ends;   /* of the buffer's rows */
 
     rbt_data cache;                   /* or what else was read whole */
     size_t cache_row;                 /* next to hand out */
@@ -124,7 +125,7 @@ void rbt_rowstream_close(rbt_rowstream *stream)
 
 size_t rbt_rowstream_low(const rbt_rowstream *stream)
 {
-    return stream->zero_based ? stream->low : 0;
+    return stream->seen.zero_based ? stream->low : 0;
 }
 
 bool rbt_rowstream_take(rbt_rowstream *s, rbt_data *data)
@@ -140,7 +141,7 @@ bool rbt_rowstream_take(rbt_rowstream *s, rbt_data *data)
 char *rbt_rowstream_origin(const rbt_rowstream *stream)
 {
     if (stream->kind == RBT_KIND_LIBSVM)
-        return rbt_libsvm_origin(stream->zero_based);
+        return rbt_libsvm_origin(stream->seen.zero_based);
     if (stream->origins.count > 1) /* as rbt_data_join has it */
         return NULL;
     return stream->origin != NULL ? rbt_strdup(stream->origin) : NULL;
@@ -250,14 +251,14 @@ static const rbt_data *cache_block(rbt_rowstream *s)
 
 /* -------------------------------------------------------------------------------------------------------- text */
 
-/* Where the last whole line (of CSV: row) in the buffer ends; all of it when the file has ended. Up to `lines` they are whole;
- * `from`: no other ends before. */
-static size_t whole_lines(const rbt_rowstream *s, size_t lines, size_t from)
+/* Where the last whole line (of CSV: row) in the buffer ends; all of it when the file has ended. `from`: of lines, no
+ * other ends before. */
+static size_t whole_lines(rbt_rowstream *s, size_t from)
 {
     if (s->ended)
         return s->used;
     if (s->kind == RBT_KIND_CSV)
-        return lines + rbt_csv_rows_end(s->csv, s->buffer + lines, s->used - lines);
+        return rbt_csv_rows_end(s->csv, &s->ends, s->buffer, s->used);
     const char *newline = memrchr(s->buffer + from, '\n', s->used - from);
     return newline == NULL ? 0 : (size_t)(newline - s->buffer) + 1;
 }
@@ -290,7 +291,7 @@ static rbt_err fill(rbt_rowstream *s, size_t *lines, rbt_error *error)
             return err;
         s->used += got;
         s->ended = got == 0;
-        size_t end = whole_lines(s, *lines, before);
+        size_t end = whole_lines(s, before);
         *lines = end > 0 ? end : *lines;
     }
     if (s->ended)
@@ -306,6 +307,12 @@ static size_t count_lines(const char *text, size_t n)
     return lines;
 }
 
+/* All that the path stands for, in messages that are about no single file. */
+static const char *name_of_all(const rbt_rowstream *s)
+{
+    return strcmp(s->path, "-") == 0 ? "standard input" : s->title;
+}
+
 static rbt_source source_of(const rbt_text *text)
 {
     return (rbt_source){text, 1, text->name, {.chunk_bytes = CHUNK_BYTES, .threads = rbt_parallel_threads()}, NULL};
@@ -315,28 +322,16 @@ static rbt_source source_of(const rbt_text *text)
 static rbt_err parse_piece(rbt_rowstream *s, size_t bytes, rbt_error *error)
 {
     const rbt_text text = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = bytes};
-    const rbt_source source = source_of(&text);
-    rbt_read_report report = {.skipped = 0};
+    rbt_source source = source_of(&text);
+    source.name = name_of_all(s);
     rbt_reading reading = s->reading;
-    reading.report = &report;
+    reading.report = &s->report;
     rbt_err err = s->kind == RBT_KIND_VW ? rbt_vw_parse_piece(&source, s->line, &reading, &s->block, error)
                   : s->kind == RBT_KIND_CSV
                       ? rbt_csv_pieces_parse(s->csv, &source, s->line, &reading, &s->block, error)
-                      : rbt_libsvm_parse_piece(&source, s->line, &reading, &s->zero_based, &s->block, error);
-    if (err == RBT_E_DATA && s->report.skipped > 0)
-        return rbt_fail(error, err,
-                        "%s. This is the first of more than %llu bad rows; mend them, or allow more with --skip-bad",
-                        s->report.first.text, (unsigned long long)s->report.skipped + s->reading.skip_bad);
+                      : rbt_libsvm_parse_piece(&source, s->line, &reading, &s->seen, &s->block, error);
     if (err != RBT_OK)
         return err;
-    s->reading.skip_bad -= report.skipped;
-    if (s->report.skipped == 0)
-        s->report.first = report.first;
-    s->report.skipped += report.skipped;
-    s->report.unlabelled += report.unlabelled;
-    s->report.headers = report.headers; /* of CSV, whose pieces have one header */
-    s->report.again = report.again;
-    memcpy(s->report.mixed, report.mixed, sizeof report.mixed);
     s->report.layout = s->kind == RBT_KIND_CSV || s->kind == RBT_KIND_VW ? s->block.cols : 0;
     if (s->reading.report != NULL)
         *s->reading.report = s->report;
@@ -347,29 +342,25 @@ static void take_out(rbt_rowstream *s, size_t bytes)
 {
     s->line += count_lines(s->buffer, bytes);
     s->used -= bytes;
+    rbt_csv_ends_drop(&s->ends, bytes);
     memmove(s->buffer, s->buffer + bytes, s->used);
 }
 
 /* The same, and takes them out. */
 static rbt_err parse_lines(rbt_rowstream *s, size_t bytes, rbt_error *error)
 {
-    bool before = s->zero_based;
+    bool before = s->seen.zero_based;
     size_t first = s->line;
     rbt_err err = parse_piece(s, bytes, error);
     if (err != RBT_OK)
         return err;
     take_out(s, bytes);
-    if (s->zero_based && !before && s->features > 0 && !s->late)
+    if (s->seen.zero_based && !before && s->features > 0 && !s->late)
         return rbt_fail(error, RBT_E_DATA,
                         "%s:%zu: an index 0 in this line or one of the next, after %zu rows without any, which were "
                         "taken to count from 1; give --base 0",
                         rbt_feed_name(s->feed), first, s->rows);
-    if (!s->zero_based) {
-        s->low += s->block.nnz;
-        s->low_cols = s->block.cols > s->low_cols ? s->block.cols : s->low_cols;
-    } else if (s->block.cols <= s->low_cols) {
-        s->block.cols = s->low_cols + 1;
-    }
+    s->low += s->seen.zero_based ? 0 : s->block.nnz;
     return RBT_OK;
 }
 
@@ -404,7 +395,8 @@ static rbt_err look_at_file(rbt_rowstream *s, rbt_error *error)
 
 static rbt_err open_next(rbt_rowstream *s, rbt_error *error)
 {
-    s->used = s->looked = 0;
+    s->used = s->looked = s->looked_lines = 0;
+    s->ends = (rbt_csv_ends){0};
     s->line = 1;
     s->ended = s->begun = s->compared = false;
     return rbt_feed_open(s->paths.at[s->next++], &s->feed, error);
@@ -443,14 +435,15 @@ static rbt_err look_at_header(rbt_rowstream *s, size_t lines, bool *more, rbt_er
         return RBT_OK;
     s->compared = true;
     return s->csv != NULL ? rbt_csv_pieces_compare(s->csv, &source, error)
-                          : rbt_csv_pieces_create(&source, &s->reading, &s->csv, error);
+                          : rbt_csv_pieces_create(&source, s->line, &s->reading, &s->csv, error);
 }
 
-static void look_at_rows(rbt_rowstream *s, size_t from, size_t to)
+/* Rows of the buffer, the first of which is the line of that number. */
+static void look_at_rows(rbt_rowstream *s, size_t from, size_t to, size_t line)
 {
     const rbt_text text = {.name = rbt_feed_name(s->feed), .bytes = s->buffer + from, .n = to - from};
     const rbt_source source = source_of(&text);
-    rbt_csv_pieces_look(s->csv, &source, s->line + count_lines(s->buffer, from));
+    rbt_csv_pieces_look(s->csv, &source, line);
 }
 
 static rbt_err survey_file(rbt_rowstream *s, rbt_error *error)
@@ -463,7 +456,7 @@ static rbt_err survey_file(rbt_rowstream *s, rbt_error *error)
         if (err == RBT_OK)
             err = look_at_header(s, lines, &more, error);
         if (err == RBT_OK && !more) {
-            look_at_rows(s, 0, lines);
+            look_at_rows(s, 0, lines, s->line);
             take_out(s, lines);
         }
     }
@@ -496,7 +489,8 @@ static rbt_err find_columns(rbt_rowstream *s, size_t lines, rbt_error *error)
     bool again;
     if (s->reading.features == 0 && is_repeatable(s))
         return survey_files(s, error);
-    look_at_rows(s, s->looked, lines);
+    look_at_rows(s, s->looked, lines, s->line + s->looked_lines);
+    s->looked_lines += count_lines(s->buffer + s->looked, lines - s->looked);
     s->looked = lines;
     if (rbt_csv_pieces_fit(s->csv)) {
         s->settled = true;
@@ -545,7 +539,7 @@ static rbt_err step(rbt_rowstream *s, const rbt_data **found, rbt_error *error)
         err = look_at_file(s, error);
         if (err != RBT_OK || s->feed == NULL)
             return err;
-        lines = whole_lines(s, 0, 0);
+        lines = whole_lines(s, 0);
     }
     if (err == RBT_OK && s->kind == RBT_KIND_CSV)
         err = step_csv(s, lines, error);
@@ -561,7 +555,7 @@ static rbt_err step(rbt_rowstream *s, const rbt_data **found, rbt_error *error)
 /* As who reads the whole refuses it. */
 static rbt_err refuse_empty(const rbt_rowstream *s, rbt_error *error)
 {
-    rbt_source none = {.name = strcmp(s->path, "-") == 0 ? "standard input" : s->title, .cut = rbt_cut_default()};
+    rbt_source none = {.name = name_of_all(s), .cut = rbt_cut_default()};
     rbt_data data;
     if (s->report.skipped > 0)
         return rbt_fail(error, RBT_E_DATA, "%s: has no good rows; the first: %s", none.name, s->report.first.text);

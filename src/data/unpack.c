@@ -15,6 +15,7 @@
 #endif
 #ifdef RBT_HAVE_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 
 #include "base/error.h"
@@ -39,24 +40,43 @@ struct rbt_unpacker {
 #endif
 };
 
-static bool begins_with(const char *bytes, size_t n, const char *magic, size_t magic_bytes)
+/* What compressed files begin with. */
+typedef struct magic {
+    unsigned char at[RBT_UNPACK_MAGIC_BYTES];
+    size_t n;
+    unsigned char mask; /* the bits of the first byte that count */
+} magic;
+
+static const magic gzip_member = {{0x1f, 0x8b}, 2, 0xff};
+static const magic zstd_frame = {{0x28, 0xb5, 0x2f, 0xfd}, 4, 0xff};
+static const magic zstd_skippable = {{0x50, 0x2a, 0x4d, 0x18}, 4, 0xf0}; /* a frame without text: pzstd's first */
+
+/* Are the bytes, as far as there are any, those of the magic? */
+static bool agree(const unsigned char *bytes, size_t n, const magic *m)
 {
-    return n >= magic_bytes && memcmp(bytes, magic, magic_bytes) == 0;
+    size_t most = n < m->n ? n : m->n;
+    return most == 0 || ((bytes[0] & m->mask) == m->at[0] && memcmp(bytes + 1, m->at + 1, most - 1) == 0);
 }
 
 static bool is_gzip(const void *bytes, size_t n)
 {
-    return begins_with(bytes, n, "\x1f\x8b", 2);
+    return n >= gzip_member.n && agree(bytes, n, &gzip_member);
 }
 
 static bool is_zstd(const void *bytes, size_t n)
 {
-    return begins_with(bytes, n, "\x28\xb5\x2f\xfd", RBT_UNPACK_MAGIC_BYTES);
+    return n >= zstd_frame.n && (agree(bytes, n, &zstd_frame) || agree(bytes, n, &zstd_skippable));
 }
 
 bool rbt_unpack_recognise(const void *bytes, size_t n)
 {
     return is_gzip(bytes, n) || is_zstd(bytes, n);
+}
+
+bool rbt_unpack_is_undecided(const void *bytes, size_t n)
+{
+    return !rbt_unpack_recognise(bytes, n) && n < RBT_UNPACK_MAGIC_BYTES &&
+           (agree(bytes, n, &gzip_member) || agree(bytes, n, &zstd_frame) || agree(bytes, n, &zstd_skippable));
 }
 
 #if !defined RBT_HAVE_ZLIB || !defined RBT_HAVE_ZSTD
@@ -124,6 +144,17 @@ static rbt_err step_gzip(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
 #endif
 
 #ifdef RBT_HAVE_ZSTD
+static rbt_err failed_zstd(const rbt_unpacker *u, size_t status, rbt_error *error)
+{
+    if (ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge)
+        return rbt_fail(
+            error, RBT_E_LIMIT,
+            "%s: was packed by zstd with a window larger than 128 MiB; unpack it with zstd -d --long=31, or "
+            "pack it without --long",
+            u->name);
+    return damaged(u, ZSTD_getErrorName(status), error);
+}
+
 /* Unpacked in pieces, a frame that has less text than it says is no error to libzstd (1.5.4); to us it is. */
 static rbt_err step_zstd(rbt_unpacker *u, const char *bytes, size_t n, size_t *taken, char *out, size_t room,
                          size_t *given, rbt_error *error)
@@ -144,7 +175,7 @@ static rbt_err step_zstd(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
     u->frame_given += to.pos;
     u->whole = left == 0;
     if (ZSTD_isError(left))
-        return damaged(u, ZSTD_getErrorName(left), error);
+        return failed_zstd(u, left, error);
     unsigned long long told = u->whole ? ZSTD_getFrameContentSize(u->frame_head, u->frame_head_n) : 0;
     if (u->whole && told < ZSTD_CONTENTSIZE_ERROR && u->frame_given != told) /* else it does not tell */
         return damaged(u, "a frame has less text than it says", error);

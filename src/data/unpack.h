@@ -19,6 +19,9 @@ rbt_err rbt_input_unpack(rbt_input *input, rbt_error *error);
 /* Do the bytes begin like a compressed file? */
 bool rbt_unpack_recognise(const void *bytes, size_t n);
 
+/* Could these first bytes become such a beginning, if more came? Who types a row must not be asked for more. */
+bool rbt_unpack_is_undecided(const void *bytes, size_t n);
+
 typedef struct rbt_unpacker rbt_unpacker;
 
 /* For a file that begins with these bytes (which are not taken yet); `name` must outlive it. */

@@ -90,7 +90,7 @@ static bool locate(const texts *t, const rbt_reading *reading, uint64_t row, cha
     const rbt_source source = {t->list.at, t->list.count, "", rbt_cut_default(), NULL};
     rbt_csv_layout layout = {0};
     size_t line = 0;
-    if (t->kind == RBT_KIND_CSV && rbt_csv_layout_init(&layout, &source, reading, NULL) != RBT_OK)
+    if (t->kind == RBT_KIND_CSV && rbt_csv_layout_init(&layout, &source, 1, reading, NULL) != RBT_OK)
         return false;
     for (size_t i = 0; i < t->list.count && line == 0; i++) {
         line = t->kind == RBT_KIND_CSV ? line_in_csv(&layout, &t->list.at[i], &row)

@@ -191,6 +191,10 @@ prints 'note: line 1 was taken for the names of the columns'
 printf 'spam,hello\nham,bye\nspam,hello\n' >twice.csv
 expect 0 info twice.csv
 says 'line 1 was taken for the names of the columns, and lines that equal it were left out; put a line of names before'
+printf '1,2,3x\n0,1,1\n' >slip.csv
+expect 0 info slip.csv
+prints 'rows        1'
+says 'line 1 was taken for the names of the columns'
 printf 'class,word,n\nspam,class,1\nham,bye,2\nclass,word,n\nspam,foo,3\n' >headed.csv
 expect 0 info headed.csv
 [ ! -s "$err" ] || fail 'a header is doubted that stands there twice'

@@ -180,6 +180,8 @@ static void a_first_line_that_may_be_a_row_is_told(void **state)
         {"y,a\n1,2\ny,a\n3,4\n", 0, false},          /* above numbers it can only be the names */
         {"y,a\ny,a\n3,x\n", 0, false},               /* */
         {"y,a\nyes,x\n", 0, false},
+        {"1,2,3x\n0,1,1\n", 1, false}, /* names that are numbers */
+        {"y,2019,2020\n1,2,3\n", 1, false},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         rbt_read_report report = {0};
@@ -317,7 +319,8 @@ static void bad_text_is_refused_with_its_line_and_what_was_expected(void **state
     refused("y,a\n1,\"x\ny\"\n1,2,3\n", "mem:4: the row has more");
     refused("y,a\n1,\"x\n", "mem:2: a quote that is not closed");
     refused("y,a\n1,\"x\"z\n", "mem:2: text after a closing quote");
-    refused("\"y,a\n1,2\n", "first row has a quote that is not closed");
+    refused("\"y,a\n1,2\n", "mem:1: the first row has a quote that is not closed");
+    refused("\n \ny,\"a\n1,2\n", "mem:3: the first row has a quote that is not closed");
     refused("y,a\n1,1e99\n", "mem:2: '1e99' in column 2, a: expected a number that");
     refused("y,a\n1e99,1\n", "mem:2: '1e99' in column 1, y: expected a label");
     refused("y,a\nx,1\n\"u\nv\",2\n", "in column 1, y: expected a label without line ends");

@@ -127,7 +127,8 @@ static void draw_value(rbt_rng *rng, char *text, size_t room)
     }
 }
 
-/* Behind a blank, and far enough from the end, a feature is read a word at a time; behind a tab it is not. */
+/* Behind a blank, and far enough from the end, a feature is read a word at a time, also the last of a row; behind a tab
+ * it is not. */
 static void features_read_the_same_by_words_and_by_letters(void **state)
 {
     (void)state;
@@ -146,11 +147,15 @@ static void features_read_the_same_by_words_and_by_letters(void **state)
             expected[kept] = strtof(value, NULL);
             kept += expected[kept] != 0;
         }
-        words[n] = letters[n] = '\n';
+        words[n] = letters[n] = '\n'; /* and once more, so that there is text behind the row */
+        memcpy(words + n + 1, words, n + 1);
+        memcpy(letters + n + 1, letters, n + 1);
         rbt_data a = parsed(words), b = parsed(letters);
         same_data(&a, &b);
-        assert_int_equal(a.nnz, kept);
+        assert_int_equal(a.rows, 2);
+        assert_int_equal(a.nnz, 2 * kept);
         assert_memory_equal(a.value, expected, kept * sizeof *expected);
+        assert_memory_equal(a.value + kept, expected, kept * sizeof *expected);
         rbt_data_deinit(&a);
         rbt_data_deinit(&b);
     }
@@ -204,6 +209,10 @@ static void bad_text_is_refused_with_its_line_and_what_was_expected(void **state
     refused("1 -1:1\n", RBT_E_DATA, "mem:1:", "'-1:1'", NULL);
     refused("1 a:1\n", RBT_E_DATA, "mem:1:", "'a:1'", NULL);
     refused("1 1:1 qid:3\n", RBT_E_DATA, "mem:1:", "'qid:3'", NULL);
+    refused("1 qid: 1:1\n", RBT_E_DATA, "mem:1:", "'qid:': expected digits after qid:", NULL);
+    refused("2 qid:1\n1 qid:x 1:1\n", RBT_E_DATA, "mem:2:", "'qid:x': expected digits after qid:", NULL);
+    refused("1 qid:3.5\n", RBT_E_DATA, "mem:1:", "'qid:3.5'", NULL);
+    refused("1 qid:3 qid:4 1:1\n", RBT_E_DATA, "mem:1:", "'qid:4': expected a feature", NULL);
     refused("1 \x1b[2J\n", RBT_E_DATA, "mem:1:", "'?[2J'", NULL);
     refused("1 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n", RBT_E_DATA, "aaa...'", NULL);
 }

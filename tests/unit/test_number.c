@@ -1,4 +1,4 @@
-/* Proves src/data/number.c: parsing equals strtof, printing reads back, in every locale. */
+/* Proves src/data/number.c and digits.h: parsing equals strtof, printing reads back, in every locale. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "data/digits.h"
 #include "data/number.h"
 
 static uint32_t bits_of(float x)
@@ -310,6 +311,35 @@ static void numbers_that_floats_round_are_told_apart(void **state)
 }
 
 /* A locale with a decimal comma, when the machine has one, changes nothing. */
+/* The first of several, amid bytes that differ from it in one bit, and bytes of all values. */
+static void bytes_are_found_and_digits_are_read_a_word_at_a_time(void **state)
+{
+    (void)state;
+    rbt_rng rng = rbt_rng_stream(10, RBT_STREAM_TEST, 0);
+    for (int round = 0; round < 100000; round++) {
+        static const char some[] = ":.: \n;*\xba\x3b\0"
+                                   "0123456789";
+        char text[9] = "";
+        uint32_t number = 0;
+        for (int i = 0; i < 8; i++)
+            text[i] = rbt_rng_below(&rng, 4) > 0 ? some[rbt_rng_below(&rng, sizeof some - 1)]
+                                                 : (char)rbt_rng_below(&rng, 256);
+        const char *found = memchr(text, ':', 8);
+        assert_int_equal(rbt_digits_find(rbt_digits_load(text), ':'), found != NULL ? found - text : 8);
+        for (unsigned n = 1; n <= 8; n++) {
+            bool digits = true;
+            unsigned long expected = 0;
+            for (unsigned i = 0; i < n; i++) {
+                digits = digits && text[i] >= '0' && text[i] <= '9';
+                expected = expected * 10 + (unsigned long)(text[i] - '0');
+            }
+            assert_int_equal(rbt_digits_parse(rbt_digits_load(text), n, &number), digits);
+            if (digits)
+                assert_int_equal(number, expected);
+        }
+    }
+}
+
 static void the_locale_does_not_matter(void **state)
 {
     (void)state;
@@ -339,6 +369,7 @@ int main(void)
         cmocka_unit_test(printed_numbers_are_short),
         cmocka_unit_test(rounded_numbers_are_those_of_printf),
         cmocka_unit_test(numbers_that_floats_round_are_told_apart),
+        cmocka_unit_test(bytes_are_found_and_digits_are_read_a_word_at_a_time),
         cmocka_unit_test(the_locale_does_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -64,6 +66,34 @@ static void one_thread_goes_in_order(void **state)
     assert_int_equal(o.last, ITEMS);
 }
 
+static void *look_where(void *argument)
+{
+    cpu_set_t *set = argument;
+    CPU_ZERO(set);
+    return sched_getaffinity(0, sizeof *set, set) == 0 ? argument : NULL;
+}
+
+/* Also when the thread has ended before its creator goes on. */
+static void a_thread_begins_elsewhere_and_then_all_may_run_where_they_might(void **state)
+{
+    (void)state;
+    cpu_set_t before, after, seen;
+    assert_non_null(look_where(&before));
+    for (int i = 0; i < 300; i++) {
+        pthread_t thread;
+        void *looked = NULL;
+        assert_int_equal(rbt_parallel_start(&thread, look_where, &seen), 0);
+        assert_non_null(look_where(&after));
+        assert_true(CPU_EQUAL(&after, &before));
+        assert_int_equal(pthread_join(thread, &looked), 0);
+        assert_ptr_equal(looked, &seen);
+        assert_true(CPU_EQUAL(&seen, &before));
+    }
+    rbt_parallel_for(ITEMS, RBT_PARALLEL_THREADS_MAX, count_one, &(tally){0});
+    assert_non_null(look_where(&after));
+    assert_true(CPU_EQUAL(&after, &before));
+}
+
 static void there_is_at_least_one_thread(void **state)
 {
     (void)state;
@@ -76,6 +106,7 @@ int main(void)
         cmocka_unit_test(every_item_is_worked_on_once),
         cmocka_unit_test(no_items_are_no_work),
         cmocka_unit_test(one_thread_goes_in_order),
+        cmocka_unit_test(a_thread_begins_elsewhere_and_then_all_may_run_where_they_might),
         cmocka_unit_test(there_is_at_least_one_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

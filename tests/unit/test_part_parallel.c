@@ -403,6 +403,23 @@ static void caches_and_texts_do_not_mix(void **state)
     }
 }
 
+/* By its first file that is not empty, as in one process, whoever has that. */
+static void a_model_is_told_apart_by_all(void **state)
+{
+    (void)state;
+    put_file("a", "");
+    put_file("b", "\x89RBT\r\n\x1a\n and what a model holds\n");
+    same_in_parts("b", (rbt_reading){0});
+    same_in_parts("[ab]", (rbt_reading){0});
+    put_file("a", libsvm);
+    same_in_parts("[ab]", (rbt_reading){0});
+    trial t = {.path = "b"};
+    host(&t, 3, 0, 1);
+    run_crew(3, read_part, &t);
+    for (uint32_t r = 0; r < 3; r++)
+        assert_non_null(strstr(t.error[r].text, "b: is a model of Rubato, not data"));
+}
+
 static void images_are_read_by_one(void **state)
 {
     const unsigned char images[] = {0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 9, 0, 0, 0, 255, 1};
@@ -534,6 +551,7 @@ int main(void)
         TEST(caches_of_other_features_are_refused),
         TEST(a_damaged_cache_is_refused_wherever_the_damage_is),
         TEST(caches_and_texts_do_not_mix),
+        TEST(a_model_is_told_apart_by_all),
         TEST(images_are_read_by_one),
         TEST(compressed_files_are_read_whole_beside_others),
         TEST(every_worker_has_its_own_files),

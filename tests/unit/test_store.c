@@ -118,6 +118,25 @@ static void a_build_that_is_given_up_or_empty_leaves_nothing(void **state)
     rbt_data_deinit(&d);
 }
 
+/* What could not be read back is not made. */
+static void more_columns_than_a_cache_may_have_are_refused(void **state)
+{
+    (void)state;
+    rbt_data d = made(100, 5);
+    rbt_error error;
+    rbt_cache_builder *builder = NULL;
+    d.cols = RBT_DATA_INDEX_LIMIT;
+    assert_int_equal(rbt_cache_builder_create("a", &builder, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_builder_add(builder, &d, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_builder_finish(builder, 0, d.origin, 0, &error), RBT_E_LIMIT);
+    assert_non_null(strstr(error.text, "a: not written: the data has 4294967295 columns"));
+    rbt_cache_builder_destroy(builder);
+    assert_int_not_equal(access("a", F_OK), 0);
+    assert_int_equal(rbt_cache_write(&d, "a", &error), RBT_E_LIMIT);
+    assert_int_not_equal(access("a", F_OK), 0);
+    rbt_data_deinit(&d);
+}
+
 /* Features before the first index 0 are counted up when the cache is put together. */
 static void an_index_0_at_the_end_counts_for_the_beginning(void **state)
 {
@@ -421,6 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_cache_made_of_blocks_is_the_one_made_at_once),
         IN_FOLDER(a_build_that_is_given_up_or_empty_leaves_nothing),
+        IN_FOLDER(more_columns_than_a_cache_may_have_are_refused),
         IN_FOLDER(an_index_0_at_the_end_counts_for_the_beginning),
         IN_FOLDER(a_kept_cache_is_used_until_the_source_changes),
         IN_FOLDER(every_way_to_read_keeps_a_cache_of_its_own),

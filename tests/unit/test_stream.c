@@ -1,5 +1,5 @@
-/* Proves src/data/stream and feed: blocks of rows are the rows of the whole, from wherever they come, whatever the pieces;
- * refusals have their line; a pipe is answered before it ends. */
+/* Proves src/data/stream and feed: blocks of rows are the rows of the whole, from wherever they come, whatever the
+ * pieces; refusals have their line; a pipe is answered before it ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -188,6 +188,12 @@ static void every_cut_of_csv_gives_the_same_rows(void **state)
         }
         rbt_data_deinit(&whole);
     }
+    put_file("a", "\n \n\"y,a\n1,2\n");
+    for (size_t piece = 1; piece < 20; piece++) {
+        rbt_error error;
+        (void)streamed_as("a", &(rbt_reading){.format = "csv"}, piece, NULL, &error);
+        assert_string_equal(error.text, "a:3: the first row has a quote that is not closed; check the quotes");
+    }
     put_file("part-1", "y,a,b\n1,2,3\n");
     put_file("part-2", "y,a,c\n1,2,3\n");
     put_file("part-3", "");
@@ -310,6 +316,46 @@ static void bad_rows_are_left_out_over_all_pieces(void **state)
     }
 }
 
+/* Whatever is wrong with the row that is one too many, and with the first. */
+static void too_many_bad_rows_are_refused_by_the_first_whatever_the_cut(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "1 1:1\n1 x:1\n# comment\n2 2:2\n1 4294967295:1\n4 4:4\n", /* wrong, then beyond a limit */
+        "1 1:1\n1 4294967295:1\n# comment\n2 2:2\n1 x:1\n4 4:4\n",
+        "1 4294967295:1\n2 2:2\n1 4294967295:1\n4 4:4\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        rbt_reading reading = {.skip_bad = 1};
+        rbt_error error, of_whole;
+        rbt_data none;
+        put_file("a", texts[i]);
+        assert_int_equal(rbt_data_read_as("a", &reading, &none, &of_whole), i == 0 ? RBT_E_DATA : RBT_E_LIMIT);
+        assert_non_null(strstr(of_whole.text, "This is the first of more than 1 bad rows"));
+        for (size_t piece = 1; piece < 60; piece++) {
+            rbt_data d = streamed_as("a", &reading, piece, NULL, &error);
+            assert_int_equal(error.code, of_whole.code);
+            assert_string_equal(error.text, of_whole.text);
+            rbt_data_deinit(&d);
+        }
+    }
+}
+
+/* Bad rows before it have nothing to do with that. */
+static void too_many_columns_behind_a_bad_row_are_refused_as_such(void **state)
+{
+    (void)state;
+    rbt_reading reading = {.skip_bad = 5};
+    rbt_error error;
+    put_file("a", "1 x:1\n1 4294967294:1\n3 0:1\n");
+    for (size_t piece = 1; piece < 40; piece++) {
+        rbt_data d = streamed_as("a", &reading, piece, NULL, &error);
+        assert_int_equal(error.code, RBT_E_LIMIT);
+        assert_non_null(strstr(error.text, "a: counts features from 0 and has index 4294967294"));
+        rbt_data_deinit(&d);
+    }
+}
+
 static void an_index_0_after_rows_without_is_told_or_refused(void **state)
 {
     (void)state;
@@ -335,6 +381,29 @@ static void an_index_0_after_rows_without_is_told_or_refused(void **state)
     }
     assert_int_equal(features, 6);
     rbt_rowstream_close(stream);
+}
+
+/* The largest index may stand in a piece before the one that shows that counting begins with 0. */
+static void too_many_columns_are_refused_like_the_whole_whatever_the_cut(void **state)
+{
+    (void)state;
+    rbt_error error, of_whole;
+    rbt_data none;
+    put_file("part-1", "1 4294967294:1\n# comment\n2 1:1\n");
+    put_file("part-2", "3 3:1\n1 0:1\n2 1:1\n");
+    assert_int_equal(rbt_data_read("part-*", &none, &of_whole), RBT_E_LIMIT);
+    assert_non_null(strstr(of_whole.text, "part-*: counts features from 0 and has index 4294967294"));
+    for (size_t piece = 1; piece < 60; piece++) {
+        rbt_data d = streamed("part-*", piece, NULL, &error);
+        assert_int_equal(error.code, RBT_E_LIMIT);
+        assert_string_equal(error.text, of_whole.text);
+        rbt_data_deinit(&d);
+    }
+    put_file("part-2", "3 3:1\n"); /* counted from 1 they are not too many */
+    rbt_data d = streamed("part-*", 10, NULL, &error);
+    assert_int_equal(error.code, RBT_OK);
+    assert_int_equal(d.cols, 4294967294);
+    rbt_data_deinit(&d);
 }
 
 #if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
@@ -578,7 +647,10 @@ int main(void)
         IN_FOLDER(who_types_csv_gets_it_back_at_once),
         IN_FOLDER(csv_of_a_pipe_beside_files_is_refused_or_read_with_them),
         IN_FOLDER(bad_rows_are_left_out_over_all_pieces),
+        IN_FOLDER(too_many_bad_rows_are_refused_by_the_first_whatever_the_cut),
+        IN_FOLDER(too_many_columns_behind_a_bad_row_are_refused_as_such),
         IN_FOLDER(an_index_0_after_rows_without_is_told_or_refused),
+        IN_FOLDER(too_many_columns_are_refused_like_the_whole_whatever_the_cut),
 #if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
         IN_FOLDER(packed_files_are_unpacked_on_the_way),
 #endif

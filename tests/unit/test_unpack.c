@@ -51,6 +51,17 @@ static size_t pack_zstd(const char *text, size_t n, char *out, size_t room)
 }
 #endif
 
+#ifdef RBT_HAVE_ZSTD
+/* As pzstd makes it: a frame that is skipped, with 4 bytes in it, before the text's. */
+static size_t pack_skippable(const char *text, size_t n, char *out, size_t room)
+{
+    static const char skipped[] = "\x50\x2a\x4d\x18\x04\x00\x00\x00len!";
+    size_t head = sizeof skipped - 1;
+    memcpy(out, skipped, head);
+    return head + pack_zstd(text, n, out + head, room - head);
+}
+#endif
+
 static const packer packers[] = {
 #ifdef RBT_HAVE_ZLIB
     pack_gzip,
@@ -80,7 +91,7 @@ static void says(const rbt_error *error, const char *piece)
 static void what_is_not_compressed_stays_as_it_is(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"", "1 1:1\n", "\x1f", "\x28\xb5\x2f"};
+    static const char *const texts[] = {"", "1 1:1\n", "\x1f", "\x28\xb5\x2f", "\x5f\x2a\x4d", "\x60\x2a\x4d\x18"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         rbt_input in = input_of(texts[i], strlen(texts[i]));
         const char *before = in.bytes;
@@ -197,6 +208,74 @@ static void a_frame_with_less_text_than_it_says_is_damaged(void **state)
 #endif
 }
 
+/* Frames that are skipped, with and without bytes in them, wherever they stand and however they come. */
+static void frames_that_are_skipped_have_no_text(void **state)
+{
+    (void)state;
+#ifdef RBT_HAVE_ZSTD
+    static const char empty[] = "\x5f\x2a\x4d\x18\0\0\0", text[] = "1 1:1\n-1 2:0.25 3:7\n";
+    char packed[512];
+    size_t n = 0;
+    for (int i = 0; i < 2; i++) {
+        memcpy(packed + n, empty, sizeof empty);
+        n += sizeof empty;
+        n += pack_skippable(text, sizeof text - 1, packed + n, sizeof packed - n);
+    }
+    memcpy(packed + n, empty, sizeof empty);
+    n += sizeof empty;
+    for (size_t piece = 1; piece <= n; piece++) {
+        rbt_unpacker *u;
+        rbt_error error;
+        size_t taken = 0, given = 1, got = 0;
+        char out[sizeof text * 2];
+        assert_int_equal(rbt_unpacker_create("mem", packed, n, &u, &error), RBT_OK);
+        for (size_t done = 0; done < n || given > 0; done += taken, got += given)
+            assert_int_equal(rbt_unpacker_step(u, packed + done, n - done < piece ? n - done : piece, &taken, out + got,
+                                               sizeof out - got, &given, &error),
+                             RBT_OK);
+        assert_int_equal(rbt_unpacker_end(u, &error), RBT_OK);
+        assert_int_equal(got, 2 * (sizeof text - 1));
+        assert_memory_equal(out, text, sizeof text - 1);
+        assert_memory_equal(out + sizeof text - 1, text, sizeof text - 1);
+        rbt_unpacker_destroy(u);
+    }
+#endif
+}
+
+/* Its head says that 256 MiB of text may have to be remembered. */
+static void a_window_that_is_too_large_is_no_damage(void **state)
+{
+    (void)state;
+#ifdef RBT_HAVE_ZSTD
+    static const char frame[] = "\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00";
+    rbt_input in = input_of(frame, sizeof frame - 1);
+    rbt_error error;
+    assert_int_equal(rbt_input_unpack(&in, &error), RBT_E_LIMIT);
+    says(&error, "mem: was packed by zstd with a window larger than 128 MiB; unpack it with zstd -d --long=31");
+    rbt_input_close(&in);
+    char *smaller = (char *)(uintptr_t)(in = input_of(frame, sizeof frame - 1)).bytes;
+    smaller[5] = '\x88'; /* 128 MiB */
+    assert_int_equal(rbt_input_unpack(&in, &error), RBT_OK);
+    assert_int_equal(in.n, 0);
+    rbt_input_close(&in);
+#endif
+}
+
+/* Who types a row is not asked for more than tells it apart. */
+static void few_bytes_tell_what_is_not_compressed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        bool undecided;
+    } known[] = {{"", true},       {"\x1f", true},     {"\x1f\x8b", false}, {"\x1f\n", false},
+                 {"(", true},      {"(\n", false},     {"\x28\xb5", true},  {"P", true},
+                 {"_", true},      {"P\n", false},     {"P*", true},        {"P*M", true},
+                 {"P*M\n", false}, {"P*M\x18", false}, {"`", false},        {"1", false}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        assert_int_equal(rbt_unpack_is_undecided(known[i].bytes, strlen(known[i].bytes)), known[i].undecided);
+}
+
 static void a_build_without_the_library_names_the_package(void **state)
 {
     (void)state;
@@ -224,6 +303,9 @@ int main(void)
         cmocka_unit_test(a_cut_anywhere_is_said),
         cmocka_unit_test(damage_is_said_or_harmless),
         cmocka_unit_test(a_frame_with_less_text_than_it_says_is_damaged),
+        cmocka_unit_test(frames_that_are_skipped_have_no_text),
+        cmocka_unit_test(a_window_that_is_too_large_is_no_damage),
+        cmocka_unit_test(few_bytes_tell_what_is_not_compressed),
         cmocka_unit_test(a_build_without_the_library_names_the_package),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
