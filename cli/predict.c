@@ -140,8 +140,10 @@ static rbt_err answer_block(void *context, const rbt_data *block, rbt_output *ou
     const rbt_trained *trained = q->trained;
     answer as = q->as;
     rbt_data copy = {0};
-    rbt_err err = RBT_OK;
+    rbt_err err = rbt_labels_check_content(block, error);
 
+    if (err != RBT_OK)
+        return err;
     q->cols = block->cols > q->cols ? block->cols : q->cols;
     if (!trained->shape.unit_rows)
         return write_rows(trained, block, as, output, error);

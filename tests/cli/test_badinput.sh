@@ -24,6 +24,29 @@ done
 printf '3\n3\n3\n1 1 2\n2 2 1\n3 3 4\n' >docword.txt
 expect 1 train lr --data docword.txt
 says 'the data was taken for documents, which have no labels'
+expect 0 convert --data ratings.dat --out ratings.cache
+expect 0 convert --data docword.txt --out docword.cache
+printf '0 1:1\n1 2:1\n0 1:1\n1 2:1\n' >zeros.svm
+for model in 'lr --normalize unit' linear softmax 'l1lr --l1 0.1'; do
+    # shellcheck disable=SC2086 # several words
+    expect 0 train $model --data zeros.svm --out labels.rbt
+    for command in 'eval --model labels.rbt --data' 'predict --model labels.rbt --data' \
+        "train $model --data zeros.svm --valid"; do
+        for file in ratings.dat ratings.cache; do
+            # shellcheck disable=SC2086 # likewise
+            expect 1 $command $file
+            says 'the data was taken for ratings, which have no labels'
+        done
+        for file in docword.txt docword.cache; do
+            # shellcheck disable=SC2086 # likewise
+            expect 1 $command $file
+            says 'the data was taken for documents, which have no labels'
+        done
+    done
+done
+says '--valid docword.cache: the data'
+! "$RUBATO" predict --model labels.rbt --data - <ratings.dat >"$out" 2>"$err" || fail 'ratings from a pipe are predicted'
+says 'the data was taken for ratings, which have no labels'
 : >empty.svm
 expect 1 train lr --data empty.svm
 says 'empty.svm'
