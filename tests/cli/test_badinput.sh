@@ -55,6 +55,42 @@ says '.'
 expect 1 train lr --data data.svm --valid missing.svm
 says 'missing.svm'
 
+# damaged first bytes: nothing is taken for text that is none
+bare='is neither text nor a cache, a model or compressed data'
+expect 0 convert --data data.svm --out whole.cache
+expect 0 train kmeans --data zeros.svm --clusters 2 --out fitted.rbt
+expect 0 train lr --data zeros.svm --out trained.rbt
+cp data.svm plain # no name that says what it is
+for file in whole.cache fitted.rbt trained.rbt plain.gz plain.zst; do
+    case $file in
+    *.gz) gzip -kn plain ;;
+    *.zst) command -v zstd >/dev/null && zstd -qk plain || continue ;;
+    esac
+    for byte in 0 1; do
+        python3 -c 'import sys
+bytes = bytearray(open(sys.argv[1], "rb").read())
+bytes[int(sys.argv[2])] ^= 0x80
+open("bad.bin", "wb").write(bytes)' $file $byte
+        for command in 'info' 'train lr --data' 'predict --model trained.rbt --data'; do
+            # shellcheck disable=SC2086 # several words
+            expect 1 $command bad.bin
+            says "bad.bin: $bare (its first bytes are those of none); copy it again, or make it again"
+        done
+        "$RUBATO" info - <bad.bin >"$out" 2>"$err" && fail "$file without byte $byte is data"
+        says "$bare"
+        expect 1 predict --model bad.bin --user 42
+        says 'bad.bin: is not a Rubato model (its first bytes are others)'
+    done
+done
+expect 2 predict --model trained.rbt --user 42
+says '--user makes no sense for trained.rbt, which is no model of mf; leave it out'
+printf '\377\3761\000 \0001\000:\0001\000\n\000' >wide.svm # UTF-16, which is text
+expect 1 info wide.svm
+says 'wide.svm:1:'
+printf "1 1:1\n-1 2:0.5\n1 2:0\\0003\n" >zero.svm # far down it is one bad row
+expect 1 info zero.svm
+says 'zero.svm:3:'
+
 # more workers than rows
 printf '1 1:1\n-1 2:1\n1 1:0.5\n' >three.svm
 code=0
