@@ -211,7 +211,7 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
     if (fitted.method->answer != NULL) {
         err = answer_lines(&fitted, path, &output, error);
     } else if (fitted.method->content == RBT_CONTENT_ROWS || fitted.method->content == RBT_CONTENT_POINTS) {
-        err = cli_answer_stream(path, &as, answer_rows, &fitted, &output, error);
+        err = cli_answer_stream(path, &as, answer_rows, &fitted, &output, NULL, error);
     } else {
         err = rbt_data_read_listed(path, &as, &data, fitted.method->predict_one != NULL ? &list : NULL, error);
         if (err == RBT_OK)

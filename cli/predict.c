@@ -8,7 +8,6 @@
 #include "data/data.h"
 #include "data/file.h"
 #include "data/number.h"
-#include "data/origin.h"
 #include "data/parallel.h"
 #include "data/stream.h"
 #include "model/classes.h"
@@ -168,7 +167,6 @@ static rbt_err predict(const char *model, const rbt_trainee *plugin, const char 
     columns->features = trained.shape.cols;
     rbt_reading like = *reading;
     like.origin = trained.origin;
-    columns->base = rbt_reading_base(&like);
     like.features = trained.shape.cols;
     if (as == ANSWER_PROBABILITY && trained.model->probability == NULL)
         err = rbt_fail(error, RBT_E_USAGE, "%s is a model (%s) that knows no probabilities; use --as score", model,
@@ -178,7 +176,7 @@ static rbt_err predict(const char *model, const rbt_trainee *plugin, const char 
     if (err != RBT_OK)
         goto deinit_trained;
     asked question = {.trained = &trained, .as = as};
-    err = cli_answer_stream(path, &like, answer_block, &question, &output, error);
+    err = cli_answer_stream(path, &like, answer_block, &question, &output, &columns->base, error);
     columns->cols = question.cols;
     if (err == RBT_OK)
         err = rbt_output_finish(&output, false, error);
