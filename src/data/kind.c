@@ -144,8 +144,8 @@ bool rbt_kind_has_row(const char *text, size_t n)
     return first_row(text + rbt_mark_bytes(text, n), text + n, &stop) != NULL;
 }
 
-/* Do the first bytes have one that no text has? Further down it is for the readers, who tell its line. UTF-16 is text, of a
- * kind that they refuse. */
+/* Do the first bytes have one that no text has? Further down it is for the readers, who tell its line. UTF-16 is text, of
+ * a kind that they refuse. */
 static bool begins_unlike_text(const char *at, size_t n)
 {
     static const char blanks[] = "\t\n\v\f\r";

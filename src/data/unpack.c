@@ -125,8 +125,8 @@ static rbt_err step_gzip(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
 #endif
 
 #ifdef RBT_HAVE_ZSTD
-/* Unpacked in pieces, a frame that has less text than it says is no error to libzstd (1.5.4); to us it is. A step that fails
- * does not tell what it has taken: it is given a block at a time, so that the place of the damage is known. */
+/* Unpacked in pieces, a frame that has less text than it says is no error to libzstd (1.5.4); to us it is. A step that
+ * fails does not tell what it has taken: it is given a block at a time, so that the place of the damage is known. */
 static rbt_err step_zstd(rbt_unpacker *u, const char *bytes, size_t n, size_t *taken, char *out, size_t room,
                          size_t *given, rbt_error *error)
 {

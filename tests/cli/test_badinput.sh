@@ -45,7 +45,8 @@ for model in 'lr --normalize unit' linear softmax 'l1lr --l1 0.1'; do
     done
 done
 says '--valid docword.cache: the data'
-! "$RUBATO" predict --model labels.rbt --data - <ratings.dat >"$out" 2>"$err" || fail 'ratings from a pipe are predicted'
+! "$RUBATO" predict --model labels.rbt --data - <ratings.dat >"$out" 2>"$err" ||
+    fail 'ratings from a pipe are predicted'
 says 'the data was taken for ratings, which have no labels'
 : >empty.svm
 expect 1 train lr --data empty.svm
@@ -62,10 +63,11 @@ expect 0 train kmeans --data zeros.svm --clusters 2 --out fitted.rbt
 expect 0 train lr --data zeros.svm --out trained.rbt
 cp data.svm plain # no name that says what it is
 for file in whole.cache fitted.rbt trained.rbt plain.gz plain.zst; do
-    case $file in
-    *.gz) gzip -kn plain ;;
-    *.zst) command -v zstd >/dev/null && zstd -qk plain || continue ;;
-    esac
+    [ $file != plain.gz ] || gzip -kn plain
+    if [ $file = plain.zst ]; then
+        command -v zstd >/dev/null || continue
+        zstd -qk plain
+    fi
     for byte in 0 1; do
         python3 -c 'import sys
 bytes = bytearray(open(sys.argv[1], "rb").read())

@@ -170,7 +170,7 @@ static void damage_is_said_or_harmless(void **state)
     }
 }
 
-/* Its checksum tells a change in the last block; a step that fails does not say what it has taken of what it was given. */
+/* Its checksum tells a change in the last block; a step that fails does not say what it has taken. */
 static void damage_is_told_near_its_place(void **state)
 {
     (void)state;
