@@ -143,16 +143,18 @@ typedef struct cli_reading {
 
 rbt_err cli_reading_settle(const cli_reading *given, rbt_read_report *report, rbt_reading *reading, rbt_error *error);
 
-/* Hands rows on block after block, in constant memory; who waits at the other end of a pipe gets each answer at once. */
+/* Hands rows on block after block, in constant memory; who waits at the other end of a pipe gets each answer at once.
+ * `base`, for cli_columns_note, may be NULL. */
 rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
                           rbt_err (*answer)(void *context, const rbt_data *block, rbt_output *output, rbt_error *error),
-                          void *context, rbt_output *output, rbt_error *error);
+                          void *context, rbt_output *output, rbt_base *base, rbt_error *error);
 
 /* Says on the standard error what was left out or filled in, if anything was. */
 void cli_reading_note(const cli_command *command, const rbt_read_report *report);
 
 /* And when columns of data, which has `cols`, are not those that a model with so many features was trained with, as far as that
- * can be seen. `base`: from where on features were counted, AUTO: it is not known, or they have no numbers. */
+ * can be seen. `base`: from where on its features were counted, by its origin; AUTO: it is neither LIBSVM text nor a
+ * cache of such. */
 void cli_columns_note(const cli_command *command, const rbt_read_report *report, size_t cols, size_t features,
                       rbt_base base);
 

@@ -313,7 +313,6 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
 
     request->features = err == RBT_OK ? s[0].trained.shape.cols : 0;
     request->reading.origin = s[0].trained.origin;
-    request->base = rbt_reading_base(&request->reading);
     request->reading.classes = s[0].trained.shape.classes > 0;
     if (err == RBT_OK)
         err = parse_metrics(&s[0].trained, request, error);
@@ -334,6 +333,7 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
     if (err == RBT_OK)
         err = rbt_data_read_as(request->data, &request->reading, &data, error);
     request->cols = data.cols;
+    request->base = rbt_reading_base(&(rbt_reading){.origin = data.origin});
     if (err == RBT_OK)
         err = request->baseline == NULL ? measure(&s[0], &data, request->want, error)
                                         : measure_both(s, &data, request->want, error);

@@ -211,7 +211,7 @@ rbt_err cli_fitted_predict(const char *model, const rbt_method *own, const char 
     if (fitted.method->answer != NULL) {
         err = answer_lines(&fitted, path, &output, error);
     } else if (fitted.method->content == RBT_CONTENT_ROWS || fitted.method->content == RBT_CONTENT_POINTS) {
-        err = cli_answer_stream(path, &as, answer_rows, &fitted, &output, error);
+        err = cli_answer_stream(path, &as, answer_rows, &fitted, &output, NULL, error);
     } else {
         err = rbt_data_read_listed(path, &as, &data, fitted.method->predict_one != NULL ? &list : NULL, error);
         if (err == RBT_OK)
@@ -247,6 +247,16 @@ static rbt_err recommend(const rbt_fitted *fitted, const char *path, const rbt_r
     return answers_put(&a, n, output, err, error);
 }
 
+/* What is no model of any kind, or a damaged one; but not one that only a plugin knows. */
+static rbt_err refuse_damaged(const char *model, rbt_error *error)
+{
+    rbt_trained trained = {0};
+    rbt_err err = rbt_trained_load(model, &trained, error);
+
+    rbt_trained_deinit(&trained);
+    return err == RBT_E_UNSUPPORTED ? RBT_OK : err;
+}
+
 rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const char *path, const rbt_reading *reading,
                              const char *user, const char *top, const char *out, rbt_error *error)
 {
@@ -259,6 +269,8 @@ rbt_err cli_fitted_recommend(const char *model, const rbt_method *own, const cha
 
     if (user == NULL)
         return rbt_fail(error, RBT_E_USAGE, "--top says how many items for --user; give --user NAME");
+    if (!cli_fitted_is(model) && (err = refuse_damaged(model, error)) != RBT_OK)
+        return err;
     if (!cli_fitted_is(model))
         return rbt_fail(error, RBT_E_USAGE, "--user makes no sense for %s, which is no model of mf; leave it out",
                         model);

@@ -8,7 +8,6 @@
 #include "data/data.h"
 #include "data/file.h"
 #include "data/number.h"
-#include "data/origin.h"
 #include "data/parallel.h"
 #include "data/stream.h"
 #include "model/classes.h"
@@ -140,8 +139,10 @@ static rbt_err answer_block(void *context, const rbt_data *block, rbt_output *ou
     const rbt_trained *trained = q->trained;
     answer as = q->as;
     rbt_data copy = {0};
-    rbt_err err = RBT_OK;
+    rbt_err err = rbt_labels_check_content(block, error);
 
+    if (err != RBT_OK)
+        return err;
     q->cols = block->cols > q->cols ? block->cols : q->cols;
     if (!trained->shape.unit_rows)
         return write_rows(trained, block, as, output, error);
@@ -166,7 +167,6 @@ static rbt_err predict(const char *model, const rbt_trainee *plugin, const char 
     columns->features = trained.shape.cols;
     rbt_reading like = *reading;
     like.origin = trained.origin;
-    columns->base = rbt_reading_base(&like);
     like.features = trained.shape.cols;
     if (as == ANSWER_PROBABILITY && trained.model->probability == NULL)
         err = rbt_fail(error, RBT_E_USAGE, "%s is a model (%s) that knows no probabilities; use --as score", model,
@@ -176,7 +176,7 @@ static rbt_err predict(const char *model, const rbt_trainee *plugin, const char 
     if (err != RBT_OK)
         goto deinit_trained;
     asked question = {.trained = &trained, .as = as};
-    err = cli_answer_stream(path, &like, answer_block, &question, &output, error);
+    err = cli_answer_stream(path, &like, answer_block, &question, &output, &columns->base, error);
     columns->cols = question.cols;
     if (err == RBT_OK)
         err = rbt_output_finish(&output, false, error);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/mem.h"
+#include "data/origin.h"
 #include "data/stream.h"
 #include "data/read.h"
 #include "job/text.h"
@@ -65,7 +67,7 @@ void cli_columns_note(const cli_command *command, const rbt_read_report *report,
 
 rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
                           rbt_err (*answer)(void *context, const rbt_data *block, rbt_output *output, rbt_error *error),
-                          void *context, rbt_output *output, rbt_error *error)
+                          void *context, rbt_output *output, rbt_base *base, rbt_error *error)
 {
     const rbt_data *block = NULL;
     rbt_rowstream *stream = NULL;
@@ -80,6 +82,12 @@ rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
         if (err == RBT_OK && rbt_rowstream_is_live(stream))
             err = rbt_output_flush(output, error);
     } while (err == RBT_OK && block != NULL);
+    if (err == RBT_OK && base != NULL) {
+        char *origin = rbt_rowstream_origin(stream);
+
+        *base = rbt_reading_base(&(rbt_reading){.origin = origin});
+        rbt_free(origin);
+    }
     rbt_rowstream_close(stream);
     return err;
 }

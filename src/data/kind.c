@@ -10,6 +10,9 @@
 #include "data/ratings.h"
 #include "data/read.h"
 
+#define FIRST_BYTES                                                                                                    \
+    16 /* as far as the versions and lengths that stand behind what caches, models and gzip begin with */
+
 const char *rbt_name_packing(const char *name)
 {
     static const char *const packed[] = {".gz", ".zst", ".zstd"};
@@ -141,12 +144,32 @@ bool rbt_kind_has_row(const char *text, size_t n)
     return first_row(text + rbt_mark_bytes(text, n), text + n, &stop) != NULL;
 }
 
+/* Do the first bytes have one that no text has? Further down it is for the readers, who tell its line. UTF-16 is text, of
+ * a kind that they refuse. */
+static bool begins_unlike_text(const char *at, size_t n)
+{
+    static const char blanks[] = "\t\n\v\f\r";
+    if (n >= 2 && (memcmp(at, "\xff\xfe", 2) == 0 || memcmp(at, "\xfe\xff", 2) == 0))
+        return false;
+    for (size_t i = 0; i < n && i < FIRST_BYTES; i++)
+        if ((unsigned char)at[i] < ' ' && memchr(blanks, at[i], sizeof blanks - 1) == NULL)
+            return true;
+    return false;
+}
+
 rbt_err rbt_kind_refuse_model(const rbt_input *input, rbt_error *error)
 {
-    if (input->n < 4 || memcmp(input->bytes, "\x89RB", 3) != 0 || (input->bytes[3] != 'T' && input->bytes[3] != 'F'))
+    const char *at = input->bytes;
+    if (input->n >= 4 && memcmp(at, "\x89RB", 3) == 0 && (at[3] == 'T' || at[3] == 'F'))
+        return rbt_fail(
+            error, RBT_E_DATA,
+            "%s: is a model of Rubato, not data; give it with --model (rubato info takes one model at a time)",
+            input->name);
+    if (rbt_cache_recognise(at, input->n) || rbt_idx_recognise(at, input->n) || !begins_unlike_text(at, input->n))
         return RBT_OK;
     return rbt_fail(error, RBT_E_DATA,
-                    "%s: is a model of Rubato, not data; models are given with --model, and to rubato info one by one",
+                    "%s: is neither text nor a cache, a model or compressed data (its first bytes are those of none); "
+                    "copy it again, or make it again",
                     input->name);
 }
 

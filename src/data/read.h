@@ -76,7 +76,7 @@ rbt_kind rbt_kind_of(const rbt_input *input, rbt_content expect);
 /* Has the text a line that is neither empty nor a comment, by which rbt_kind_of tells what it is, but for documents? */
 bool rbt_kind_has_row(const char *text, size_t n);
 
-/* Somebody gave a model in the place of data: it is told apart, not parsed. */
+/* Somebody gave a model in the place of data, or a file whose first bytes are damaged: it is told apart, not parsed. */
 rbt_err rbt_kind_refuse_model(const rbt_input *input, rbt_error *error);
 
 #endif

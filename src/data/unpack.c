@@ -37,6 +37,7 @@ struct rbt_unpacker {
     char frame_head[ZSTD_HEAD_MAX]; /* what has been taken of the frame that has begun, its first bytes ... */
     size_t frame_head_n;
     unsigned long long frame_given; /* ... and what it has given */
+    size_t wanted;                  /* bytes that libzstd asks for next: the rest of a block; 0: a frame begins */
 #endif
 };
 
@@ -155,11 +156,13 @@ static rbt_err failed_zstd(const rbt_unpacker *u, size_t status, rbt_error *erro
     return damaged(u, ZSTD_getErrorName(status), error);
 }
 
-/* Unpacked in pieces, a frame that has less text than it says is no error to libzstd (1.5.4); to us it is. */
+/* Unpacked in pieces, a frame that has less text than it says is no error to libzstd (1.5.4); to us it is. A step that
+ * fails does not tell what it has taken: it is given a block at a time, so that the place of the damage is known. */
 static rbt_err step_zstd(rbt_unpacker *u, const char *bytes, size_t n, size_t *taken, char *out, size_t room,
                          size_t *given, rbt_error *error)
 {
-    ZSTD_inBuffer in = {bytes, n, 0};
+    size_t most = u->wanted > 0 ? u->wanted : ZSTD_HEAD_MAX;
+    ZSTD_inBuffer in = {bytes, n < most ? n : most, 0};
     ZSTD_outBuffer to = {out, room, 0};
     if (u->whole && n == 0)
         return RBT_OK;
@@ -174,6 +177,7 @@ static rbt_err step_zstd(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
     u->taken += in.pos;
     u->frame_given += to.pos;
     u->whole = left == 0;
+    u->wanted = left;
     if (ZSTD_isError(left))
         return failed_zstd(u, left, error);
     unsigned long long told = u->whole ? ZSTD_getFrameContentSize(u->frame_head, u->frame_head_n) : 0;

@@ -78,11 +78,27 @@ rbt_err rbt_format_check_cols(rbt_format format, size_t cols, const char *path, 
     return RBT_OK;
 }
 
+/* One rating per line, with the names of its user and its item, and not a row per line? */
+static bool has_ratings(rbt_format format, const rbt_data *data)
+{
+    return format == RBT_FORMAT_RATINGS || (format == RBT_FORMAT_CSV && data->content == RBT_CONTENT_RATINGS);
+}
+
 /* What text cannot hold at all. */
 static rbt_err check(const rbt_data *data, rbt_format format, const char *path, rbt_error *error)
 {
     if (data->rows == 0)
         return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no rows", path);
+    if (has_ratings(format, data))
+        return data->row_names != NULL && data->col_names != NULL
+                   ? RBT_OK
+                   : rbt_fail(error, RBT_E_USAGE,
+                              "%s: not written: the data has no users and items; choose another format", path);
+    if ((format == RBT_FORMAT_LIBSVM || format == RBT_FORMAT_VW) && data->content == RBT_CONTENT_RATINGS)
+        return rbt_fail(error, RBT_E_USAGE,
+                        "%s: not written: the data has ratings, and %s has no place for the names of their users and "
+                        "items; choose ratings, csv or cache",
+                        path, format == RBT_FORMAT_VW ? "VW text" : "LIBSVM text");
     if (format == RBT_FORMAT_LIBSVM && data->weight != NULL)
         return rbt_fail(error, RBT_E_USAGE,
                         "%s: not written: the rows have weights, which LIBSVM text cannot hold; choose vw or csv",
@@ -99,9 +115,6 @@ static rbt_err check(const rbt_data *data, rbt_format format, const char *path, 
                         path, data->cols, RBT_CSV_COLS_MOST,
                         data->label_names != NULL ? "cache, which can hold labels that are words"
                                                   : "libsvm, vw or cache");
-    if (format == RBT_FORMAT_RATINGS && (data->row_names == NULL || data->col_names == NULL))
-        return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no users and items; choose another format",
-                        path);
     if (format == RBT_FORMAT_DOCWORD && data->content != RBT_CONTENT_DOCS)
         return rbt_fail(error, RBT_E_USAGE, "%s: not written: the data has no documents; choose another format", path);
     return rbt_format_check_cols(format, data->cols, path, error);
@@ -146,6 +159,34 @@ static char *print_sparse(rbt_format format, const rbt_data *data, size_t row, c
     return print_features(data, row, format == RBT_FORMAT_VW ? 0 : 1, at);
 }
 
+static char *print_word(const char *word, char *at)
+{
+    size_t n = strlen(word);
+    bool padded = n > 0 && (strchr(" \t", word[0]) != NULL || strchr(" \t", word[n - 1]) != NULL);
+    if (!padded && strpbrk(word, ",\"\r\n") == NULL) {
+        memcpy(at, word, n);
+        return at + n;
+    }
+    *at++ = '"';
+    for (; *word != '\0'; word++) {
+        if (*word == '"')
+            *at++ = '"';
+        *at++ = *word;
+    }
+    *at++ = '"';
+    return at;
+}
+
+/* A user's or an item's, quoted if need be. */
+static char *print_name(bool quoted, const char *name, char *at)
+{
+    if (quoted)
+        return print_word(name, at);
+    size_t n = strlen(name);
+    memcpy(at, name, n);
+    return at + n;
+}
+
 /* A name that "::" sets apart from the next? */
 static bool is_plain(const char *name)
 {
@@ -154,31 +195,36 @@ static bool is_plain(const char *name)
            strchr(": \t", name[n - 1]) == NULL;
 }
 
-static rbt_err print_ratings(const rbt_data *data, size_t row, rbt_buffer *out, rbt_error *error)
+/* The same between commas, where what does not stand plain stands in quotes; only a line cannot end in it. */
+static bool is_quotable(const char *name)
 {
-    const char *user = rbt_ids_name(data->row_names, row);
-    rbt_err err = RBT_OK;
-    for (size_t i = data->start[row]; err == RBT_OK && i < data->start[row + 1]; i++) {
+    return strchr(name, '\n') == NULL;
+}
+
+/* user::item::rating or, as CSV, user,item,rating */
+static rbt_err print_ratings(rbt_format format, const rbt_data *data, size_t row, rbt_buffer *out, rbt_error *error)
+{
+    bool csv = format == RBT_FORMAT_CSV, (*stands)(const char *) = csv ? is_quotable : is_plain;
+    const char *user = rbt_ids_name(data->row_names, row), *between = csv ? "," : "::";
+    size_t gap = strlen(between);
+    for (size_t i = data->start[row]; i < data->start[row + 1]; i++) {
         const char *item = rbt_ids_name(data->col_names, data->index[i]);
-        if (user[0] == '\0' || item[0] == '\0' || !is_plain(user) || !is_plain(item))
-            return rbt_fail(error, RBT_E_DATA,
-                            "user '%.60s' or item '%.60s' is no name that stands between two colons; choose cache",
-                            user, item);
-        size_t n = strlen(user), m = strlen(item);
-        err = rbt_buffer_reserve(out, n + m + FEATURE_ROOM, error);
+        if (user[0] == '\0' || item[0] == '\0' || !stands(user) || !stands(item))
+            return rbt_fail(error, RBT_E_DATA, "user '%.60s' or item '%.60s' is no name that stands between two %s",
+                            user, item, csv ? "commas; choose cache" : "colons; choose csv or cache");
+        rbt_err err = rbt_buffer_reserve(out, 2 * (strlen(user) + strlen(item)) + FEATURE_ROOM + 8, error);
         if (err != RBT_OK)
             return err;
-        char *at = out->at + out->n;
-        memcpy(at, user, n);
-        memcpy(at + n, "::", 2);
-        memcpy(at + n + 2, item, m);
-        memcpy(at + n + 2 + m, "::", 2);
-        at += n + m + 4;
+        char *at = print_name(csv, user, out->at + out->n);
+        memcpy(at, between, gap);
+        at = print_name(csv, item, at + gap);
+        memcpy(at, between, gap);
+        at += gap;
         at += rbt_number_print(data->value[i], at);
         *at++ = '\n';
         out->n = (size_t)(at - out->at);
     }
-    return err;
+    return RBT_OK;
 }
 
 static rbt_err print_counts(const rbt_data *data, size_t row, rbt_buffer *out, rbt_error *error)
@@ -202,24 +248,6 @@ static rbt_err print_counts(const rbt_data *data, size_t row, rbt_buffer *out, r
     }
     out->n = (size_t)(at - out->at);
     return RBT_OK;
-}
-
-static char *print_word(const char *word, char *at)
-{
-    size_t n = strlen(word);
-    bool padded = n > 0 && (strchr(" \t", word[0]) != NULL || strchr(" \t", word[n - 1]) != NULL);
-    if (!padded && strpbrk(word, ",\"\r\n") == NULL) {
-        memcpy(at, word, n);
-        return at + n;
-    }
-    *at++ = '"';
-    for (; *word != '\0'; word++) {
-        if (*word == '"')
-            *at++ = '"';
-        *at++ = *word;
-    }
-    *at++ = '"';
-    return at;
 }
 
 static char *print_dense(const rbt_data *data, size_t row, char *at)
@@ -274,13 +302,15 @@ rbt_err rbt_rows_print_head(rbt_format format, const rbt_data *like, rbt_buffer 
         return print_docs_head(like, out, error);
     if (format != RBT_FORMAT_CSV)
         return RBT_OK;
-    rbt_err err = rbt_buffer_reserve(out, 32 + like->cols * 16, error);
+    bool ratings = has_ratings(format, like);
+    size_t cols = ratings ? 0 : like->cols;
+    rbt_err err = rbt_buffer_reserve(out, 32 + cols * 16, error);
     if (err != RBT_OK)
         return err;
-    const char *first = like->weight != NULL ? "label,weight" : "label";
+    const char *first = ratings ? "user,item,rating" : like->weight != NULL ? "label,weight" : "label";
     memcpy(out->at + out->n, first, strlen(first));
     char *at = out->at + out->n + strlen(first);
-    for (size_t column = 1; column <= like->cols; column++) {
+    for (size_t column = 1; column <= cols; column++) {
         memcpy(at, ",f", 2);
         at += 2 + rbt_number_print_count(column, at + 2);
     }
@@ -295,9 +325,10 @@ rbt_err rbt_rows_print(rbt_format format, const rbt_data *data, size_t first, si
     rbt_err err = RBT_OK;
     for (size_t row = first; err == RBT_OK && row < end; row++) {
         err = check_row(data, row, error);
-        if (format >= RBT_FORMAT_RATINGS) {
+        if (has_ratings(format, data) || format == RBT_FORMAT_DOCWORD) {
             if (err == RBT_OK)
-                err = (format == RBT_FORMAT_RATINGS ? print_ratings : print_counts)(data, row, out, error);
+                err = format == RBT_FORMAT_DOCWORD ? print_counts(data, row, out, error)
+                                                   : print_ratings(format, data, row, out, error);
             continue;
         }
         if (err == RBT_OK)
@@ -333,6 +364,12 @@ typedef struct writer {
     const char *path;
 } writer;
 
+/* Has every row all columns? */
+static bool is_dense(const writer *w)
+{
+    return w->format == RBT_FORMAT_CSV && !has_ratings(w->format, w->data);
+}
+
 /* The first row with as many rows and features before it, so that pieces are of a size. */
 static size_t row_at(const rbt_data *data, size_t items)
 {
@@ -350,7 +387,7 @@ static size_t row_at(const rbt_data *data, size_t items)
 /* Where a piece begins, and the next one. */
 static void range_of(const writer *w, size_t piece, size_t *first, size_t *end)
 {
-    if (w->format == RBT_FORMAT_CSV) {
+    if (is_dense(w)) {
         size_t rows = PIECE_CELLS / (w->data->cols + 1) + 1;
         *first = piece * rows;
         *end = w->data->rows - *first < rows ? w->data->rows : *first + rows;
@@ -363,7 +400,7 @@ static void range_of(const writer *w, size_t piece, size_t *first, size_t *end)
 static size_t pieces_of(const writer *w)
 {
     const rbt_data *d = w->data;
-    if (w->format == RBT_FORMAT_CSV) {
+    if (is_dense(w)) {
         size_t rows = PIECE_CELLS / (d->cols + 1) + 1;
         return (d->rows + rows - 1) / rows;
     }

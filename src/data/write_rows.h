@@ -10,7 +10,7 @@
 
 typedef enum rbt_format {
     RBT_FORMAT_LIBSVM,
-    RBT_FORMAT_CSV,
+    RBT_FORMAT_CSV, /* of ratings: user,item,rating */
     RBT_FORMAT_VW,
     RBT_FORMAT_CACHE,
     RBT_FORMAT_RATINGS, /* these two from data of that content only, and rbt_data_write only */

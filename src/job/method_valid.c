@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "job/loading.h"
 #include "job/method_job.h"
+#include "model/classes.h"
 
 static double figure(const rbt_figure *figures, size_t n, const char *name)
 {
@@ -68,6 +69,7 @@ rbt_err rbt_method_valid_read(rbt_method_run *r, rbt_error *error)
     const rbt_options *options = &r->job->options;
     const rbt_method *method = r->plan.method;
     rbt_log log = rbt_job_log(r->job);
+    rbt_error reason = {RBT_OK, ""};
 
     if (options->valid == NULL)
         return RBT_OK;
@@ -88,6 +90,8 @@ rbt_err rbt_method_valid_read(rbt_method_run *r, rbt_error *error)
                        "--valid %s: has no names of users and items, as --data has them; give ratings, as lines "
                        "user::item::rating or a cache of such",
                        options->valid);
+    if (err == RBT_OK && method->as_trained != NULL && rbt_labels_check_content(&r->valid, &reason) != RBT_OK)
+        err = rbt_fail(error, RBT_E_DATA, "--valid %s: %s", options->valid, reason.text);
     return err;
 }
 

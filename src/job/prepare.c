@@ -397,6 +397,16 @@ static rbt_err name_rows(const rbt_options *options, const char *path, rbt_err e
     return err;
 }
 
+/* The validation rows as the model wants them. */
+static rbt_err prepare_valid(rbt_loaded *loaded, const rbt_options *options, rbt_error *error)
+{
+    rbt_error reason = {RBT_OK, ""};
+    rbt_err err = rbt_labels_check_content(&loaded->valid, &reason);
+    if (err != RBT_OK)
+        return rbt_fail(error, err, "--valid %s: %s", options->valid, reason.text);
+    return name_rows(options, options->valid, rbt_shape_apply(&loaded->shape, true, &loaded->valid, error), error);
+}
+
 rbt_err rbt_prepare_data(rbt_loaded *loaded, const rbt_options *options, rbt_extent *extent, rbt_crew *crew,
                          rbt_error *error)
 {
@@ -410,7 +420,7 @@ rbt_err rbt_prepare_data(rbt_loaded *loaded, const rbt_options *options, rbt_ext
     loaded->shape.unit_rows = options->normalize == RBT_NORMALIZE_UNIT;
     err = rbt_shape_apply(&loaded->shape, true, &loaded->data, error);
     if (err == RBT_OK && loaded->has_valid)
-        err = name_rows(options, options->valid, rbt_shape_apply(&loaded->shape, true, &loaded->valid, error), error);
+        err = prepare_valid(loaded, options, error);
     err = rbt_crew_agree(crew, err, error);
     if (err == RBT_OK && isnan(options->delta) && loaded->model == &rbt_model_huber)
         err = find_delta(&p, &loaded->shape.delta, error);

@@ -455,6 +455,12 @@ static rbt_err adapt(rbt_worker *worker, const rbt_plan *plan, l1lr_worker *w, r
     return err;
 }
 
+/* Of a worker's rows, how many a clock counts for: each once in a pass over all ranges, and none for the intercept. */
+static size_t rows_of(const l1lr_state *s, const l1lr_worker *w, size_t range)
+{
+    return range < s->ranges ? w->n * (range + 1) / s->ranges - w->n * range / s->ranges : 0;
+}
+
 static rbt_err l1lr_clock(rbt_worker *worker, const rbt_plan *plan, l1lr_worker *w, rbt_error *error)
 {
     const l1lr_state *s = plan->state;
@@ -470,7 +476,7 @@ static rbt_err l1lr_clock(rbt_worker *worker, const rbt_plan *plan, l1lr_worker 
         return err;
     find_reach(s, w, clock);
     err = send(worker, plan, w, clock, error);
-    rbt_worker_did(worker, w->n,
+    rbt_worker_did(worker, rows_of(s, w, range),
                    range < s->ranges ? w->columns.start[range_end(s, range)] - w->columns.start[range_first(s, range)]
                                      : w->n);
     return err == RBT_OK ? rbt_clock(worker, error) : err;

@@ -10,17 +10,25 @@
 #include "data/data.h"
 #include "data/number.h"
 
+rbt_err rbt_labels_check_content(const rbt_data *data, rbt_error *error)
+{
+    if (data->content != RBT_CONTENT_RATINGS && data->content != RBT_CONTENT_DOCS)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_DATA,
+                    "the data was taken for %s, which have no labels, and the model learns from labels; give --format "
+                    "(csv, libsvm, vw) if it is something else, or train %s",
+                    data->content == RBT_CONTENT_RATINGS ? "ratings" : "documents",
+                    data->content == RBT_CONTENT_RATINGS ? "mf" : "lda");
+}
+
 /* The number of features, when the caller left it 0; refuses what has no rows or no labels. */
 static rbt_err set_cols(const rbt_data *data, rbt_shape *shape, rbt_error *error)
 {
     if (data->rows == 0)
         return rbt_fail(error, RBT_E_DATA, "the data has no rows to train on");
-    if (data->content == RBT_CONTENT_RATINGS || data->content == RBT_CONTENT_DOCS)
-        return rbt_fail(error, RBT_E_DATA,
-                        "the data was taken for %s, which have no labels, and the model learns from labels; give "
-                        "--format (csv, libsvm, vw) if it is something else, or train %s",
-                        data->content == RBT_CONTENT_RATINGS ? "ratings" : "documents",
-                        data->content == RBT_CONTENT_RATINGS ? "mf" : "lda");
+    rbt_err err = rbt_labels_check_content(data, error);
+    if (err != RBT_OK)
+        return err;
     if (shape->cols == 0)
         shape->cols = data->cols;
     if (shape->cols >= RBT_DATA_INDEX_LIMIT)
@@ -265,16 +273,18 @@ static rbt_err number_labels(const rbt_shape *shape, rbt_data *data, rbt_error *
 
 rbt_err rbt_shape_apply(const rbt_shape *shape, bool labels, rbt_data *data, rbt_error *error)
 {
+    rbt_err err = rbt_labels_check_content(data, error);
+    if (err != RBT_OK)
+        return err;
     if (labels && shape->classes == 0 && data->label_names != NULL)
         return rbt_fail(
             error, RBT_E_DATA,
             "the labels are words such as '%.60s', the model predicts numbers; choose another --label column",
             data->label_names[0]);
-    if (labels && shape->classes > 0) {
-        rbt_err err = number_labels(shape, data, error);
-        if (err != RBT_OK)
-            return err;
-    }
+    if (labels && shape->classes > 0)
+        err = number_labels(shape, data, error);
+    if (err != RBT_OK)
+        return err;
     return shape->unit_rows ? rbt_data_scale_rows(data, error) : RBT_OK;
 }
 

@@ -11,6 +11,9 @@
 
 #define RBT_CLASSES_LIMIT 65536
 
+/* Refuses ratings and documents, which have no labels. rbt_shape_apply does so, too. */
+rbt_err rbt_labels_check_content(const rbt_data *data, rbt_error *error);
+
 /* How a class's label is written: its name, however long, or its number as short as reads back the same, in `room`. And so much of
  * it as has room in a table or a message. */
 #define RBT_LABEL_ROOM 256

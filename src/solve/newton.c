@@ -431,8 +431,8 @@ static void complete_square(rbt_newton *t)
     }
 }
 
-/* Solves (second derivative) step = -gradient, roughly, from a step of 0. `fall` is how far the quadratic model falls with it: when that is no
- * more than `near`, it is made sure of. */
+/* Solves (second derivative) step = -gradient, roughly, from a step of 0. `fall` is how far the quadratic model falls
+ * with it: when that is no more than `near`, it is made sure of. */
 static void solve(rbt_newton *t, double near, double *fall, uint64_t *passes)
 {
     const rbt_problem *p = t->problem;

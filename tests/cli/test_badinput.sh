@@ -24,6 +24,30 @@ done
 printf '3\n3\n3\n1 1 2\n2 2 1\n3 3 4\n' >docword.txt
 expect 1 train lr --data docword.txt
 says 'the data was taken for documents, which have no labels'
+expect 0 convert --data ratings.dat --out ratings.cache
+expect 0 convert --data docword.txt --out docword.cache
+printf '0 1:1\n1 2:1\n0 1:1\n1 2:1\n' >zeros.svm
+for model in 'lr --normalize unit' linear softmax 'l1lr --l1 0.1'; do
+    # shellcheck disable=SC2086 # several words
+    expect 0 train $model --data zeros.svm --out labels.rbt
+    for command in 'eval --model labels.rbt --data' 'predict --model labels.rbt --data' \
+        "train $model --data zeros.svm --valid"; do
+        for file in ratings.dat ratings.cache; do
+            # shellcheck disable=SC2086 # likewise
+            expect 1 $command $file
+            says 'the data was taken for ratings, which have no labels'
+        done
+        for file in docword.txt docword.cache; do
+            # shellcheck disable=SC2086 # likewise
+            expect 1 $command $file
+            says 'the data was taken for documents, which have no labels'
+        done
+    done
+done
+says '--valid docword.cache: the data'
+! "$RUBATO" predict --model labels.rbt --data - <ratings.dat >"$out" 2>"$err" ||
+    fail 'ratings from a pipe are predicted'
+says 'the data was taken for ratings, which have no labels'
 : >empty.svm
 expect 1 train lr --data empty.svm
 says 'empty.svm'
@@ -31,6 +55,43 @@ expect 1 train lr --data .
 says '.'
 expect 1 train lr --data data.svm --valid missing.svm
 says 'missing.svm'
+
+# damaged first bytes: nothing is taken for text that is none
+bare='is neither text nor a cache, a model or compressed data'
+expect 0 convert --data data.svm --out whole.cache
+expect 0 train kmeans --data zeros.svm --clusters 2 --out fitted.rbt
+expect 0 train lr --data zeros.svm --out trained.rbt
+cp data.svm plain # no name that says what it is
+for file in whole.cache fitted.rbt trained.rbt plain.gz plain.zst; do
+    [ $file != plain.gz ] || gzip -kn plain
+    if [ $file = plain.zst ]; then
+        command -v zstd >/dev/null || continue
+        zstd -qk plain
+    fi
+    for byte in 0 1; do
+        python3 -c 'import sys
+bytes = bytearray(open(sys.argv[1], "rb").read())
+bytes[int(sys.argv[2])] ^= 0x80
+open("bad.bin", "wb").write(bytes)' $file $byte
+        for command in 'info' 'train lr --data' 'predict --model trained.rbt --data'; do
+            # shellcheck disable=SC2086 # several words
+            expect 1 $command bad.bin
+            says "bad.bin: $bare (its first bytes are those of none); copy it again, or make it again"
+        done
+        "$RUBATO" info - <bad.bin >"$out" 2>"$err" && fail "$file without byte $byte is data"
+        says "$bare"
+        expect 1 predict --model bad.bin --user 42
+        says 'bad.bin: is not a Rubato model (its first bytes are others)'
+    done
+done
+expect 2 predict --model trained.rbt --user 42
+says '--user makes no sense for trained.rbt, which is no model of mf; leave it out'
+printf '\377\3761\000 \0001\000:\0001\000\n\000' >wide.svm # UTF-16, which is text
+expect 1 info wide.svm
+says 'wide.svm:1:'
+printf "1 1:1\n-1 2:0.5\n1 2:0\\0003\n" >zero.svm # far down it is one bad row
+expect 1 info zero.svm
+says 'zero.svm:3:'
 
 # more workers than rows
 printf '1 1:1\n-1 2:1\n1 1:0.5\n' >three.svm

@@ -36,6 +36,7 @@ expect 0 eval --model local.rbt --data data.svm --json e.json
 check e.json 'last["rmse"] < 0.9 and last["nonzeros"] > 0'
 
 everywhere "l1lr --data data.svm --l1 0.01 --epochs 20"
+check sim.json 'all(w["samples"] == 20 * w["rows"] for w in last["workers"])' # and not once for every range
 expect 0 predict --model local.rbt --data data.svm --out out
 [ "$(sort -u out | tr '\n' ' ')" = "$(cut -d' ' -f1 data.svm | sort -u | tr '\n' ' ')" ] || fail 'labels, one to a line'
 # what it has learned is a model like lr's, and used as such

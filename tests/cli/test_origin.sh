@@ -56,6 +56,13 @@ for command in eval predict; do
     expect 0 $command --model m0.rbt --data back.svm
     says 'of LIBSVM text, that its features count from 0 (--base says otherwise)'
 done
+printf '1 | 900:1\n-1 | 901:1\n' >wide.vw
+expect 0 convert --data wide.vw --bits 10 --out wide.cache
+for command in eval predict; do # what was no such text has no such features
+    expect 0 $command --model m0.rbt --data wide.cache
+    says 'check that they belong together'
+    ! grep -q LIBSVM "$err" || fail 'Vowpal Wabbit columns are asked where they count from'
+done
 expect 0 eval --model m0.rbt --data back.svm --base 1
 prints 'accuracy  100'
 [ ! -s "$err" ] || fail 'a note without need'

@@ -62,6 +62,6 @@ expect 0 predict --model large.rbt --data large.svm
 train 0 lr --data data.svm --out a.rbt
 train 0 lr --data data.svm --out b.rbt
 expect 1 info a.rbt b.rbt
-says 'a.rbt: is a model of Rubato, not data; models are given with --model, and to rubato info one by one'
+says 'a.rbt: is a model of Rubato, not data; give it with --model (rubato info takes one model at a time)'
 expect 0 info a.rbt
 expect 0 info b.rbt

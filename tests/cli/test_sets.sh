@@ -23,6 +23,17 @@ split -n l/3 r.dat part-
 same 'part-*'
 expect 0 convert --data r.dat --out r.cache
 same r.cache
+for data in r.dat r.cache; do
+    expect 0 convert --data $data --out names.csv
+    same names.csv --format ratings
+    sort r.csv >expected
+    sort names.csv | cmp -s - expected || fail "$data as CSV is not what gen writes"
+done
+for format in libsvm vw; do
+    expect 2 convert --data r.dat --to $format --out none
+    says 'text has no place for the names of their users and items; choose ratings, csv or cache'
+    [ ! -e none ] || fail 'what was refused has been written'
+done
 expect 0 convert --data r.cache --to ratings --out back.dat
 cut -d: -f1-5 r.dat | sort >expected # a user's items are in the order in which items first occur
 sort back.dat | cmp -s - expected || fail 'ratings written are not those read'

@@ -133,6 +133,23 @@ static void labels_the_shape_does_not_have_are_refused_with_their_row(void **sta
     rbt_data_deinit(&d);
 }
 
+static void ratings_and_documents_are_refused_wherever_a_shape_is_applied(void **state)
+{
+    (void)state;
+    rbt_shape shape = {.cols = 2};
+    rbt_data d = parsed("1 1:1\n-1 2:1\n");
+    rbt_error error;
+    d.content = RBT_CONTENT_RATINGS;
+    assert_int_equal(rbt_shape_apply(&shape, false, &d, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "the data was taken for ratings, which have no labels"));
+    d.content = RBT_CONTENT_DOCS;
+    assert_int_equal(rbt_shape_apply(&shape, true, &d, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "the data was taken for documents, which have no labels"));
+    d.content = RBT_CONTENT_ROWS;
+    assert_int_equal(rbt_shape_apply(&shape, true, &d, &error), RBT_OK);
+    rbt_data_deinit(&d);
+}
+
 static void too_many_classes_or_too_few_are_refused(void **state)
 {
     (void)state;
@@ -196,6 +213,7 @@ int main(void)
         cmocka_unit_test(words_are_classes_and_found_again_in_data_that_numbers_them_otherwise),
         cmocka_unit_test(long_words_are_told_apart),
         cmocka_unit_test(labels_the_shape_does_not_have_are_refused_with_their_row),
+        cmocka_unit_test(ratings_and_documents_are_refused_wherever_a_shape_is_applied),
         cmocka_unit_test(too_many_classes_or_too_few_are_refused),
         cmocka_unit_test(rows_are_scaled_to_length_one_when_the_shape_says_so),
         cmocka_unit_test(a_copy_has_labels_and_names_of_its_own),

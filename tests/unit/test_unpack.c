@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,6 +181,30 @@ static void damage_is_said_or_harmless(void **state)
     }
 }
 
+/* Its checksum tells a change in the last block; a step that fails does not say what it has taken. */
+static void damage_is_told_near_its_place(void **state)
+{
+    (void)state;
+#ifdef RBT_HAVE_ZSTD
+    char *text = make_text(), *packed = malloc(3 * TEXT_BYTES);
+    ZSTD_CCtx *zstd = ZSTD_createCCtx();
+    assert_true(packed != NULL && zstd != NULL);
+    assert_false(ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1)));
+    size_t n = ZSTD_compress2(zstd, packed, 3 * TEXT_BYTES, text, TEXT_BYTES), place = 0;
+    assert_false(ZSTD_isError(n));
+    packed[n - 40] ^= 1;
+    rbt_input in = input_of(packed, n);
+    rbt_error error;
+    assert_int_equal(rbt_input_unpack(&in, &error), RBT_E_DATA);
+    assert_int_equal(sscanf(error.text, "mem: the compressed file is damaged near byte %zu", &place), 1);
+    assert_true(place <= n && n - place < (size_t)129 * 1024); /* a block is 128 KiB at most */
+    rbt_input_close(&in);
+    ZSTD_freeCCtx(zstd);
+    free(packed);
+    free(text);
+#endif
+}
+
 /* It says 266 bytes and has an empty block: unpacked in one go or in pieces, it is damaged. */
 static void a_frame_with_less_text_than_it_says_is_damaged(void **state)
 {
@@ -302,6 +327,7 @@ int main(void)
         cmocka_unit_test(packed_text_comes_out_again),
         cmocka_unit_test(a_cut_anywhere_is_said),
         cmocka_unit_test(damage_is_said_or_harmless),
+        cmocka_unit_test(damage_is_told_near_its_place),
         cmocka_unit_test(a_frame_with_less_text_than_it_says_is_damaged),
         cmocka_unit_test(frames_that_are_skipped_have_no_text),
         cmocka_unit_test(a_window_that_is_too_large_is_no_damage),

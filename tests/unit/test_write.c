@@ -293,6 +293,40 @@ static void ratings_and_documents_read_back(void **state)
     assert_int_equal(remove("in"), 0);
 }
 
+static void ratings_keep_their_names_as_csv(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "user,item,rating\n\" ann \",\"Heat, 1995\",4\n\" ann \",a::b,2.5\n\"b\"\"b\",\"Heat, 1995\",0\n"
+        "7,007,-0.001\n";
+    rbt_data d, back;
+    rbt_error error = {RBT_OK, ""};
+    put_file("in", text);
+    assert_int_equal(rbt_data_read_as("in", &(rbt_reading){.format = "ratings"}, &d, &error), RBT_OK);
+    assert_int_equal(rbt_data_write(&d, RBT_FORMAT_CSV, &(rbt_writing){.path = "out"}, &error), RBT_OK);
+    size_t n;
+    char *written = bytes_of("out", &n);
+    assert_int_equal(n, sizeof text - 1);
+    assert_memory_equal(written, text, n);
+    free(written);
+    assert_int_equal(rbt_data_read_as("out", &(rbt_reading){.format = "ratings"}, &back, &error), RBT_OK);
+    same_data(&d, &back);
+    for (size_t i = 0; i < d.rows; i++)
+        assert_string_equal(rbt_ids_name(back.row_names, i), rbt_ids_name(d.row_names, i));
+    for (size_t i = 0; i < d.cols; i++)
+        assert_string_equal(rbt_ids_name(back.col_names, i), rbt_ids_name(d.col_names, i));
+    rbt_data_deinit(&back);
+    assert_int_equal(rbt_data_write(&d, RBT_FORMAT_LIBSVM, &(rbt_writing){.path = "no"}, &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, "LIBSVM text has no place for the names of their users and items; choose "));
+    assert_int_equal(rbt_data_write(&d, RBT_FORMAT_VW, &(rbt_writing){.path = "no"}, &error), RBT_E_USAGE);
+    assert_non_null(strstr(error.text, "VW text has no place"));
+    d.cols = RBT_CSV_COLS_MOST + 1; /* not a column of cells each */
+    assert_int_equal(rbt_data_write(&d, RBT_FORMAT_CSV, &(rbt_writing){.path = "out"}, &error), RBT_OK);
+    rbt_data_deinit(&d);
+    assert_int_equal(remove("in"), 0);
+    assert_int_equal(remove("out"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +338,7 @@ int main(void)
         cmocka_unit_test(text_and_cache_read_back_as_the_same_data),
         cmocka_unit_test(a_row_longer_than_many_pieces_is_written_whole),
         cmocka_unit_test(ratings_and_documents_read_back),
+        cmocka_unit_test(ratings_keep_their_names_as_csv),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave);
 }
