@@ -312,8 +312,6 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
     rbt_err err = cli_trained_load(request->model, &request->plugin, &s[0].trained, error);
 
     request->features = err == RBT_OK ? s[0].trained.shape.cols : 0;
-    request->reading.origin = s[0].trained.origin;
-    request->base = rbt_reading_base(&request->reading);
     request->reading.classes = s[0].trained.shape.classes > 0;
     if (err == RBT_OK)
         err = parse_metrics(&s[0].trained, request, error);
@@ -331,6 +329,8 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
                      "--baseline %s: its training data was read in another way than that of %s, so that the same data "
                      "cannot be read for both; evaluate them one by one",
                      request->baseline, request->model);
+    request->reading.origin = s[0].trained.origin != NULL ? s[0].trained.origin : s[1].trained.origin;
+    request->base = rbt_reading_base(&request->reading);
     if (err == RBT_OK)
         err = rbt_data_read_as(request->data, &request->reading, &data, error);
     request->cols = data.cols;

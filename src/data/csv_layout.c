@@ -657,6 +657,8 @@ rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, co
     rbt_err err = read_header(&l, source, error);
     if (err == RBT_OK)
         rbt_csv_origin_forget(&l);
+    if (err == RBT_OK && !l.converted)
+        err = rbt_origin_kind_fits(reading, RBT_KIND_CSV, source->name, error);
     if (err == RBT_OK)
         err = find_roles(&l, reading, source->name, error);
     if (err == RBT_OK)
