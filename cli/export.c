@@ -10,6 +10,7 @@
 #include "model/classes.h"
 #include "model/export.h"
 #include "model/liblinear.h"
+#include "model/vocab.h"
 #include "report/json.h"
 
 /* -------------------------------------------------------------------------------------------------------- JSON */
@@ -126,7 +127,9 @@ static rbt_err export_model(const char *model, const rbt_trainee *plugin, export
         err = rbt_vocab_read(names, &vocab, error);
     if (err != RBT_OK)
         goto deinit;
-    cli_vocab_note("export", &vocab, t.shape.cols);
+    if (names == NULL)
+        rbt_vocab_of_origin(t.origin, &vocab);
+    const rbt_vocab *named = names != NULL || vocab.count > 0 ? &vocab : NULL;
     switch (format) {
     case FORMAT_LIBLINEAR:
         err = rbt_liblinear_write(&t, out, error);
@@ -135,11 +138,11 @@ static rbt_err export_model(const char *model, const rbt_trainee *plugin, export
         err = rbt_export_npy(&t, out, error);
         break;
     case FORMAT_JSON:
-        err = export_json(&t, names != NULL ? &vocab : NULL, out, error);
+        err = export_json(&t, named, out, error);
         break;
     case FORMAT_TEXT:
     default:
-        err = rbt_export_text(&t, names != NULL ? &vocab : NULL, out, error);
+        err = rbt_export_text(&t, named, out, error);
         break;
     }
 deinit:
@@ -159,7 +162,7 @@ int cli_export(const cli_command *command, int argc, char **argv)
         CLI_PLUGIN_OPTION(&plugin_path),
         {"format", "liblinear|npy|json|text", "LIBLINEAR's text model; a NumPy array; JSON; lines of weights.", &name},
         {"out", "FILE", "Where it goes; - = standard output.", &out},
-        {"vocab", "FILE", "Names of the features, one per line, for json and text.", &vocab},
+        {"vocab", "FILE", "Names of the features, one per line, for json and text. [those of CSV columns]", &vocab},
         {"array", "NAME", "Which array of a method's model goes into the npy file; rubato info lists them. [the first]",
          &array},
     };

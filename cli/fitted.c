@@ -481,6 +481,8 @@ rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *
         return err;
     }
     if (strcmp(format, "json") == 0 || strcmp(format, "text") == 0) {
+        if (vocab == NULL)
+            name_by_origin(&fitted);
         err = export_as_text(&fitted, strcmp(format, "json") == 0, out, error);
     } else if (strcmp(format, "npy") == 0) {
         const rbt_values *values = array != NULL ? rbt_fitted_values(&fitted, array) : &fitted.array[0];

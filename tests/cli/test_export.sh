@@ -52,6 +52,23 @@ for model in ("lr", "softmax", "linear"):
     assert [(line[0], tuple(f32(float(x)) for x in line[1:])) for line in lines] == wanted, model
 PYTHON
 
+# columns of CSV have names of their own
+awk 'BEGIN { print "y,one,\"the, two\",word"; for (i = 0; i < 40; i++) print i % 2 "," i % 5 "," i % 2 * 3 "," (i % 3 ? "a" : "b") }' >named.csv
+expect 0 train lr --data named.csv --workers 1 --bits 4 --out named.rbt --quiet
+expect 0 export --model named.rbt --format text --out -
+[ "$(cut -f1 "$out" | sed -n 1,3p | tr '\n' ';')" = 'bias;one;the, two;' ] || fail 'the columns have no names'
+expect 0 export --model named.rbt --format json --out named.json
+check named.json 'last["names"] == ["one", "the, two"] + [None] * 16'
+printf 'p\nq\n' >two
+expect 0 export --model named.rbt --format json --vocab two --out named.json
+check named.json 'last["names"] == ["p", "q"] + [None] * 16'
+expect 0 export --model lr.rbt --format json --out named.json
+check named.json '"names" not in last'
+sed '1s/.*/y,one,"the, two",word/; s/,[abw][a-z]*$//' named.csv >numbers.csv
+expect 0 train lasso --data numbers.csv --workers 1 --l1 0.01 --sync bsp --out lasso.rbt --quiet
+expect 0 export --model lasso.rbt --format json --out named.json
+check named.json 'last["vocabulary"] == ["one", "the, two"]'
+
 # there and back again
 for model in lr softmax linear; do
     expect 0 import --format liblinear --model $model.txt --out back.rbt
