@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "data/file.h"
 #include "data/number.h"
+#include "data/origin.h"
 #include "model/classes.h"
 #include "model/export.h"
 #include "model/liblinear.h"
-#include "model/vocab.h"
 #include "report/json.h"
 
 /* -------------------------------------------------------------------------------------------------------- JSON */
@@ -115,6 +115,19 @@ static rbt_err format_of(const char *name, export_format *found, rbt_error *erro
     return rbt_fail(error, RBT_E_USAGE, "--format '%s' is unknown; choose liblinear, npy, json or text", name);
 }
 
+/* Hashes have no names: of those that stand before them there may be. */
+rbt_err cli_vocab_check(const char *path, const rbt_vocab *vocab, size_t features, const char *origin, rbt_error *error)
+{
+    bool hashes = rbt_origin_bits(origin) > 0;
+
+    if (vocab->count == features || (hashes && vocab->count < features))
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_DATA,
+                    "%s: has %zu name%s, the model %zu feature%s; give a line to each, an empty one where there is no "
+                    "name",
+                    path, vocab->count, vocab->count == 1 ? "" : "s", features, features == 1 ? "" : "s");
+}
+
 static rbt_err export_model(const char *model, const rbt_trainee *plugin, export_format format, const char *names,
                             const char *out, rbt_error *error)
 {
@@ -125,6 +138,8 @@ static rbt_err export_model(const char *model, const rbt_trainee *plugin, export
     err = cli_trained_load(model, plugin, &t, error);
     if (err == RBT_OK && names != NULL)
         err = rbt_vocab_read(names, &vocab, error);
+    if (err == RBT_OK && names != NULL)
+        err = cli_vocab_check(names, &vocab, t.shape.cols, t.origin, error);
     if (err != RBT_OK)
         goto deinit;
     if (names == NULL)

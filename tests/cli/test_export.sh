@@ -11,7 +11,7 @@ awk '{ $1 = $1 * 3 + NR % 7; print }' data.svm >numbers.svm
 for file in data three zero numbers; do # rows without any feature that the model knows
     { cat "$file.svm" && awk '{ print $1, "999:1" } NR == 3 { exit }' "$file.svm"; } >"$file.test"
 done
-printf 'first\nsecond\tand more\nthird\n' >vocab
+awk 'BEGIN { print "first\nsecond\tand more\nthird"; while (n++ < 47) print "" }' >vocab
 
 expect 0 train lr --data data.svm --workers 1 --epochs 5 --lr 1 --out lr.rbt --quiet
 expect 0 train lr --data zero.svm --workers 1 --epochs 5 --lr 1 --no-bias --out zero.rbt --quiet
@@ -89,6 +89,18 @@ expect 1 import --model data.svm --out x.rbt
 says 'data.svm:1:'
 expect 2 import --model lr.txt --out x.rbt --format npy
 says 'only liblinear can'
+head -n 49 vocab >few
+cat vocab few >many
+for vocab in few:49 many:99; do
+    for format in text json; do
+        expect 1 export --model lr.rbt --format $format --out x --vocab ${vocab%:*}
+        says "${vocab%:*}: has ${vocab#*:} names, the model 50 features"
+    done
+done
+expect 1 export --model lasso.rbt --format json --out x --vocab vocab
+says 'vocab: has 50 names, the model 2 features'
+expect 1 export --model named.rbt --format text --out x --vocab vocab
+says 'vocab: has 50 names, the model 18 features'
 awk '{ $1 = $1 + 0.5; print }' data.svm >half.svm
 expect 0 train lr --data half.svm --workers 1 --epochs 1 --out half.rbt --quiet
 expect 1 export --model half.rbt --format liblinear --out x
