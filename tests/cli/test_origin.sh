@@ -225,3 +225,12 @@ for data in few.vw few.csv few.svm; do
 done
 expect 1 eval --model import.rbt --baseline svm.rbt --data few.vw
 says 'few.vw: is Vowpal Wabbit text, and the training data was LIBSVM text'
+
+# Two models of methods likewise.
+for format in vw svm; do
+    expect 0 train l1lr --l1 0.01 --sync bsp --workers 1 --data few.$format --out l1-$format.rbt --quiet
+done
+expect 2 eval --model l1-svm.rbt --baseline l1-vw.rbt --data few.svm
+says '--baseline l1-vw.rbt: its training data was read in another way than that of l1-svm.rbt'
+expect 1 eval --model l1-vw.rbt --data few.svm
+says 'few.svm: is LIBSVM text, and the training data was Vowpal Wabbit text'
