@@ -330,7 +330,8 @@ static void name_by_origin(rbt_fitted *fitted)
     rbt_free(origin);
 }
 
-/* Takes the names that are given with a command; `path`: of their file, where each feature has to have a line. `own`: a method that is not built in, which may use them as it likes. */
+/* Takes the names that are given with a command; `path`: of their file, where each feature has to have a line. `own`: a method
+ * that is not built in, which may use them as it likes. */
 static rbt_err name_features(const char *path, const rbt_method *own, const rbt_vocab *vocab, rbt_fitted *fitted,
                              rbt_error *error)
 {

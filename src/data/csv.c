@@ -139,8 +139,8 @@ static rbt_err refuse_quotes(const rbt_reader *r, const char *wrong)
                     r->line, wrong);
 }
 
-/* A cell was refused. In a row whose quotes are wrong, or that has not as many cells as the others, it may stand for another column:
- * that is said first. */
+/* A cell was refused. In a row whose quotes are wrong, or that has not as many cells as the others, it may stand for another
+ * column: that is said first. */
 static rbt_err refuse_row(const rbt_reader *r, const rbt_csv_layout *l, rbt_err err)
 {
     rbt_cells cells = {.at = r->at, .end = r->end, .delimiter = l->delimiter};
