@@ -183,15 +183,15 @@ done
 while read -r model data is was; do
     for made in few.$data few-$data.cache; do
         for command in eval predict 'eval --baseline svm.rbt'; do
-            [ "$command" != 'eval --baseline svm.rbt' ] || [ $model = svm ] || continue
+            [ "$command" != 'eval --baseline svm.rbt' ] || [ "$model" = svm ] || continue
             # shellcheck disable=SC2086 # a command and its option
-            expect 1 $command --model $model.rbt --data $made
+            expect 1 $command --model "$model.rbt" --data "$made"
             says "$made: is $(echo "$is" | tr _ ' '), and the training data was $(echo "$was" | tr _ ' '), whose"
         done
-        expect 1 train lr --data few.$model --valid $made
+        expect 1 train lr --data "few.$model" --valid "$made"
         says "$made: is $(echo "$is" | tr _ ' '), and the training data was"
     done
-    "$RUBATO" predict --model $model.rbt --data - <few.$data >"$out" 2>"$err" && fail 'a pipe of another format is read'
+    "$RUBATO" predict --model "$model.rbt" --data - <"few.$data" >"$out" 2>"$err" && fail 'a pipe of another format is read'
     says "standard input: is $(echo "$is" | tr _ ' '), and"
 done <<'CASES'
 vw svm LIBSVM_text Vowpal_Wabbit_text
