@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -136,6 +137,9 @@ static rbt_err parse_one(cli_arguments *arguments, int argc, char **argv, int *i
             return rbt_fail(error, RBT_E_USAGE, "'--' says nothing here; leave it out");
         if (argv[*i][0] == '-' && argv[*i][1] != '\0')
             return rbt_fail(error, RBT_E_USAGE, "unknown option '%s'; options begin with two dashes", argv[*i]);
+        bool takes_data = arguments->job != NULL || own_find(arguments, "data") != NULL;
+        if (arguments->words_count == arguments->words_room && takes_data && access(argv[*i], F_OK) == 0)
+            return rbt_fail(error, RBT_E_USAGE, "unexpected '%s'; data is given with --data", argv[*i]);
         if (arguments->words_count == arguments->words_room)
             return rbt_fail(error, RBT_E_USAGE, "unexpected '%s'; --help shows what the command takes", argv[*i]);
         arguments->words[arguments->words_count++] = argv[*i];

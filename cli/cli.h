@@ -202,6 +202,10 @@ rbt_err cli_fitted_info(const char *path, const rbt_method *own, const struct rb
 
 /* Says on the standard error when --vocab has more or less names than a model has features. */
 void cli_vocab_note(const char *command, const struct rbt_vocab *vocab, size_t features);
+
+/* Refuses another number of names than of features; fewer may be those that stand before hashes. */
+rbt_err cli_vocab_check(const char *path, const struct rbt_vocab *vocab, size_t features, const char *origin,
+                        rbt_error *error);
 rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *format, const char *array,
                           const char *vocab, const char *out, rbt_error *error);
 

@@ -55,6 +55,8 @@ static rbt_err unknown_metric(const char *name, size_t length, rbt_error *error)
 static rbt_err parse_metrics(const rbt_trained *trained, eval_request *request, rbt_error *error)
 {
     request->want = RBT_METRICS_ALL;
+    if (trained->model == &rbt_model_linear) /* nobody has chosen a delta */
+        request->want &= ~RBT_METRIC_BIT(RBT_METRIC_HUBER);
     request->confusion = trained->shape.classes > 0 && trained->shape.classes <= MATRIX_SHOWN;
     if (request->metric == NULL)
         return RBT_OK;
@@ -173,7 +175,10 @@ static void print_alone(const eval_request *request, const subject *s)
         if (!shown(request, &s->trained, i))
             continue;
         cell_of(cell, (rbt_metric)i, s->metrics.value[i]);
-        printf("%-9s %s\n", rbt_metric_name((rbt_metric)i), cell);
+        printf("%-9s %s", rbt_metric_name((rbt_metric)i), cell);
+        if (i == RBT_METRIC_HUBER)
+            printf(" (delta %g)", rbt_metrics_delta(&s->trained.shape));
+        printf("\n");
     }
 }
 
@@ -312,7 +317,6 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
     rbt_err err = cli_trained_load(request->model, &request->plugin, &s[0].trained, error);
 
     request->features = err == RBT_OK ? s[0].trained.shape.cols : 0;
-    request->reading.origin = s[0].trained.origin;
     request->reading.classes = s[0].trained.shape.classes > 0;
     if (err == RBT_OK)
         err = parse_metrics(&s[0].trained, request, error);
@@ -330,6 +334,8 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
                      "--baseline %s: its training data was read in another way than that of %s, so that the same data "
                      "cannot be read for both; evaluate them one by one",
                      request->baseline, request->model);
+    request->reading.origin = s[0].trained.origin != NULL ? s[0].trained.origin : s[1].trained.origin;
+    request->base = rbt_reading_base(&request->reading);
     if (err == RBT_OK)
         err = rbt_data_read_as(request->data, &request->reading, &data, error);
     request->cols = data.cols;
@@ -383,7 +389,7 @@ int cli_eval(const cli_command *command, int argc, char **argv)
         CLI_READING_OPTIONS(&given),
         {"metric", "LIST",
          "Which of loss, logloss, accuracy, auc, f1, precision, recall, confusion, rmse, mae, huber, r2, with commas; "
-         "all that fit the model when not given.",
+         "all that fit the model when not given, but huber for linear, whose delta is 1.",
          &request.metric},
         {"baseline", "FILE", "Another model, measured on the same data; shows both and their ratio.",
          &request.baseline},

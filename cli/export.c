@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "data/file.h"
 #include "data/number.h"
+#include "data/origin.h"
 #include "model/classes.h"
 #include "model/export.h"
 #include "model/liblinear.h"
@@ -114,6 +115,19 @@ static rbt_err format_of(const char *name, export_format *found, rbt_error *erro
     return rbt_fail(error, RBT_E_USAGE, "--format '%s' is unknown; choose liblinear, npy, json or text", name);
 }
 
+/* Hashes have no names: of those that stand before them there may be. */
+rbt_err cli_vocab_check(const char *path, const rbt_vocab *vocab, size_t features, const char *origin, rbt_error *error)
+{
+    bool hashes = rbt_origin_bits(origin) > 0;
+
+    if (vocab->count == features || (hashes && vocab->count < features))
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_DATA,
+                    "%s: has %zu name%s, the model %zu feature%s; give a line to each, an empty one where there is no "
+                    "name",
+                    path, vocab->count, vocab->count == 1 ? "" : "s", features, features == 1 ? "" : "s");
+}
+
 static rbt_err export_model(const char *model, const rbt_trainee *plugin, export_format format, const char *names,
                             const char *out, rbt_error *error)
 {
@@ -124,9 +138,13 @@ static rbt_err export_model(const char *model, const rbt_trainee *plugin, export
     err = cli_trained_load(model, plugin, &t, error);
     if (err == RBT_OK && names != NULL)
         err = rbt_vocab_read(names, &vocab, error);
+    if (err == RBT_OK && names != NULL)
+        err = cli_vocab_check(names, &vocab, t.shape.cols, t.origin, error);
     if (err != RBT_OK)
         goto deinit;
-    cli_vocab_note("export", &vocab, t.shape.cols);
+    if (names == NULL)
+        rbt_vocab_of_origin(t.origin, &vocab);
+    const rbt_vocab *named = names != NULL || vocab.count > 0 ? &vocab : NULL;
     switch (format) {
     case FORMAT_LIBLINEAR:
         err = rbt_liblinear_write(&t, out, error);
@@ -135,11 +153,11 @@ static rbt_err export_model(const char *model, const rbt_trainee *plugin, export
         err = rbt_export_npy(&t, out, error);
         break;
     case FORMAT_JSON:
-        err = export_json(&t, names != NULL ? &vocab : NULL, out, error);
+        err = export_json(&t, named, out, error);
         break;
     case FORMAT_TEXT:
     default:
-        err = rbt_export_text(&t, names != NULL ? &vocab : NULL, out, error);
+        err = rbt_export_text(&t, named, out, error);
         break;
     }
 deinit:
@@ -159,7 +177,7 @@ int cli_export(const cli_command *command, int argc, char **argv)
         CLI_PLUGIN_OPTION(&plugin_path),
         {"format", "liblinear|npy|json|text", "LIBLINEAR's text model; a NumPy array; JSON; lines of weights.", &name},
         {"out", "FILE", "Where it goes; - = standard output.", &out},
-        {"vocab", "FILE", "Names of the features, one per line, for json and text.", &vocab},
+        {"vocab", "FILE", "Names of the features, one per line, for json and text. [those of CSV columns]", &vocab},
         {"array", "NAME", "Which array of a method's model goes into the npy file; rubato info lists them. [the first]",
          &array},
     };

@@ -342,8 +342,9 @@ static void name_by_origin(rbt_fitted *fitted)
     rbt_free(origin);
 }
 
-/* Takes the names that are given with a command. `own`: a method that is not built in, which may use them as it likes. */
-static rbt_err name_features(const char *command, const rbt_method *own, const rbt_vocab *vocab, rbt_fitted *fitted,
+/* Takes the names that are given with a command; `path`: of their file, where each feature has to have a line. `own`: a method
+ * that is not built in, which may use them as it likes. */
+static rbt_err name_features(const char *path, const rbt_method *own, const rbt_vocab *vocab, rbt_fitted *fitted,
                              rbt_error *error)
 {
     if (vocab->text != NULL && own == NULL && features_of(fitted) == 0)
@@ -352,9 +353,17 @@ static rbt_err name_features(const char *command, const rbt_method *own, const r
             "--vocab names features, and a model of %s has none: it knows what its data calls things; leave "
             "--vocab out",
             fitted->method->name);
-    cli_vocab_note(command, vocab, features_of(fitted));
-    add_names(vocab, fitted);
-    return RBT_OK;
+    rbt_err err = RBT_OK;
+    if (path == NULL) {
+        cli_vocab_note("info", vocab, features_of(fitted));
+    } else if (features_of(fitted) > 0) {
+        char *origin = rbt_fitted_origin(fitted);
+        err = cli_vocab_check(path, vocab, features_of(fitted), origin, error);
+        rbt_free(origin);
+    }
+    if (err == RBT_OK)
+        add_names(vocab, fitted);
+    return err;
 }
 
 rbt_err cli_fitted_info(const char *path, const rbt_method *own, const rbt_vocab *vocab, rbt_error *error)
@@ -365,7 +374,7 @@ rbt_err cli_fitted_info(const char *path, const rbt_method *own, const rbt_vocab
     size_t lists = fitted.lists; /* of the file */
 
     if (err == RBT_OK)
-        err = name_features("info", own, vocab, &fitted, error);
+        err = name_features(NULL, own, vocab, &fitted, error);
     if (err != RBT_OK)
         goto deinit;
     if (vocab->text == NULL)
@@ -486,13 +495,15 @@ rbt_err cli_fitted_export(const char *model, const rbt_method *own, const char *
     if (err == RBT_OK && vocab != NULL)
         err = rbt_vocab_read(vocab, &names, error);
     if (err == RBT_OK)
-        err = name_features("export", own, &names, &fitted, error);
+        err = name_features(vocab, own, &names, &fitted, error);
     rbt_vocab_deinit(&names);
     if (err != RBT_OK) {
         rbt_fitted_deinit(&fitted);
         return err;
     }
     if (strcmp(format, "json") == 0 || strcmp(format, "text") == 0) {
+        if (vocab == NULL)
+            name_by_origin(&fitted);
         err = export_as_text(&fitted, strcmp(format, "json") == 0, out, error);
     } else if (strcmp(format, "npy") == 0) {
         const rbt_values *values = array != NULL ? rbt_fitted_values(&fitted, array) : &fitted.array[0];

@@ -147,6 +147,21 @@ static rbt_err write_figures(const cli_fitted_request *request, const examined *
     return rbt_jsonlines_close(&lines, error);
 }
 
+/* What was read as the first model's data was, is read as the second's was. */
+static rbt_err compare_origins(const cli_fitted_request *request, const examined *x, rbt_error *error)
+{
+    char *first = rbt_fitted_origin(&x[0].fitted), *second = rbt_fitted_origin(&x[1].fitted);
+    bool same = first[0] == '\0' || second[0] == '\0' || strcmp(first, second) == 0;
+
+    rbt_free(first);
+    rbt_free(second);
+    return same ? RBT_OK
+                : rbt_fail(error, RBT_E_USAGE,
+                           "--baseline %s: its training data was read in another way than that of %s, so that the same "
+                           "data cannot be read for both; evaluate them one by one",
+                           request->baseline, request->model);
+}
+
 rbt_err cli_fitted_eval(const cli_fitted_request *request, rbt_error *error)
 {
     examined x[2];
@@ -158,6 +173,8 @@ rbt_err cli_fitted_eval(const cli_fitted_request *request, rbt_error *error)
         err = check_list(request->metric, &x[0], error);
     if (err == RBT_OK && request->baseline != NULL)
         err = examine(request, request->baseline, &data, &x[1], error);
+    if (err == RBT_OK && request->baseline != NULL && data.rows > 0)
+        err = compare_origins(request, x, error);
     if (err == RBT_OK && request->baseline != NULL && (x[0].fitted.method != x[1].fitted.method || x[0].n != x[1].n))
         err = rbt_fail(error, RBT_E_USAGE, "--baseline %s is a model of %s, %s one of %s; give two of a kind",
                        request->baseline, x[1].fitted.method->name, request->model, x[0].fitted.method->name);

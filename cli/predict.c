@@ -202,7 +202,10 @@ int cli_predict(const cli_command *command, int argc, char **argv)
         {"data", "PATH...", "The rows: files, patterns, or - = standard input. They need no labels.", &data},
         CLI_READING_OPTIONS(&given),
         {"out", "FILE", "Where the answers go; - = standard output. [-]", &out},
-        {"as", "label|probability|score", "What is written per row. [label]", &as_text},
+        {"as", "label|probability|score",
+         "What is written per row: the label; the probability of the larger label; the decision value. Of softmax the "
+         "last two are one for each class, in the order of the labels, with blanks between. [label]",
+         &as_text},
         {"user", "NAME", "mf: the best items for this user, without those in --data, if given.", &user},
         {"top", "N", "mf, with --user: how many. [10]", &top},
     };

@@ -132,7 +132,15 @@ static rbt_err refuse_count(const rbt_reader *r, const rbt_csv_layout *l, bool f
                     r->name, r->line, fewer ? "fewer" : "more", l->count);
 }
 
-/* A cell was refused. In a row that has not as many as the others it may stand for another column: that is said first. */
+static rbt_err refuse_quotes(const rbt_reader *r, const char *wrong)
+{
+    return rbt_fail(r->error, RBT_E_DATA,
+                    "%s:%zu: %s in the row that begins here; a quote inside of quotes is written twice", r->name,
+                    r->line, wrong);
+}
+
+/* A cell was refused. In a row whose quotes are wrong, or that has not as many cells as the others, it may stand for another
+ * column: that is said first. */
 static rbt_err refuse_row(const rbt_reader *r, const rbt_csv_layout *l, rbt_err err)
 {
     rbt_cells cells = {.at = r->at, .end = r->end, .delimiter = l->delimiter};
@@ -140,7 +148,9 @@ static rbt_err refuse_row(const rbt_reader *r, const rbt_csv_layout *l, rbt_err 
     size_t n = 0;
     while (rbt_cells_next(&cells, &ignored))
         n++;
-    return err != RBT_E_DATA || cells.wrong != NULL || n == l->count ? err : refuse_count(r, l, n < l->count);
+    if (err == RBT_E_DATA && cells.wrong != NULL)
+        return refuse_quotes(r, cells.wrong);
+    return err != RBT_E_DATA || n == l->count ? err : refuse_count(r, l, n < l->count);
 }
 
 static rbt_err parse_row(rbt_reader *r)
@@ -168,9 +178,7 @@ static rbt_err parse_row(rbt_reader *r)
         if (err != RBT_OK)
             return refuse_row(r, l, err);
         if (cells.wrong != NULL)
-            return rbt_fail(r->error, RBT_E_DATA,
-                            "%s:%zu: %s in the row that begins here; a quote inside of quotes is written twice",
-                            r->name, r->line, cells.wrong);
+            return refuse_quotes(r, cells.wrong);
         if (column < l->count || !cells.last)
             return refuse_count(r, l, column < l->count);
         if (memchr(r->at, '\0', (size_t)(cells.at - r->at)) != NULL)

@@ -632,6 +632,8 @@ rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, si
     rbt_err err = read_header(&l, source, line, error);
     if (err == RBT_OK)
         rbt_csv_origin_forget(&l);
+    if (err == RBT_OK && !l.converted)
+        err = rbt_origin_kind_fits(reading, RBT_KIND_CSV, source->name, error);
     if (err == RBT_OK)
         err = find_roles(&l, reading, source->name, error);
     if (err == RBT_OK)

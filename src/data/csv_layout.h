@@ -45,7 +45,7 @@ typedef struct rbt_csv_layout {
     rbt_origin origin;  /* the reading's; with columns: features are those (csv_origin.h) */
     bool mixed;         /* whose numbers then stand in another order */
     bool weighted;      /* the second column holds weights, by a header as `rubato convert` writes it */
-    bool converted;     /* columns are features as they are, whatever the origin's were (csv_origin.h) */
+    bool converted;     /* columns are features as they are, whatever the origin's text was (csv_origin.h) */
     char **label_names; /* ascending; NULL when the labels are numbers */
     size_t label_count;
 } rbt_csv_layout;

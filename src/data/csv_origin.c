@@ -41,7 +41,7 @@ void rbt_csv_origin_forget(rbt_csv_layout *l)
     for (size_t i = 0; converted && i < l->origin.column.count; i++)
         converted = !rbt_origin_is_named(&l->origin.column.at[i], "f1");
     l->weighted = converted && first == 2;
-    l->converted = converted && l->origin.column.count > 0;
+    l->converted = converted && (l->origin.column.count > 0 || l->origin.base != RBT_BASE_AUTO || l->origin.bits > 0);
     if (l->converted)
         rbt_origin_deinit(&l->origin);
 }

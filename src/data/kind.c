@@ -82,6 +82,16 @@ static bool looks_like_features(const char *at, const char *end)
     return n > 0;
 }
 
+/* Several labels, "1,2", and features behind a blank: LIBSVM text that is refused with its line, and no row of CSV. */
+static bool looks_like_labels(const char *at, const char *end)
+{
+    float ignored;
+    const char *stop = rbt_number_parse(at, end, &ignored);
+    while (stop != NULL && stop < end && *stop == ',')
+        stop = rbt_number_parse(stop + 1, end, &ignored);
+    return stop != NULL && skip_blanks(stop, end) > stop && looks_like_features(stop, end);
+}
+
 /* A number, then nothing, a comment or digits and a colon. */
 static bool looks_like_libsvm(const char *at, const char *end)
 {
@@ -89,7 +99,7 @@ static bool looks_like_libsvm(const char *at, const char *end)
     const char *stop = rbt_number_parse(skip_blanks(at, end), end, &ignored);
     if (stop == NULL)
         return false;
-    if (looks_like_features(at, end))
+    if (looks_like_features(at, end) || looks_like_labels(skip_blanks(at, end), end))
         return true;
     at = skip_blanks(stop, end);
     if (at == end || *at == '#' || (end - at > 4 && memcmp(at, "qid:", 4) == 0))

@@ -178,6 +178,60 @@ static int base_number(rbt_base base)
     return base == RBT_BASE_0 ? 0 : 1;
 }
 
+/* Columns as `rubato convert` writes them, f1, f2, ...: the features of any text, by number. */
+static bool is_converted(const rbt_origin *o)
+{
+    size_t n = 0, i = 0;
+    char name[24];
+    for (const rbt_origin_column *c = next_feature(o, &i); c != NULL; c = next_feature(o, &i)) {
+        (void)snprintf(name, sizeof name, "f%zu", ++n);
+        if (!rbt_origin_is_named(c, name))
+            return false;
+    }
+    return n > 0;
+}
+
+/* The text whose way of numbering features it is; RBT_KIND_AUTO: it is not known. */
+static rbt_kind numbering_of(const rbt_origin *o)
+{
+    if (o->column.count > 0)
+        return is_converted(o) ? RBT_KIND_LIBSVM : RBT_KIND_CSV;
+    return o->base != RBT_BASE_AUTO ? RBT_KIND_LIBSVM : o->bits != 0 ? RBT_KIND_VW : RBT_KIND_AUTO;
+}
+
+static const char *text_name(rbt_kind kind)
+{
+    return kind == RBT_KIND_LIBSVM ? "LIBSVM text" : kind == RBT_KIND_VW ? "Vowpal Wabbit text" : "CSV";
+}
+
+static rbt_err compare_kinds(const rbt_reading *reading, const rbt_origin *before, rbt_kind kind, const char *name,
+                             rbt_error *error)
+{
+    rbt_kind like = numbering_of(before);
+    bool columns = kind == RBT_KIND_CSV && before->column.count > 0; /* which are compared one by one */
+    bool told = kind == RBT_KIND_LIBSVM && reading->base != RBT_BASE_AUTO;
+    if (like == RBT_KIND_AUTO || like == kind || columns || told)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_DATA,
+                    "%s: is %s, and the training data was %s, whose features are numbered in another way; give data in "
+                    "that format%s",
+                    name, text_name(kind), text_name(like),
+                    kind == RBT_KIND_LIBSVM ? ", or, if the indices are those features, say with --base whether the "
+                                              "first is 0 or 1"
+                                            : "");
+}
+
+rbt_err rbt_origin_kind_fits(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error)
+{
+    rbt_origin before;
+    if ((kind != RBT_KIND_LIBSVM && kind != RBT_KIND_VW && kind != RBT_KIND_CSV) ||
+        !rbt_origin_parse(reading->origin, &before))
+        return RBT_OK;
+    rbt_err err = compare_kinds(reading, &before, kind, name, error);
+    rbt_origin_deinit(&before);
+    return err;
+}
+
 rbt_err rbt_origin_check(const rbt_reading *reading, const rbt_data *data, const char *name, rbt_error *error)
 {
     rbt_origin a, b;
@@ -188,6 +242,10 @@ rbt_err rbt_origin_check(const rbt_reading *reading, const rbt_data *data, const
     (void)rbt_origin_parse(reading->origin, &a);
     (void)rbt_origin_parse(data->origin, &b);
     size_t part = columns_part(&a, &b, false, &column);
+    if (numbering_of(&b) != RBT_KIND_AUTO && !is_converted(&b))
+        err = compare_kinds(reading, &a, numbering_of(&b), name, error);
+    if (err != RBT_OK)
+        goto deinit;
     if (reading->base == RBT_BASE_AUTO && a.base != RBT_BASE_AUTO && b.base != RBT_BASE_AUTO && a.base != b.base)
         err = rbt_fail(error, RBT_E_DATA,
                        "%s: its features count from %d, those of the training data from %d; make it again with --base "
@@ -202,6 +260,7 @@ rbt_err rbt_origin_check(const rbt_reading *reading, const rbt_data *data, const
                        "%s: its columns are not those of the training data from column %zu on ('%.*s'); give the "
                        "text that it was made from, or train with data like it",
                        name, part, shown_bytes(column), column != NULL ? column->name : "");
+deinit:
     rbt_origin_deinit(&a);
     rbt_origin_deinit(&b);
     return err;

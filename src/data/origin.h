@@ -8,6 +8,7 @@
 #define RBT_DATA_ORIGIN_H
 
 #include "base/mem.h"
+#include "data/read.h"
 #include "rubato.h"
 
 #define RBT_ORIGIN_NAME_BYTES 1000 /* of a column's name; the rest is left out */
@@ -47,6 +48,11 @@ size_t rbt_origin_first(const rbt_origin *origin);
 
 /* How many bits hashes had; 0: there were none. */
 uint32_t rbt_origin_bits(const char *text);
+
+/* Refuses text of a kind that numbers its features in another way than the text of the reading's origin did, as far as that is
+ * known. LIBSVM text may be any, when the reading says where it begins to count. CSV that `rubato convert` wrote is not to be
+ * asked about: its columns are the features of any text. */
+rbt_err rbt_origin_kind_fits(const rbt_reading *reading, rbt_kind kind, const char *name, rbt_error *error);
 
 /* Refuses data, of a cache, whose features are not those of the reading's origin, as far as both tell. Where they begin to count the
  * reading may say itself. */

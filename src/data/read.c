@@ -96,7 +96,8 @@ rbt_err rbt_reading_fits(const rbt_reading *reading, rbt_kind kind, const char *
 
     if (err == RBT_OK)
         err = base_fits(reading, kind, name, error);
-
+    if (err == RBT_OK && kind != RBT_KIND_CSV) /* whose header tells (csv_layout.c) */
+        err = rbt_origin_kind_fits(reading, kind, name, error);
     if (err != RBT_OK)
         return err;
     if (reading->skip_bad > 0 && (kind == RBT_KIND_CACHE || kind == RBT_KIND_IDX))

@@ -445,12 +445,16 @@ static rbt_err run_fold(rbt_job *job, const rbt_loaded *whole, uint32_t fold, fo
 
 static void note_fold(rbt_job *job, const rbt_model *model, uint32_t fold, const fold_outcome *outcome)
 {
-    char text[256];
+    char text[256], score[48];
     bool classes = rbt_model_is_classifier(model);
 
+    if (classes)
+        snprintf(score, sizeof score, "accuracy %.1f %%", 100 * outcome->score);
+    else
+        snprintf(score, sizeof score, "rmse %.6g", outcome->score);
     snprintf(
-        text, sizeof text, "fold %u of %u: loss %.6g, %s %.6g on the rows left out%s", fold + 1, job->options.folds,
-        outcome->loss, classes ? "accuracy" : "rmse", outcome->score,
+        text, sizeof text, "fold %u of %u: loss %.6g, %s on the rows left out%s", fold + 1, job->options.folds,
+        outcome->loss, score,
         classes && outcome->one_label
             ? "; all others have the same label, so this says nothing: use fewer --folds, or more rows of each label"
             : "");

@@ -31,6 +31,11 @@ typedef struct rbt_metrics_sums {
     size_t rank_count, rank_room;
 } sums;
 
+double rbt_metrics_delta(const rbt_shape *shape)
+{
+    return shape->delta > 0 ? shape->delta : 1;
+}
+
 const char *rbt_metric_name(rbt_metric metric)
 {
     return names[metric];
@@ -87,7 +92,7 @@ void rbt_metrics_init(rbt_metrics *metrics, const rbt_trained *trained, unsigned
             s->want |= RBT_METRIC_BIT(i);
     }
     s->score = rbt_alloc(trained->model->outputs(shape), sizeof *s->score);
-    s->delta = shape->delta > 0 ? shape->delta : 1;
+    s->delta = rbt_metrics_delta(shape);
     if (shape->classes == 0)
         return;
     s->hit = rbt_alloc(3 * shape->classes, sizeof *s->hit);

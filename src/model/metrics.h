@@ -43,6 +43,9 @@ typedef struct rbt_metrics {
     struct rbt_metrics_sums *sums;
 } rbt_metrics;
 
+/* From which error on its Huber loss is linear. */
+double rbt_metrics_delta(const rbt_shape *shape);
+
 const char *rbt_metric_name(rbt_metric metric);
 bool rbt_metric_find(const char *name, rbt_metric *metric);
 

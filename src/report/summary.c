@@ -480,8 +480,15 @@ static void folds_line(const rbt_recorder *run, FILE *file)
 {
     const rbt_result *r = &run->result;
 
-    fprintf(file, "  folds      %u: loss %.6g +- %.2g, %s %.6g +- %.2g on the rows left out\n", r->folds, r->fold_loss,
-            r->fold_loss_deviation, r->folds_of_numbers ? "rmse" : "accuracy", r->fold_score, r->fold_score_deviation);
+    char a[RBT_CELL_ROOM], b[RBT_CELL_ROOM];
+
+    fprintf(file, "  folds      %u: loss %.6g +- %.2g, ", r->folds, r->fold_loss, r->fold_loss_deviation);
+    if (r->folds_of_numbers)
+        fprintf(file, "rmse %.6g +- %.2g", r->fold_score, r->fold_score_deviation);
+    else
+        fprintf(file, "accuracy %s +- %s", rbt_show_percent(a, r->fold_score),
+                rbt_show_percent(b, r->fold_score_deviation));
+    fprintf(file, " on the rows left out\n");
 }
 
 static void figures_line(const rbt_evaluation *e, FILE *file)

@@ -65,9 +65,16 @@ prints 'rmse'
 check run.json 'all("accuracy" not in e and e["rmse"] > 0 for e in events("eval")) and events("eval")'
 expect 0 eval --model linear.rbt --data numbers.svm --json linear.json
 check linear.json 'abs(first["rmse"] ** 2 / 2 - first["loss"]) < 1e-9 and "accuracy" not in first and first["r2"] < 1'
+check linear.json '"huber" not in first'
+expect 0 eval --model linear.rbt --data numbers.svm
+! grep -q huber "$out" || fail 'a huber loss whose delta nobody chose'
+expect 0 eval --model linear.rbt --data numbers.svm --metric huber,rmse
+grep -q '^huber  *[0-9.]* (delta 1)$' "$out" || fail 'no delta'
 for delta in 1 2; do
     expect 0 train huber --data numbers.svm --delta $delta --quiet --out huber$delta.rbt
 done
+expect 0 eval --model huber2.rbt --data numbers.svm
+grep -q '^huber  *[0-9.]* (delta 2)$' "$out" || fail 'another delta than that of the model'
 expect 0 eval --model huber1.rbt --data numbers.svm --baseline huber2.rbt --json other.json
 says 'no ratio of loss: its delta is 1 for one model and 2 for the other; --metric rmse compares them'
 says 'no ratio of huber: its delta'

@@ -11,7 +11,7 @@ awk '{ $1 = $1 * 3 + NR % 7; print }' data.svm >numbers.svm
 for file in data three zero numbers; do # rows without any feature that the model knows
     { cat "$file.svm" && awk '{ print $1, "999:1" } NR == 3 { exit }' "$file.svm"; } >"$file.test"
 done
-printf 'first\nsecond\tand more\nthird\n' >vocab
+awk 'BEGIN { print "first\nsecond\tand more\nthird"; while (n++ < 47) print "" }' >vocab
 
 expect 0 train lr --data data.svm --workers 1 --epochs 5 --lr 1 --out lr.rbt --quiet
 expect 0 train lr --data zero.svm --workers 1 --epochs 5 --lr 1 --no-bias --out zero.rbt --quiet
@@ -52,6 +52,23 @@ for model in ("lr", "softmax", "linear"):
     assert [(line[0], tuple(f32(float(x)) for x in line[1:])) for line in lines] == wanted, model
 PYTHON
 
+# columns of CSV have names of their own
+awk 'BEGIN { print "y,one,\"the, two\",word"; for (i = 0; i < 40; i++) print i % 2 "," i % 5 "," i % 2 * 3 "," (i % 3 ? "a" : "b") }' >named.csv
+expect 0 train lr --data named.csv --workers 1 --bits 4 --out named.rbt --quiet
+expect 0 export --model named.rbt --format text --out -
+[ "$(cut -f1 "$out" | sed -n 1,3p | tr '\n' ';')" = 'bias;one;the, two;' ] || fail 'the columns have no names'
+expect 0 export --model named.rbt --format json --out named.json
+check named.json 'last["names"] == ["one", "the, two"] + [None] * 16'
+printf 'p\nq\n' >two
+expect 0 export --model named.rbt --format json --vocab two --out named.json
+check named.json 'last["names"] == ["p", "q"] + [None] * 16'
+expect 0 export --model lr.rbt --format json --out named.json
+check named.json '"names" not in last'
+sed '1s/.*/y,one,"the, two",word/; s/,[abw][a-z]*$//' named.csv >numbers.csv
+expect 0 train lasso --data numbers.csv --workers 1 --l1 0.01 --sync bsp --out lasso.rbt --quiet
+expect 0 export --model lasso.rbt --format json --out named.json
+check named.json 'last["vocabulary"] == ["one", "the, two"]'
+
 # there and back again
 for model in lr softmax linear; do
     expect 0 import --format liblinear --model $model.txt --out back.rbt
@@ -72,6 +89,18 @@ expect 1 import --model data.svm --out x.rbt
 says 'data.svm:1:'
 expect 2 import --model lr.txt --out x.rbt --format npy
 says 'only liblinear can'
+head -n 49 vocab >few
+cat vocab few >many
+for vocab in few:49 many:99; do
+    for format in text json; do
+        expect 1 export --model lr.rbt --format $format --out x --vocab ${vocab%:*}
+        says "${vocab%:*}: has ${vocab#*:} names, the model 50 features"
+    done
+done
+expect 1 export --model lasso.rbt --format json --out x --vocab vocab
+says 'vocab: has 50 names, the model 2 features'
+expect 1 export --model named.rbt --format text --out x --vocab vocab
+says 'vocab: has 50 names, the model 18 features'
 awk '{ $1 = $1 + 0.5; print }' data.svm >half.svm
 expect 0 train lr --data half.svm --workers 1 --epochs 1 --out half.rbt --quiet
 expect 1 export --model half.rbt --format liblinear --out x

@@ -150,7 +150,9 @@ prints 'x	: 1 row'
 printf '| a b\n| c\n' >none.vw
 expect 1 train lr --data none.vw
 says 'none.vw:1: the row has no label; training needs one'
-expect 0 predict --model words.rbt --data none.vw
+printf '1 | a b\n-1 | c\n' >labels.vw
+expect 0 train lr --data labels.vw --workers 1 --out vw.rbt --quiet
+expect 0 predict --model vw.rbt --data none.vw
 [ "$(wc -l <"$out")" -eq 2 ] || fail 'rows without labels are not predicted'
 
 # bad rows

@@ -140,6 +140,8 @@ check a.json "1 < last['loss'] / $(loss_of b.json) < 1.1"
 # --folds
 expect 0 train lr --data two.svm --folds 4 --json run.json --out m.rbt
 [ -s m.rbt ] || fail 'no model after the folds'
+grep -q 'folds  *4: loss .*, accuracy [0-9.]* % +- [0-9.]* % on the rows' "$out" || fail 'an accuracy of folds that is no percentage'
+check run.json 'sum(": loss" in e["note"] and e["note"].count(" % on the rows") for e in events("note")) == 4 and last["fold_score"] <= 1'
 printf '1 1:1\n1 1:2\n1 1:3\n-1 1:-1\n' >rare.svm
 expect 0 train lr --data rare.svm --folds 4 --json run.json
 check run.json '["same label" in e["note"] for e in events("note") if "fold " in e["note"]].count(True) == 1'

@@ -178,3 +178,66 @@ says 'part-1.cache: its features count from 1'
 # Two models that read differently cannot be measured on the same text.
 expect 2 eval --model m0.rbt --baseline m1.rbt --data test0.svm
 says '--baseline m1.rbt: its training data was read in another way'
+
+# Text of another format has its features in other columns: refused, whole and streamed, in text and in caches.
+printf '1 | 1:0.5 3:1\n-1 | 2:1\n' >few.vw
+printf '+1 1:0.5 3:1\n-1 2:1\n' >few.svm
+printf 'y,a,b,c\n1,0.5,0,1\n-1,0,1,0\n' >few.csv
+for format in vw svm csv; do
+    expect 0 train lr --data few.$format --workers 1 --out $format.rbt --quiet
+    expect 0 convert --data few.$format --out few-$format.cache
+done
+while read -r model data is was; do
+    for made in few.$data few-$data.cache; do
+        for command in eval predict 'eval --baseline svm.rbt'; do
+            [ "$command" != 'eval --baseline svm.rbt' ] || [ "$model" = svm ] || continue
+            # shellcheck disable=SC2086 # a command and its option
+            expect 1 $command --model "$model.rbt" --data "$made"
+            says "$made: is $(echo "$is" | tr _ ' '), and the training data was $(echo "$was" | tr _ ' '), whose"
+        done
+        expect 1 train lr --data "few.$model" --valid "$made"
+        says "$made: is $(echo "$is" | tr _ ' '), and the training data was"
+    done
+    "$RUBATO" predict --model "$model.rbt" --data - <"few.$data" >"$out" 2>"$err" && fail 'a pipe of another format is read'
+    says "standard input: is $(echo "$is" | tr _ ' '), and"
+done <<'CASES'
+vw svm LIBSVM_text Vowpal_Wabbit_text
+vw csv CSV Vowpal_Wabbit_text
+svm vw Vowpal_Wabbit_text LIBSVM_text
+svm csv CSV LIBSVM_text
+csv svm LIBSVM_text CSV
+csv vw Vowpal_Wabbit_text CSV
+CASES
+expect 1 launch --local 2 -- train lr --data few.vw --valid few.svm
+says 'few.svm: is LIBSVM text, and the training data was Vowpal Wabbit text'
+scores --model vw.rbt --data few.vw >wanted
+for data in few-vw.cache 'few.svm --base 0'; do
+    # shellcheck disable=SC2086 # a path and an option
+    scores --model vw.rbt --data $data >given
+    cmp wanted given || fail "$data is read otherwise"
+done
+scores --model csv.rbt --data few.csv >wanted
+scores --model csv.rbt --data few.svm --base 1 >given
+cmp wanted given || fail '--base does not say that the indices are those features'
+expect 0 convert --data few.svm --out made.csv
+scores --model svm.rbt --data few.svm >wanted
+scores --model svm.rbt --data made.csv >given
+cmp wanted given || fail 'what convert wrote is read otherwise'
+
+# A model that does not know reads as before.
+expect 0 export --model svm.rbt --format liblinear --out svm.liblinear
+expect 0 import --model svm.liblinear --out import.rbt
+for data in few.vw few.csv few.svm; do
+    expect 0 eval --model import.rbt --data $data
+done
+expect 1 eval --model import.rbt --baseline svm.rbt --data few.vw
+says 'few.vw: is Vowpal Wabbit text, and the training data was LIBSVM text'
+
+# Two models of methods likewise.
+for format in vw svm; do
+    expect 0 train l1lr --l1 0.01 --sync bsp --workers 1 --data few.$format --out l1-$format.rbt --quiet
+done
+expect 2 eval --model l1-svm.rbt --baseline l1-vw.rbt --data few.svm
+says '--baseline l1-vw.rbt: its training data was read in another way than that of l1-svm.rbt'
+expect 1 eval --model l1-vw.rbt --data few.svm
+says 'few.svm: is LIBSVM text, and the training data was Vowpal Wabbit text'

@@ -13,6 +13,17 @@ cp "$out" labels
 expect 0 predict --model model.rbt --data data.svm --as probability --out probabilities
 [ ! -s "$out" ] || fail 'predict --out prints'
 expect 0 predict --model model.rbt --data data.svm --as score --out scores
+awk '{ $1 = NR % 3 + 9; print }' data.svm >three.svm # 9, 10, 11, ascending by number
+expect 0 train softmax --data three.svm --workers 1 --epochs 2 --lr 0.5 --out softmax.rbt --quiet
+for as in label probability score; do
+    expect 0 predict --model softmax.rbt --data three.svm --as $as --out softmax.$as
+done
+paste -d ' ' softmax.label softmax.probability softmax.score | awk '{
+    for (best = k = 2; k <= 4; k++) if ($k > $best) best = k
+    for (top = k = 5; k <= 7; k++) if ($k > $top) top = k
+    if (NF != 7 || $1 != best + 7 || $1 != top + 4) exit 1 }' || fail 'not one column for each class, in the order of the labels'
+expect 0 predict --help
+prints 'Of softmax the last two are one for each'
 python3 - <<'PYTHON' || fail 'label, probability and score disagree'
 import math
 rows = list(zip(*(map(float, open(name)) for name in ("labels", "probabilities", "scores"))))

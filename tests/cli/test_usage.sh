@@ -41,7 +41,11 @@ says "--seed is given twice"
 expect 2 train lr --data data.svm --model svm
 says "which model is to be trained? 'lr' and --model both say; give one"
 expect 2 train lr extra --data data.svm
-says "unexpected 'extra'"
+says "unexpected 'extra'; --help shows what the command takes"
+expect 2 train lr data.svm
+says "unexpected 'data.svm'; data is given with --data"
+expect 2 predict --model m data.svm
+says "unexpected 'data.svm'; data is given with --data"
 expect 2 eval --model m --data data.svm --metric x extra
 says "unexpected 'extra'"
 expect 2 train lr --data data.svm -w 3

@@ -318,6 +318,7 @@ static void bad_text_is_refused_with_its_line_and_what_was_expected(void **state
     refused("y,a\n1,2\n0,3\n1,2,abc\n", "mem:4: the row has more than 2 cells");
     refused("y,a\n1,\"x\ny\"\n1,2,3\n", "mem:4: the row has more");
     refused("y,a\n1,\"x\n", "mem:2: a quote that is not closed");
+    refused("y,a\nyes,\"2\nno,1\n", "mem:2: a quote that is not closed"); /* for which the row's label was not seen */
     refused("y,a\n1,\"x\"z\n", "mem:2: text after a closing quote");
     refused("\"y,a\n1,2\n", "mem:1: the first row has a quote that is not closed");
     refused("\n \ny,\"a\n1,2\n", "mem:3: the first row has a quote that is not closed");

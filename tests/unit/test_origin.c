@@ -243,8 +243,8 @@ static void a_cache_of_other_features_is_refused(void **state)
     assert_int_equal(rbt_data_read_as("b", &(rbt_reading){.origin = "number b\nnumber a\nlabel z\n"}, &back, &error),
                      RBT_OK);
     rbt_data_deinit(&back);
-    assert_int_equal(rbt_data_read_as("b", &(rbt_reading){.origin = "base 0\n"}, &back, &error), RBT_OK);
-    rbt_data_deinit(&back);
+    assert_int_equal(rbt_data_read_as("b", &(rbt_reading){.origin = "base 0\n"}, &back, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "b: is CSV, and the training data was LIBSVM text"));
 }
 
 static void put_cache(const char *path, const char *text, rbt_reading reading)
@@ -272,13 +272,59 @@ static void a_cache_that_counts_from_another_base_is_refused(void **state)
     (void)state;
     put_cache("b", "1 1:1\n2 3:4\n", (rbt_reading){0});
     caches_give("b", (rbt_reading){.origin = "base 1\n"}, NULL);
-    caches_give("b", (rbt_reading){.origin = "bits 4\n"}, NULL);
+    caches_give("b", (rbt_reading){.origin = "bits 4\n"},
+                "b: is LIBSVM text, and the training data was Vowpal Wabbit text, whose features are numbered in "
+                "another way; give data in that format, or, if the indices are those features, say with --base whether "
+                "the first is 0 or 1");
+    caches_give("b", (rbt_reading){.origin = "bits 4\n", .base = RBT_BASE_1}, NULL);
     caches_give("b", (rbt_reading){.origin = "base 0\n"},
                 "b: its features count from 1, those of the training data from 0; make it again with --base 0, or give "
                 "--base 1 if its first feature is that of the training data");
     caches_give("b", (rbt_reading){.origin = "base 0\n", .base = RBT_BASE_1}, NULL);
     put_cache("b", "1 1:1\n2 3:4\n", (rbt_reading){.base = RBT_BASE_0});
     caches_give("b", (rbt_reading){.origin = "base 0\n"}, NULL);
+}
+
+/* In texts, and in caches made of them. */
+static void text_of_another_format_is_refused(void **state)
+{
+    static const char *const texts[] = {"1 1:2\n", "1 | 1:2\n", "y,a\n1,2\n", "label,f1\n1,2\n"};
+    static const char *const origins[] = {"base 1\n", "bits 4\n", "label y\nnumber a\n", "label label\nnumber f1\n"};
+    static const char *const refusals[4][4] = {
+        {NULL, "a: is Vowpal Wabbit text, and the training data was LIBSVM text",
+         "a: is CSV, and the training data was", NULL},
+        {"a: is LIBSVM text, and the training data was Vowpal Wabbit text", NULL,
+         "a: is CSV, and the training data was Vowpal Wabbit text", NULL},
+        {"a: is LIBSVM text, and the training data was CSV", "a: is Vowpal Wabbit text, and the training data was CSV",
+         NULL, NULL},
+        {NULL, "a: is Vowpal Wabbit text, and the training data was LIBSVM text",
+         "a: has no column 'label', which is the label in the training data", NULL},
+    };
+    (void)state;
+    for (size_t m = 0; m < 4; m++) {
+        for (size_t t = 0; t < 4; t++) {
+            const rbt_reading reading = {.origin = origins[m], .bits = t == 1 && m == 1 ? 4 : 0};
+            if (refusals[m][t] != NULL)
+                refused(texts[t], reading, t == 2 && m == 3 ? RBT_E_USAGE : RBT_E_DATA, refusals[m][t]);
+            rbt_data d = read_text(texts[t], refusals[m][t] != NULL ? (rbt_reading){0} : reading);
+            assert_int_equal(d.rows, 1);
+            assert_int_equal(rbt_cache_write(&d, "b", NULL), RBT_OK);
+            rbt_data_deinit(&d);
+            rbt_error error;
+            bool columns = m >= 2 && t >= 2; /* which are compared one by one */
+            if (!columns)
+                assert_int_equal(rbt_data_read_as("b", &(rbt_reading){.origin = origins[m]}, &d, &error),
+                                 refusals[m][t] != NULL ? RBT_E_DATA : RBT_OK);
+            if (!columns && refusals[m][t] != NULL)
+                assert_memory_equal(error.text + 1, refusals[m][t] + 1, strlen(refusals[m][t]) - 1);
+            rbt_data_deinit(&d);
+        }
+    }
+    rbt_data d = {0};
+    put_file("a", texts[0]);
+    assert_int_equal(rbt_data_read_as("a", &(rbt_reading){.origin = "bits 4\n", .base = RBT_BASE_0}, &d, NULL), RBT_OK);
+    assert_int_equal(d.index[0], 1); /* the hash of that number */
+    rbt_data_deinit(&d);
 }
 
 static void caches_of_other_features_are_not_joined(void **state)
@@ -351,6 +397,7 @@ int main(void)
         IN_FOLDER(caches_keep_the_origin),
         IN_FOLDER(a_cache_of_other_features_is_refused),
         IN_FOLDER(a_cache_that_counts_from_another_base_is_refused),
+        IN_FOLDER(text_of_another_format_is_refused),
         IN_FOLDER(caches_of_other_features_are_not_joined),
         IN_FOLDER(joined_caches_keep_an_origin_that_all_have),
     };

@@ -35,6 +35,10 @@ static void a_file_is_known_by_its_bytes_its_name_and_its_first_line(void **stat
         {"a", "1\n", RBT_KIND_LIBSVM},
         {"a", "# c, d\n\n-1 qid:3 1:2\n", RBT_KIND_LIBSVM},
         {"a", "+1\t1:2\n", RBT_KIND_LIBSVM},
+        {"a", "1,2 1:2 3:4\n", RBT_KIND_LIBSVM}, /* several labels, which are refused */
+        {"a", "1,2\n", RBT_KIND_CSV},
+        {"a", "1,2 x\n", RBT_KIND_CSV},
+        {"a", "1,2 1:2,3\n", RBT_KIND_CSV},
         {"a", "1 # a|b,c\n", RBT_KIND_LIBSVM},
         {"a", "", RBT_KIND_LIBSVM},
         {"a", "nonsense\n", RBT_KIND_LIBSVM},
