@@ -34,6 +34,19 @@ expect 2 train lr --data data.svm --confg job
 says "did you mean '--config'?"
 expect 2 train lr --data data.svm --workers
 says "--workers needs a value"
+expect 2 train lr --data data.svm --workers --quiet
+says '--workers needs a value, and --quiet is an option'
+expect 2 train lr --data --store disk
+says '--data needs a value (a file of that name: ./--store)'
+expect 2 train lr --data data.svm --out --json
+says '--out needs a value (a file of that name: ./--json)'
+expect 2 gen lr --rows 5 --out --seed
+says 'rubato gen: --out needs a value (a file of that name: ./--seed)'
+[ ! -e ./--seed ] || fail 'an option became the name of a file'
+expect 0 gen lr --rows 5 --out=--seed --seed 2
+[ -s ./--seed ] || fail 'a name after = is taken as it is'
+rm ./--seed
+expect 0 gen lr --rows 5 --out -
 expect 2 train lr --data data.svm --quiet=yes
 says "--quiet takes no value"
 expect 2 train lr --data data.svm --seed 1 --seed 2
