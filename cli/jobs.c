@@ -54,7 +54,7 @@ static rbt_err check_output(const char *option, const char *path, rbt_error *err
     }
     rbt_err err = rbt_output_open(path, &output, &inner);
     if (err != RBT_OK)
-        return rbt_fail(error, err, "--%s %.900s; choose a place that can be written", option, inner.text);
+        return rbt_fail(error, err, "--%s %.900s", option, inner.text);
     rbt_output_abandon(&output);
     return RBT_OK;
 }

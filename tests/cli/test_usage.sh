@@ -142,6 +142,29 @@ expect 2 compare lr --data data.svm --protocols bsp --grid lr=0.1,zero
 says '--lr'
 expect 2 compare lr --data data.svm --protocols bsp --out m.rbt
 says '--out makes no sense'
+
+# what is written has a name, and a place
+expect 0 train lr --data data.svm --epochs 2 --quiet --out place.rbt
+while read -r command; do
+    # shellcheck disable=SC2086
+    expect 2 $command --out ''
+    says '--out needs a value'
+    # shellcheck disable=SC2086
+    expect 1 $command --out missing/file
+    says 'missing/file: cannot be created: No such file or directory; choose a place that can be written'
+done <<'COMMANDS'
+gen lr --rows 5
+convert --data data.svm
+train lr --data data.svm
+predict --model place.rbt --data data.svm
+export --model place.rbt --format text
+COMMANDS
+if [ -c /dev/full ]; then
+    ! "$RUBATO" gen lr --rows 5 --out - >/dev/full 2>"$err" || fail 'data that cannot be written is taken for done'
+    says 'standard output: cannot be written: No space left on device; make room or choose another place'
+    ! grep -q 'left behind' "$err" || fail 'nothing could be left behind on the standard output'
+fi
+
 expect 2 predict --data data.svm
 says '--model is missing'
 expect 2 predict --model m --data data.svm --as words
