@@ -235,6 +235,8 @@ static void on_event(void *context, const rbt_event *event)
             rbt_job_interrupt(listener->job);
     }
     if (listener->text != NULL && event->kind == RBT_EVENT_START) {
+        if (listener->title != NULL)
+            fprintf(listener->text, "%s\n", listener->title);
         rbt_summary_configuration(listener->recorder, listener->text);
         fflush(listener->text);
     }

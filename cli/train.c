@@ -70,12 +70,11 @@ int cli_train_run(const cli_command *command, const rbt_options *options, const 
 
     protocol_name(options, name, sizeof name);
     rbt_recorder_init(&recorder, name);
-    cli_listener listener = {.recorder = &recorder, .text = text, .prefix = ""};
+    cli_listener listener = {.recorder = &recorder, .text = text, .title = "rubato train", .prefix = ""};
     listener.early_end = options->runtime != RBT_RUNTIME_CLUSTER && options->cache == RBT_CACHE_OFF &&
                          options->store == RBT_STORE_MEMORY; /* others have processes to end, files to remove */
     listener.has_folds = options->folds > 0;
     if (text != NULL) {
-        fprintf(text, "rubato train\n");
         rbt_progress_line_init(&line, text, isatty(fileno(text)) != 0);
         listener.line = &line;
     }

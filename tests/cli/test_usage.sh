@@ -61,6 +61,8 @@ expect 2 train lr --data data.svm -w 3
 says "unknown option '-w'"
 expect 2 train
 says 'which model?'
+expect 1 train lr --data missing.svm
+! grep -q 'rubato train' "$out" || fail 'a header of a job that does not begin'
 expect 2 train rl --data data.svm
 says "unknown model 'rl'"
 expect 2 train lr
