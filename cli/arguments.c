@@ -16,6 +16,7 @@ typedef struct given {
     const char *value; /* NULL: not given with it */
     const cli_option *own;
     bool takes_value;
+    bool names_file; /* its value may be the name of a file */
 } given;
 
 static const cli_option *own_find(const cli_arguments *arguments, const char *name)
@@ -34,6 +35,7 @@ static rbt_err identify(const cli_arguments *arguments, given *g, rbt_error *err
     g->own = own_find(arguments, g->name);
     if (g->own != NULL) {
         g->takes_value = g->own->syntax != NULL;
+        g->names_file = g->takes_value && (strstr(g->own->syntax, "FILE") || strstr(g->own->syntax, "PATH"));
         return RBT_OK;
     }
     for (size_t i = 0; i < arguments->own_count; i++)
@@ -41,6 +43,7 @@ static rbt_err identify(const cli_arguments *arguments, given *g, rbt_error *err
     rbt_nearest_offer(&nearest, "help");
     if (arguments->job != NULL) {
         rbt_err err = rbt_options_takes_value(g->name, &g->takes_value, error);
+        g->names_file = err == RBT_OK && rbt_options_names_file(g->name);
         if (err == RBT_OK || rbt_nearest_found(&nearest) == NULL || nearest.distance > 1)
             return err;
     }
@@ -50,7 +53,13 @@ static rbt_err identify(const cli_arguments *arguments, given *g, rbt_error *err
     return rbt_fail(error, RBT_E_USAGE, "unknown option '--%s'; --help lists the options there are", g->name);
 }
 
-/* Splits argv[*i] into name and value, taking the next argument for the value when it needs one. */
+static bool is_option(const char *argument)
+{
+    return strncmp(argument, "--", 2) == 0 && argument[2] != '\0';
+}
+
+/* Splits argv[*i] into name and value, taking the next argument for the value when it needs one. An option is no value:
+ * `--data $FILES --store disk` with nothing in $FILES would read a file called --store. */
 static rbt_err take(const cli_arguments *arguments, int argc, char **argv, int *i, given *g, rbt_error *error)
 {
     const char *name = argv[*i] + 2, *equals = strchr(name, '=');
@@ -68,16 +77,16 @@ static rbt_err take(const cli_arguments *arguments, int argc, char **argv, int *
         return rbt_fail(error, RBT_E_USAGE, "--%s takes no value on the command line", g->name);
     if (!g->takes_value)
         g->value = "true";
+    if (g->value == NULL && *i + 1 < argc && is_option(argv[*i + 1]))
+        return rbt_fail(error, RBT_E_USAGE,
+                        g->names_file ? "--%s needs a value (a file of that name: ./%s)"
+                                      : "--%s needs a value, and %s is an option",
+                        g->name, argv[*i + 1]);
     if (g->value == NULL && *i + 1 < argc)
         g->value = argv[++*i];
-    if (g->value == NULL)
+    if (g->value == NULL || g->value[0] == '\0')
         return rbt_fail(error, RBT_E_USAGE, "--%s needs a value", g->name);
     return RBT_OK;
-}
-
-static bool is_option(const char *argument)
-{
-    return strncmp(argument, "--", 2) == 0 && argument[2] != '\0';
 }
 
 rbt_err cli_add_path(const char *option, const char *path, char paths[RBT_OPTION_ROOM], rbt_error *error)

@@ -217,6 +217,7 @@ typedef struct cli_listener {
     rbt_jsonlines *lines;                          /* NULL: no JSON */
     rbt_progress_line *line;                       /* NULL: no progress */
     FILE *text;                                    /* where the configuration is printed; NULL: not */
+    const char *title;                             /* a line before the configuration; NULL: none */
     const char *prefix;                            /* of the progress line */
     void (*note)(void *context, const char *text); /* told of notes, besides; NULL: nobody */
     void *context;

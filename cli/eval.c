@@ -335,7 +335,6 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
                      "cannot be read for both; evaluate them one by one",
                      request->baseline, request->model);
     request->reading.origin = s[0].trained.origin != NULL ? s[0].trained.origin : s[1].trained.origin;
-    request->base = rbt_reading_base(&request->reading);
     if (err == RBT_OK)
         err = rbt_data_read_as(request->data, &request->reading, &data, error);
     request->cols = data.cols;
@@ -359,6 +358,28 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
     return err;
 }
 
+/* A model of a method beside one of gradients, which `gradient` says of the model's file and not the baseline's. */
+static rbt_err refuse_mixed(const eval_request *request, bool gradient, rbt_error *error)
+{
+    rbt_fitted fitted = {0};
+    rbt_trained trained = {0};
+    rbt_err err =
+        rbt_fitted_load_own(gradient ? request->baseline : request->model, request->plugin.method, &fitted, error);
+
+    if (err == RBT_OK)
+        err =
+            rbt_trained_load_own(gradient ? request->model : request->baseline, request->plugin.model, &trained, error);
+    if (err == RBT_OK)
+        err =
+            rbt_fail(error, RBT_E_USAGE,
+                     "--baseline %s is a model of %s, %s one of %s: they have no metric in common; give two of a kind",
+                     request->baseline, gradient ? fitted.method->name : trained.model->name, request->model,
+                     gradient ? trained.model->name : fitted.method->name);
+    rbt_fitted_deinit(&fitted);
+    rbt_trained_deinit(&trained);
+    return err;
+}
+
 /* Models of methods are measured by their method; but a linear one of a method beside one of gradients as that is. */
 static rbt_err choose(eval_request *request, rbt_error *error)
 {
@@ -366,9 +387,7 @@ static rbt_err choose(eval_request *request, rbt_error *error)
     bool is_method = cli_fitted_is(model), mixed = baseline != NULL && cli_fitted_is(baseline) != is_method;
 
     if (mixed && !cli_fitted_is_trained(is_method ? model : baseline, request->plugin.method))
-        return rbt_fail(error, RBT_E_USAGE,
-                        "--baseline %s: %s is a model of a method, and the other one is none; give two of a kind",
-                        baseline, is_method ? model : baseline);
+        return refuse_mixed(request, !is_method, error);
     if (!is_method || mixed)
         return evaluate(request, error);
     return cli_fitted_eval(&(cli_fitted_request){model, baseline, request->data, request->metric, request->json,

@@ -65,6 +65,7 @@ static const kind_entry kinds[KIND_COUNT] = {
 typedef struct texts {
     const char *out, *to, *seed;
     const char *option[OPTION_COUNT];
+    const char *other_name[OPTION_COUNT]; /* by which it was given */
 } texts;
 
 typedef struct numbers {
@@ -92,11 +93,12 @@ static rbt_err join_names(texts *t, option one, option other, rbt_error *error)
         return rbt_fail(error, RBT_E_USAGE, "--%s and --%s are the same; give one of them", option_name[one],
                         option_name[other]);
     if (t->option[other] != NULL)
-        t->option[one] = t->option[other];
+        t->option[one] = t->option[other], t->other_name[one] = option_name[other];
     t->option[other] = NULL;
     return RBT_OK;
 }
 
+/* How large a number may be is known to the generators, who refuse others. */
 static rbt_err numbers_of(texts *t, kind k, numbers *n, rbt_error *error)
 {
     rbt_err err = RBT_OK;
@@ -110,14 +112,17 @@ static rbt_err numbers_of(texts *t, kind k, numbers *n, rbt_error *error)
     if (err == RBT_OK)
         err = join_names(t, COLS, WORDS, error);
     for (option o = 0; err == RBT_OK && o < OPTION_COUNT; o++) {
+        uint64_t least = k == MULTICLASS && o == CLASSES ? 2 : 1;
         char shown[32] = "--";
-        (void)snprintf(shown, sizeof shown, "--%s", option_name[o]);
+        (void)snprintf(shown, sizeof shown, "--%s", t->other_name[o] != NULL ? t->other_name[o] : option_name[o]);
         n->real[o] = kinds[k].value[o];
         n->count[o] = n->real[o] >= 0 ? (uint64_t)n->real[o] : 0;
         if (t->option[o] != NULL)
             err = IS_REAL(o) ? rbt_text_to_real(shown, t->option[o], &n->real[o], error)
-                             : rbt_text_to_count(shown, t->option[o], 1, RBT_DATA_INDEX_LIMIT - 1, &n->count[o], error);
+                             : rbt_text_to_count(shown, t->option[o], least, UINT64_MAX, &n->count[o], error);
     }
+    if (t->option[NNZ] == NULL && n->count[NNZ] > n->count[COLS] && n->count[COLS] > 0)
+        n->count[NNZ] = n->count[COLS];
     n->seed = 1;
     if (err == RBT_OK && t->seed != NULL)
         err = rbt_text_to_count("--seed", t->seed, 0, UINT64_MAX, &n->seed, error);
@@ -219,7 +224,8 @@ int cli_gen(const cli_command *command, int argc, char **argv)
         {"rows", "N", "Rows, ratings, documents or images. [10000; ratings 100000; docs, images 1000]",
          &t.option[ROWS]},
         {"cols", "N", "Features. [1000]", &t.option[COLS]},
-        {"nnz", "N", "Features per row, on average; clicks: fields. [20; docs 100]", &t.option[NNZ]},
+        {"nnz", "N", "Features per row, on average; clicks: fields. [20; docs 100; all columns if there are fewer]",
+         &t.option[NNZ]},
         {"skew", "X", "How uneven the popularity is; 0 = all alike. [1.1; ratings 0.8]", &t.option[SKEW]},
         {"noise", "X",
          "lr, multiclass, clicks, docs: probability that a label or word is arbitrary [0.05 0.05 0 0.1]; "

@@ -338,12 +338,12 @@ static rbt_err print_data(const char *name, const rbt_data *data, uint64_t unlab
     if (data->weight != NULL)
         printf("weights     %g to %g, %.10g in all\n", s.weight_least, s.weight_most, s.weight);
     if (data->nnz > 0)
-        printf("Delta       %.4g (of the rows have feature %zu, the most frequent)\n", s.delta,
+        printf("Delta       %.4g: %.4g %% of the rows have feature %zu, the most frequent\n", s.delta, 100 * s.delta,
                s.delta_feature + first_feature(data->origin, &meaning));
     if (s.rho_rows == data->rows)
-        printf("rho         %.4g (of the rows share a feature with one row, at most)\n", s.rho);
+        printf("rho         %.4g: no row shares a feature with more than %.4g %% of the rows\n", s.rho, 100 * s.rho);
     else
-        printf("rho      >= %.4g (of the rows share a feature with one row; from %zu rows)\n", s.rho, s.rho_rows);
+        printf("rho         at least %.4g: found by looking at %zu rows\n", s.rho, s.rho_rows);
     if (data->rows > 0)
         print_labels(data, unlabelled);
     return RBT_OK;

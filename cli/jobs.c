@@ -54,7 +54,7 @@ static rbt_err check_output(const char *option, const char *path, rbt_error *err
     }
     rbt_err err = rbt_output_open(path, &output, &inner);
     if (err != RBT_OK)
-        return rbt_fail(error, err, "--%s %.900s; choose a place that can be written", option, inner.text);
+        return rbt_fail(error, err, "--%s %.900s", option, inner.text);
     rbt_output_abandon(&output);
     return RBT_OK;
 }
@@ -235,6 +235,8 @@ static void on_event(void *context, const rbt_event *event)
             rbt_job_interrupt(listener->job);
     }
     if (listener->text != NULL && event->kind == RBT_EVENT_START) {
+        if (listener->title != NULL)
+            fprintf(listener->text, "%s\n", listener->title);
         rbt_summary_configuration(listener->recorder, listener->text);
         fflush(listener->text);
     }

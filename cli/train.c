@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "job/trainee.h"
 #include "method/method.h"
 #include "report/html.h"
 
@@ -58,6 +60,21 @@ static void finish(const rbt_options *options, const rbt_job *job, const rbt_rec
     }
 }
 
+/* Data that has no room in memory may be streamed, if such a job can be. */
+static void add_store_hint(const rbt_options *options, rbt_error *error)
+{
+    rbt_options streamed;
+
+    if (error->code != RBT_E_MEMORY || options->store == RBT_STORE_DISK || rbt_trainee_method(options->model) != NULL ||
+        strstr(error->text, "--store disk") != NULL)
+        return;
+    rbt_options_init(&streamed);
+    rbt_options_copy(&streamed, options);
+    if (rbt_options_set(&streamed, "store", "disk", NULL) == RBT_OK && rbt_options_check(&streamed, NULL) == RBT_OK)
+        (void)rbt_text_add(error->text, sizeof error->text, strlen(error->text), ", or train with --store disk");
+    rbt_options_deinit(&streamed);
+}
+
 int cli_train_run(const cli_command *command, const rbt_options *options, const rbt_gathering *gathering)
 {
     rbt_error error = {RBT_OK, ""}, late = {RBT_OK, ""};
@@ -70,12 +87,11 @@ int cli_train_run(const cli_command *command, const rbt_options *options, const 
 
     protocol_name(options, name, sizeof name);
     rbt_recorder_init(&recorder, name);
-    cli_listener listener = {.recorder = &recorder, .text = text, .prefix = ""};
+    cli_listener listener = {.recorder = &recorder, .text = text, .title = "rubato train", .prefix = ""};
     listener.early_end = options->runtime != RBT_RUNTIME_CLUSTER && options->cache == RBT_CACHE_OFF &&
                          options->store == RBT_STORE_MEMORY; /* others have processes to end, files to remove */
     listener.has_folds = options->folds > 0;
     if (text != NULL) {
-        fprintf(text, "rubato train\n");
         rbt_progress_line_init(&line, text, isatty(fileno(text)) != 0);
         listener.line = &line;
     }
@@ -89,6 +105,8 @@ int cli_train_run(const cli_command *command, const rbt_options *options, const 
     if (gathering != NULL)
         rbt_job_set_gathering(job, gathering);
     (void)cli_job_run(job, &listener, &error);
+    if (rbt_job_result(job) == NULL)
+        add_store_hint(options, &error);
     if (rbt_job_result(job) != NULL &&
         (error.code == RBT_OK || error.code == RBT_E_TARGET || error.code == RBT_E_INTERRUPTED))
         finish(options, job, &recorder, lines.failed == 0 ? text : NULL, &error);

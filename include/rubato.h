@@ -425,7 +425,8 @@ typedef struct rbt_result {
     uint64_t version_bytes; /* dyn, adarev: most memory of versions on any one server */
     uint64_t parameter_bytes;
     double samples_per_second;
-    double minobj; /* mean and variance of the last five clocks' objectives */
+    double penalty; /* what of `loss` is that of l1 and l2; 0: none, or not known */
+    double minobj;  /* mean and variance of the last five clocks' objectives */
     double varobj;
     bool has_target;
     bool reached;

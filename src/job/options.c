@@ -334,6 +334,14 @@ bool rbt_options_is_text(const char *name)
     return option_find(name, &o, NULL) == RBT_OK && o != NULL && o->kind == RBT_OPTION_TEXT;
 }
 
+bool rbt_options_names_file(const char *name)
+{
+    const rbt_option *o = NULL;
+
+    return option_find(name, &o, NULL) == RBT_OK && o != NULL && o->syntax != NULL &&
+           (strstr(o->syntax, "FILE") != NULL || strstr(o->syntax, "PATH") != NULL);
+}
+
 /* ------------------------------------------------------------------------------------------- all of them */
 
 void rbt_options_init(rbt_options *options)

@@ -173,6 +173,9 @@ rbt_err rbt_options_takes_value(const char *name, bool *takes, rbt_error *error)
 /* Is the value free text (a path, a name, a SPEC) rather than a number, a word or a flag? false when unknown. */
 bool rbt_options_is_text(const char *name);
 
+/* May the value be the name of a file? false when unknown. */
+bool rbt_options_names_file(const char *name);
+
 /* Reads "option = value" lines; # starts a comment. Errors carry file:line. */
 rbt_err rbt_options_read_file(rbt_options *options, const char *path, rbt_error *error);
 

@@ -17,6 +17,7 @@
 #include "job/peer_job.h"
 #include "model/metrics.h"
 #include "model/model.h"
+#include "solve/problem.h"
 
 /* --------------------------------------------------------------------------------------------------- events */
 
@@ -252,6 +253,7 @@ static void fill_result(rbt_model_run *r, double load_seconds)
     rbt_result *result = &job->result;
 
     rbt_job_fill(job, &r->evaluation, load_seconds);
+    result->penalty = rbt_problem_penalty(&r->training.problem, r->evaluation.w);
     result->parameter_bytes = r->training.n * sizeof(float);
     result->has_table_sum = job->options.verify;
     result->table_sum = r->evaluation.table_sum;

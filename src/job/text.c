@@ -65,9 +65,11 @@ rbt_err rbt_text_to_count(const char *what, const char *text, uint64_t min, uint
     if (!known && is_digits(text))
         return rbt_fail(error, RBT_E_USAGE, "%s %.60s is too large; give at most %llu", what, text,
                         (unsigned long long)max);
-    if (!known)
+    double real = 0;
+    bool negative = !known && parse_double(text, &real) && real < 0 && real == floor(real);
+    if (!known && !negative)
         return rbt_fail(error, RBT_E_USAGE, "%s '%s' is not a whole number; give one like 8 or 1e5", what, text);
-    if (parsed < min || parsed > max) {
+    if (negative || parsed < min || parsed > max) {
         if (max == UINT64_MAX)
             return rbt_fail(error, RBT_E_USAGE, "%s %s is too small; give at least %llu", what, text,
                             (unsigned long long)min);

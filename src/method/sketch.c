@@ -588,7 +588,7 @@ static void sketch_describe(const rbt_fitted *fitted, FILE *out)
     fprintf(out, "estimates   never too low; more than %.6g too high with a probability of at most %.2g\n",
             bound(fitted), exp(-(double)counts->rows));
     for (size_t i = 0; i < names->n; i++)
-        fprintf(out, "%-11s %lld %s\n", i == 0 ? "heavy" : "", (long long)((const int64_t *)heavy->at)[i],
+        fprintf(out, "%-13s %lld %s\n", i == 0 ? "most frequent" : "", (long long)((const int64_t *)heavy->at)[i],
                 names->at[i]);
 }
 

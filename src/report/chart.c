@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "report/text.h"
 
 #define HEIGHT      380.0
 #define LEFT        66.0
@@ -204,8 +205,10 @@ static void y_axis(const rbt_chart *chart, const scale *s, FILE *file)
 }
 
 /* A curve: thinned, broken where it has gaps, with a dot at its end. */
-static void curve(const rbt_series *series, const char *class, const scale *xs, const scale *ys, FILE *file)
+static void curve(const rbt_chart *chart, const rbt_series *series, const char *class, const scale *xs, const scale *ys,
+                  FILE *file)
 {
+    char after[RBT_CELL_ROOM];
     size_t every = series->n / POINTS_MOST + 1, last = SIZE_MAX;
     bool pen = false;
 
@@ -228,7 +231,14 @@ static void curve(const rbt_series *series, const char *class, const scale *xs, 
         fprintf(file, "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"><title>", class,
                 x_of(xs, series->x[last]), y_of(ys, series->y[last]));
         rbt_html_escape(file, series->name);
-        fprintf(file, ": %.6g after %.6g</title></circle>\n", series->y[last], series->x[last]);
+        fprintf(file, ": %.6g after ", series->y[last]);
+        if (chart->x_is_time) {
+            fputs(rbt_show_seconds(after, series->x[last]), file);
+        } else {
+            fprintf(file, "%.6g ", series->x[last]);
+            rbt_html_escape(file, chart->x_label);
+        }
+        fputs("</title></circle>\n", file);
     }
 }
 
@@ -253,6 +263,6 @@ void rbt_chart_write(const rbt_chart *chart, const rbt_series *series, size_t n,
     }
     fprintf(file, "<g clip-path=\"url(#%s)\">\n", chart->id);
     for (size_t i = 0; i < n; i++)
-        curve(&series[i], rbt_chart_class(i), &xs, &ys, file);
+        curve(chart, &series[i], rbt_chart_class(i), &xs, &ys, file);
     fputs("</g>\n</svg>\n", file);
 }

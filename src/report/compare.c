@@ -89,8 +89,8 @@ void rbt_compare_grid(const rbt_recorder *runs, size_t n, rbt_grid *grid)
                                               target ? "updates to target" : "updates",
                                               "time/update",
                                               "wait %",
-                                              "minobj",
-                                              "varobj",
+                                              "mean of last 5",
+                                              "variance",
                                               "final loss",
                                               "speed-up",
                                               "loss of folds"};

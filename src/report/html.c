@@ -130,12 +130,23 @@ static void chart_card(const rbt_recorder *runs, size_t n, const rbt_chart *char
     series_deinit(series, curves);
 }
 
+#define OBJECTIVE "objective (with penalty)"
+
+/* Is the loss of training more than what validation measures? */
+static bool penalised(const rbt_recorder *runs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (runs[i].result.penalty > 0)
+            return true;
+    return false;
+}
+
 static void curves_of_one(const rbt_recorder *run, FILE *file)
 {
     rbt_chart chart = {.id = "clip-time",
                        .title = "Loss over time",
                        .x_label = "training time",
-                       .y_label = "loss",
+                       .y_label = penalised(run, 1) ? OBJECTIVE : "loss",
                        .x_is_time = true,
                        .width = WIDE};
     rbt_series *series;
@@ -144,7 +155,7 @@ static void curves_of_one(const rbt_recorder *run, FILE *file)
     if (isnan(run->result.loss)) /* a method may have none */
         return;
     series = rbt_alloc(2, sizeof *series);
-    series[n++] = series_of_points(run, "training loss", false);
+    series[n++] = series_of_points(run, penalised(run, 1) ? OBJECTIVE : "training loss", false);
     if (run->evaluations.count > 0)
         series[n++] = series_of_evaluations(run);
     chart_card(run, 1, &chart, series, n, file);
@@ -155,13 +166,13 @@ static void curves_of_many(const rbt_recorder *runs, size_t n, FILE *file)
     rbt_chart over_time = {.id = "clip-time",
                            .title = "Loss over time",
                            .x_label = "training time",
-                           .y_label = "loss",
+                           .y_label = penalised(runs, n) ? OBJECTIVE : "loss",
                            .x_is_time = true,
                            .width = HALF};
     rbt_chart over_updates = {.id = "clip-updates",
                               .title = "Loss over updates",
                               .x_label = "updates of all workers",
-                              .y_label = "loss",
+                              .y_label = penalised(runs, n) ? OBJECTIVE : "loss",
                               .width = HALF};
 
     fputs("<div class=\"two\">\n", file);

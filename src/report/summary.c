@@ -11,10 +11,11 @@
 #include "job/options.h"
 #include "report/text.h"
 
-#define WORKERS_SHOWN  16 /* more workers than this: only the slowest, and all together */
-#define SLOWEST_SHOWN  5
-#define REDRAW_SECONDS 0.1
-#define COLUMNS        80 /* of a terminal that does not say */
+#define WORKERS_SHOWN    16 /* more workers than this: only the slowest, and all together */
+#define SLOWEST_SHOWN    5
+#define OBJECTIVES_MEANT 5 /* what minobj and varobj are over: RBT_LAST_OBJECTIVES of job/evaluate.h */
+#define REDRAW_SECONDS   0.1
+#define COLUMNS          80 /* of a terminal that does not say */
 
 /* ------------------------------------------------------------------------------------------ configuration */
 
@@ -323,30 +324,49 @@ static double pace(const rbt_worker_report *w)
     return w->clocks > 0 ? w->compute_seconds / (double)w->clocks : 0;
 }
 
-static double median_pace(const rbt_result *r)
+/* The seconds per clock of all workers, ascending; to be freed. */
+static double *sorted_paces(const rbt_result *r)
 {
     double *paces = rbt_alloc(r->workers, sizeof *paces);
-    double median = 0;
 
     for (size_t i = 0; i < r->workers; i++)
         paces[i] = pace(&r->worker[i]);
     qsort(paces, r->workers, sizeof *paces, ascending);
-    if (r->workers > 0)
-        median = (paces[(r->workers - 1) / 2] + paces[r->workers / 2]) / 2;
-    rbt_free(paces);
-    return median;
+    return paces;
+}
+
+/* The median of the n sorted paces without one that is `own`: of two workers it is the other one's. Infinite: there is no
+ * other. */
+static double median_of_others(const double *paces, size_t n, double own)
+{
+    const double *mine = bsearch(&own, paces, n, sizeof *paces, ascending);
+    size_t at = mine != NULL ? (size_t)(mine - paces) : n, low = (n - 2) / 2, high = (n - 1) / 2;
+
+    return n < 2 ? INFINITY : (paces[low + (low >= at)] + paces[high + (high >= at)]) / 2;
 }
 
 size_t rbt_summary_stragglers(const rbt_result *result, bool *is)
 {
-    double median = median_pace(result);
+    double *paces = sorted_paces(result);
     size_t n = 0;
 
     for (size_t i = 0; i < result->workers; i++) {
-        is[i] = pace(&result->worker[i]) > RBT_STRAGGLER_FACTOR * median;
+        double own = pace(&result->worker[i]);
+        is[i] = own > RBT_STRAGGLER_FACTOR * median_of_others(paces, result->workers, own);
         n += is[i];
     }
+    rbt_free(paces);
     return n;
+}
+
+/* How many times the median of the others the slowest took; 0: that is not known. */
+static double slowest_factor(const rbt_result *r)
+{
+    double *paces = sorted_paces(r), slowest = r->workers > 0 ? paces[r->workers - 1] : 0;
+    double others = median_of_others(paces, r->workers, slowest);
+
+    rbt_free(paces);
+    return others > 0 ? slowest / others : 0;
 }
 
 /* `nonzeros`: there are any to show. */
@@ -423,14 +443,12 @@ static void straggler_lines(const rbt_recorder *run, FILE *file)
     const rbt_result *r = &run->result;
     bool *is = rbt_alloc(r->workers, sizeof *is);
     size_t n = rbt_summary_stragglers(r, is), named = 0;
-    double median = median_pace(r), waited = 0, total = 0, slowest = 0;
+    double waited = 0, total = 0;
     const char *sync = rbt_recorder_setting(run, "sync", "ssp");
     char cell[RBT_CELL_ROOM], share[RBT_CELL_ROOM];
 
     for (size_t i = 0; i < r->workers; i++) {
         const rbt_worker_report *w = &r->worker[i];
-        if (pace(w) > slowest)
-            slowest = pace(w);
         if (!is[i])
             waited += w->wait_seconds;
         total += w->compute_seconds + w->wait_seconds + w->communication_seconds;
@@ -442,9 +460,9 @@ static void straggler_lines(const rbt_recorder *run, FILE *file)
                 fprintf(file, "%s %zu", named++ == 0 ? "" : ",", i);
         if (n > named)
             fprintf(file, " and %zu more", n - named);
-        fprintf(file, "; the slowest took %.1fx the median time per clock\n", median > 0 ? slowest / median : 0);
+        fprintf(file, "; the slowest took %.1fx the median time per clock of the others\n", slowest_factor(r));
     } else if (r->workers > 1) {
-        fprintf(file, "  stragglers none: no worker took more than %.1fx the median time per clock\n",
+        fprintf(file, "  stragglers none: no worker took more than %.1fx the median time per clock of the others\n",
                 RBT_STRAGGLER_FACTOR);
     }
     if (r->workers > 1 && r->wait_fraction < RBT_WAIT_NOTHING)
@@ -476,6 +494,24 @@ static void target_line(const rbt_recorder *run, FILE *file)
         fprintf(file, "  target     loss %s not reached\n", rbt_recorder_setting(run, "target-loss", "?"));
 }
 
+/* The loss at the end, and how calm it was: over the evaluations that minobj and varobj are of. */
+static void loss_line(const rbt_recorder *run, FILE *file)
+{
+    const rbt_result *r = &run->result;
+    char mean[RBT_CELL_ROOM], variance[RBT_CELL_ROOM], penalty[RBT_CELL_ROOM];
+    size_t n = 0;
+
+    for (size_t i = 0; i < run->points.count && n < OBJECTIVES_MEANT; i++)
+        n += isfinite(run->points.at[i].loss);
+    fprintf(file, "  loss       %.6g", r->loss);
+    if (r->penalty > 0)
+        fprintf(file, ", of which %s is the penalty", rbt_show_real(penalty, r->penalty));
+    if (n > 1)
+        fprintf(file, " (mean of the last %zu evaluations %s, variance %s)", n, rbt_show_real(mean, r->minobj),
+                rbt_show_real(variance, r->varobj));
+    fputc('\n', file);
+}
+
 static void folds_line(const rbt_recorder *run, FILE *file)
 {
     const rbt_result *r = &run->result;
@@ -488,7 +524,7 @@ static void folds_line(const rbt_recorder *run, FILE *file)
     else
         fprintf(file, "accuracy %s +- %s", rbt_show_percent(a, r->fold_score),
                 rbt_show_percent(b, r->fold_score_deviation));
-    fprintf(file, " on the rows left out\n");
+    fprintf(file, " on the rows left out (mean +- standard deviation)\n");
 }
 
 static void figures_line(const rbt_evaluation *e, FILE *file)
@@ -508,15 +544,15 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file)
     if (!run->has_result)
         return;
     fprintf(file, "%s\n", r->interrupted ? "interrupted; so far:" : "done:");
-    fprintf(file, "  time       %s%s for %" PRIu64 " clocks", rbt_show_seconds(a, r->seconds), sim ? " virtual" : "",
-            r->clocks);
+    fprintf(file, "  time       %s%s for %" PRIu64 " clock%s", rbt_show_seconds(a, r->seconds), sim ? " virtual" : "",
+            r->clocks, r->clocks == 1 ? "" : "s");
     if (sim) /* wall time has no place in a run in virtual time */
         fputs("\n", file);
     else
         fprintf(file, " (and %s to load)\n", rbt_show_seconds(b, r->load_seconds));
     if (r->ended != NULL)
         fprintf(file, "  ended      because %s\n", r->ended);
-    fprintf(file, "  updates    %" PRIu64 ", %s each, %s rows/s\n", r->updates,
+    fprintf(file, "  updates    %" PRIu64 ", one per %s, %s rows/s\n", r->updates,
             rbt_show_seconds(a, r->seconds_per_update), rbt_show_count(b, r->samples_per_second));
     if (!in_shared_memory(run) && r->bytes_plain > r->bytes_sent)
         fprintf(file, "  sent       %s in %s messages, %s without a codec\n", rbt_show_bytes(a, (double)r->bytes_sent),
@@ -525,8 +561,7 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file)
         fprintf(file, "  sent       %s in %s messages\n", rbt_show_bytes(a, (double)r->bytes_sent),
                 rbt_show_count(b, (double)r->messages));
     if (!isnan(r->loss)) /* a method may have none */
-        fprintf(file, "  loss       %.6g, minobj %s, varobj %s\n", r->loss, rbt_show_real(a, r->minobj),
-                rbt_show_real(b, r->varobj));
+        loss_line(run, file);
     if (run->evaluations.count > 0) {
         const rbt_evaluation *e = &run->evaluations.at[run->evaluations.count - 1];
 
@@ -546,9 +581,10 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file)
     if (!in_shared_memory(run) && !r->has_peers)
         fprintf(file, "  clock gap  %" PRIu64 " at most\n", r->max_gap);
     if (r->peak_versions > 0)
-        fprintf(file, "  versions   %" PRIu64 " alive at most, %s on a server beside %s of parameters\n",
-                r->peak_versions, rbt_show_bytes(c, (double)r->version_bytes),
-                rbt_show_bytes(d, (double)r->parameter_bytes));
+        fprintf(file, "  versions   %" PRIu64 " alive at most, %s %s %s of parameters%s\n", r->peak_versions,
+                rbt_show_bytes(c, (double)r->version_bytes),
+                r->servers > 1 ? "on the server with most of them;" : "on the server beside",
+                rbt_show_bytes(d, (double)r->parameter_bytes), r->servers > 1 ? " on all servers" : "");
     target_line(run, file);
     straggler_lines(run, file);
     fprintf(file, "  parameters hash %016" PRIx64 "\n\n", r->param_hash);

@@ -11,7 +11,7 @@
 
 #include "report/recorder.h"
 
-#define RBT_STRAGGLER_FACTOR 1.3  /* a straggler takes that many times the median time per clock */
+#define RBT_STRAGGLER_FACTOR 1.3  /* a straggler takes that many times the median time per clock of the others */
 #define RBT_WAIT_NOTHING     0.02 /* less waiting than this share is none to speak of */
 
 void rbt_summary_configuration(const rbt_recorder *run, FILE *file);
@@ -35,8 +35,8 @@ void rbt_progress_line_init(rbt_progress_line *line, FILE *file, bool redraw);
 void rbt_progress_line_event(rbt_progress_line *line, const rbt_event *event, const char *prefix, double now);
 void rbt_progress_line_clear(rbt_progress_line *line);
 
-/* The workers that took more than RBT_STRAGGLER_FACTOR times the median time per clock: fills `is` (one per worker) and
- * returns how many. */
+/* The workers that took more than RBT_STRAGGLER_FACTOR times the median time per clock of the others: fills `is` (one per
+ * worker) and returns how many. */
 size_t rbt_summary_stragglers(const rbt_result *result, bool *is);
 
 #endif

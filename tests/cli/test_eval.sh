@@ -130,7 +130,9 @@ for pair in 'model.rbt l1.rbt' 'l1.rbt model.rbt'; do
     check both.json 'first["ratio"]["accuracy"] == first["accuracy"] / first["baseline"]["accuracy"]'
 done
 expect 2 eval --model model.rbt --baseline means.rbt --data data.svm
-says 'means.rbt is a model of a method, and the other one is none'
+says '--baseline means.rbt is a model of kmeans, model.rbt one of lr: they have no metric in common; give two of a kind'
+expect 2 eval --model means.rbt --baseline model.rbt --data data.svm
+says '--baseline model.rbt is a model of lr, means.rbt one of kmeans: they have no metric in common; give two of a kind'
 
 # labels that are numbers among words are the same however they are written
 printf 'y,a\n1.0,1\n2.0,2\nx,3\n1.0,1\n2.0,2\nx,3\n' >words.csv

@@ -163,3 +163,28 @@ printf '1 5:1\n-1 4294967294:1\n' >wide.svm
 expect 1 convert --data wide.svm --out wider.vw
 says 'wider.vw: not written: Vowpal Wabbit text is read as 2^31 columns at most, and these are 4294967294; choose libsvm or cache'
 [ ! -e wider.vw ] || fail 'a file that was refused is there'
+
+# one range for a number, whichever end it is beyond
+expect 2 gen images --side 0 --out side
+says '--side 0 is too small; give at least 1'
+expect 2 gen images --side 100000 --out side
+says '--side 100000 is out of range; give a number from 1 to 4096'
+expect 2 gen images --side 5000000000 --out side
+says '--side 5000000000 is out of range; give a number from 1 to 4096'
+expect 2 gen lr --rows -1 --out rows
+says '--rows -1 is too small; give at least 1'
+expect 2 gen docs --docs -1 --out rows
+says '--docs -1 is too small; give at least 1'
+expect 2 gen multiclass --classes 1 --out rows
+says '--classes 1 is too small; give at least 2'
+
+# an option that nobody gave is not refused: rows are no longer than there are columns
+for few in 'lr --cols 10' 'clicks --cols 10' 'docs --words 50'; do
+    # shellcheck disable=SC2086
+    expect 0 gen $few --rows 30 --out few
+done
+"$RUBATO" gen lr --rows 30 --cols 10 --nnz 10 --out same
+"$RUBATO" gen lr --rows 30 --cols 10 --out few
+cmp -s few same || fail '--cols 10 is not --cols 10 --nnz 10'
+expect 2 gen lr --cols 10 --nnz 20 --out few
+says '--nnz 20 is out of range; give a number from 1 to that of the columns, 10'

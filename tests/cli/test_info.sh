@@ -15,7 +15,7 @@ assert said["rows"].split()[0] == "300" and said["non-zeros"].split(";")[0] == s
 assert "of which %d occur" % len(set(features)) in said["features"]
 delta = max(features.count(f) for f in set(features)) / 300
 rho = max(sum(bool(a & b) for _, b in rows) for _, a in rows) / 300
-assert abs(float(said["Delta"].split()[0]) - delta) < 1e-4 and abs(float(said["rho"].split()[0]) - rho) < 1e-4
+assert abs(float(said["Delta"].split(":")[0]) - delta) < 1e-4 and abs(float(said["rho"].split(":")[0]) - rho) < 1e-4
 assert said["labels"].startswith("-1: %d rows" % sum(label == "-1" for label, _ in rows))
 PYTHON
 
@@ -42,8 +42,8 @@ expect 0 train linear --data longer.svm --quiet
 awk 'BEGIN { for (i = 1; i <= 30; i++) print i, "1:1" }' >many.svm
 expect 0 info many.svm
 prints 'and 10 other labels'
-prints 'Delta       1 '
-prints 'rho         1 '
+prints 'Delta       1: 100 % of the rows have feature '
+prints 'rho         1: no row shares a feature with more than 100 % of the rows'
 
 # a model of each kind, with names of features
 printf 'alpha\nbeta\t17\ngamma\n' >vocab
@@ -142,4 +142,4 @@ prints 'rows        200'
 printf '1 3:1 4294967294:1\n-1 4294967294:2\n' >high.svm
 expect 0 info high.svm
 prints 'features    4294967294, of which 2 occur'
-prints 'Delta       1 (of the rows have feature 4294967294, the most frequent)'
+prints 'Delta       1: 100 % of the rows have feature 4294967294, the most frequent'

@@ -25,6 +25,8 @@ expect 0 predict --model model.rbt --data asked
 cmp piped "$out" || fail "a pipe is answered otherwise"
 
 # It knows what its events are called, and has nothing else that could be named.
+expect 0 info model.rbt
+prints 'most frequent 2 a'
 for command in 'info model.rbt' 'export --model model.rbt --format json --out j.json'; do
     # shellcheck disable=SC2086 # words
     expect 2 $command --vocab events

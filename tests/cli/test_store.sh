@@ -84,6 +84,18 @@ done
 # bounded memory: not under a sanitizer, which has memory of its own
 [ "$RUBATO_SANITIZED" -eq 0 ] || exit 0
 
+# rows that have no room may be streamed, and a job that can be is told so
+"$RUBATO" gen lr --out wide.svm --rows 160000 --cols 2000 --nnz 20
+for folds in '' '--folds 2'; do
+    # shellcheck disable=SC2086
+    ! python3 "$bounded" 16 "$RUBATO" train lr --data wide.svm --optimizer sgd --lr 1 --workers 1 --epochs 1 --quiet \
+        $folds >"$out" 2>"$err" || fail 'enough memory for 3.2 million values in 16 MiB'
+    says 'use fewer rows or a larger machine'
+    told=$(grep -c 'machine, or train with --store disk' "$err" || :)
+    [ "$told" -eq "$([ -z "$folds" ] && echo 1 || echo 0)" ] || fail "--store disk, with '$folds'"
+done
+rm wide.svm
+
 # hashed columns that do not occur cost the model's own memory only
 printf '1 | a b:2\n-1 | c d\n1 | a e\n-1 | c f\n' >wide.vw
 python3 "$bounded" 200 "$RUBATO" train lr --data wide.vw --bits 24 --quiet --json lines 2>"$err" ||

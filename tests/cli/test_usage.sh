@@ -34,6 +34,19 @@ expect 2 train lr --data data.svm --confg job
 says "did you mean '--config'?"
 expect 2 train lr --data data.svm --workers
 says "--workers needs a value"
+expect 2 train lr --data data.svm --workers --quiet
+says '--workers needs a value, and --quiet is an option'
+expect 2 train lr --data --store disk
+says '--data needs a value (a file of that name: ./--store)'
+expect 2 train lr --data data.svm --out --json
+says '--out needs a value (a file of that name: ./--json)'
+expect 2 gen lr --rows 5 --out --seed
+says 'rubato gen: --out needs a value (a file of that name: ./--seed)'
+[ ! -e ./--seed ] || fail 'an option became the name of a file'
+expect 0 gen lr --rows 5 --out=--seed --seed 2
+[ -s ./--seed ] || fail 'a name after = is taken as it is'
+rm ./--seed
+expect 0 gen lr --rows 5 --out -
 expect 2 train lr --data data.svm --quiet=yes
 says "--quiet takes no value"
 expect 2 train lr --data data.svm --seed 1 --seed 2
@@ -52,6 +65,8 @@ expect 2 train lr --data data.svm -w 3
 says "unknown option '-w'"
 expect 2 train
 says 'which model?'
+expect 1 train lr --data missing.svm
+! grep -q 'rubato train' "$out" || fail 'a header of a job that does not begin'
 expect 2 train rl --data data.svm
 says "unknown model 'rl'"
 expect 2 train lr
@@ -133,6 +148,29 @@ expect 2 compare lr --data data.svm --protocols bsp --grid lr=0.1,zero
 says '--lr'
 expect 2 compare lr --data data.svm --protocols bsp --out m.rbt
 says '--out makes no sense'
+
+# what is written has a name, and a place
+expect 0 train lr --data data.svm --epochs 2 --quiet --out place.rbt
+while read -r command; do
+    # shellcheck disable=SC2086
+    expect 2 $command --out ''
+    says '--out needs a value'
+    # shellcheck disable=SC2086
+    expect 1 $command --out missing/file
+    says 'missing/file: cannot be created: No such file or directory; choose a place that can be written'
+done <<'COMMANDS'
+gen lr --rows 5
+convert --data data.svm
+train lr --data data.svm
+predict --model place.rbt --data data.svm
+export --model place.rbt --format text
+COMMANDS
+if [ -c /dev/full ]; then
+    ! "$RUBATO" gen lr --rows 5 --out - >/dev/full 2>"$err" || fail 'data that cannot be written is taken for done'
+    says 'standard output: cannot be written: No space left on device; make room or choose another place'
+    ! grep -q 'left behind' "$err" || fail 'nothing could be left behind on the standard output'
+fi
+
 expect 2 predict --data data.svm
 says '--model is missing'
 expect 2 predict --model m --data data.svm --as words

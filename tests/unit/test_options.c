@@ -103,7 +103,9 @@ static void numbers_are_parsed_strictly(void **state)
     refuses_value("clocks", " 7", "not a whole number");
     refuses_value("clocks", "0x10", "not a whole number");
     refuses_value("clocks", "", "not a whole number");
-    refuses_value("clocks", "-1", "not a whole number");
+    refuses_value("clocks", "-1", "-1 is too small; give at least 1");
+    refuses_value("clocks", "-1.5", "not a whole number");
+    refuses_value("servers", "-1", "-1 is out of range; give a number from 1 to ");
     refuses_value("seed", "18446744073709551616", "is too large; give at most 18446744073709551615");
     refuses_value("lr", "nan", "not a number");
     refuses_value("lr", "1e999", "not a number");

@@ -184,11 +184,55 @@ static void the_summary_names_stragglers_and_their_cost(void **state)
     contains(s.text, "lr on <a & b>.svm");
     contains(s.text, "ssp with staleness 3, rule dyn");
     contains(s.text, "10 epochs, batches of 10% of the rows, one pass per clock");
-    contains(s.text, "stragglers worker 3; the slowest took 3.0x the median");
+    contains(s.text, "stragglers worker 3; the slowest took 3.0x the median time per clock of the others");
+    contains(s.text, "10.0 s for 5 clocks");
+    contains(s.text, "updates    20, one per 500 ms, ");
+    contains(s.text, "  loss       0.25 (mean of the last 5 evaluations 0.24, variance 1.00e-06)\n");
     contains(s.text, "the others waited for them 6.00 s, 42.9 % of all workers' time");
-    contains(s.text, "4 alive at most, 2.05 KB on a server");
+    contains(s.text, "4 alive at most, 2.05 KB on the server beside 512 B of parameters\n");
     contains(s.text, "0000000000000abc");
     contains(s.text, "mean of 4");
+    free(s.text);
+    rbt_recorder_deinit(&run);
+}
+
+/* The median of two would be their mean, which the slower one is never far above. */
+static void of_two_workers_the_slower_is_compared_with_the_other(void **state)
+{
+    rbt_recorder run;
+    sink s;
+
+    (void)state;
+    open_sink(&s);
+    fill(&run, "x", 2, 5, 10);
+    run.workers[1].compute_seconds = 6.1;
+    rbt_summary_result(&run, s.file);
+    fclose(s.file);
+    contains(s.text, "stragglers worker 1; the slowest took 6.1x the median time per clock of the others");
+    free(s.text);
+    run.workers[1].compute_seconds = 1.29;
+    bool is[2];
+    assert_int_equal(rbt_summary_stragglers(&run.result, is), 0);
+    run.result.workers = 1; /* alone, it is behind nobody */
+    assert_int_equal(rbt_summary_stragglers(&run.result, is), 0);
+    rbt_recorder_deinit(&run);
+}
+
+static void the_summary_tells_the_penalty_and_whose_versions(void **state)
+{
+    rbt_recorder run;
+    sink s;
+
+    (void)state;
+    open_sink(&s);
+    fill(&run, "x", 2, 1, 10);
+    run.result.penalty = 0.05;
+    run.result.servers = 2;
+    rbt_summary_result(&run, s.file);
+    fclose(s.file);
+    contains(s.text, "10.0 s for 1 clock (");
+    contains(s.text, "  loss       0.25, of which 0.05 is the penalty\n");
+    contains(s.text, "2.05 KB on the server with most of them; 512 B of parameters on all servers\n");
     free(s.text);
     rbt_recorder_deinit(&run);
 }
@@ -212,8 +256,10 @@ static void the_summary_says_when_nobody_waited(void **state)
 /* Whatever the model is called: it may be one of the user's own. */
 static void the_summary_says_what_the_folds_measured(void **state)
 {
-    static const char *const says[] = {"  folds      4: loss 0.5 +- 0.1, accuracy 0.75 +- 0.2 on the rows left out",
-                                       "  folds      4: loss 0.5 +- 0.1, rmse 0.75 +- 0.2 on the rows left out"};
+    static const char *const says[] = {"  folds      4: loss 0.5 +- 0.1, accuracy 0.75 +- 0.2 on the rows left out "
+                                       "(mean +- standard deviation)\n",
+                                       "  folds      4: loss 0.5 +- 0.1, rmse 0.75 +- 0.2 on the rows left out "
+                                       "(mean +- standard deviation)\n"};
 
     (void)state;
     for (int numbers = 0; numbers < 2; numbers++) {
@@ -513,6 +559,7 @@ static void values_that_differ_in_their_last_bits_have_few_ticks(void **state)
     open_sink(&s);
     rbt_chart_write(&chart, &series, 1, s.file);
     fclose(s.file);
+    contains(s.text, "flat: 0.0836 after 2 x</title>");
     for (const char *at = s.text; (at = strstr(at, "text-anchor=\"end\"")) != NULL; at++)
         ticks++;
     assert_in_range(ticks, 2, 20);
@@ -535,6 +582,8 @@ int main(void)
         cmocka_unit_test(the_recorder_copies_what_it_is_told),
         cmocka_unit_test(stragglers_are_those_far_above_the_median),
         cmocka_unit_test(the_summary_names_stragglers_and_their_cost),
+        cmocka_unit_test(of_two_workers_the_slower_is_compared_with_the_other),
+        cmocka_unit_test(the_summary_tells_the_penalty_and_whose_versions),
         cmocka_unit_test(the_summary_says_when_nobody_waited),
         cmocka_unit_test(the_summary_says_what_the_folds_measured),
         cmocka_unit_test(of_many_workers_only_the_slowest_are_listed),
