@@ -197,13 +197,18 @@ static void the_optimizer_fits_the_data(void **state)
     assert_int_equal(chosen_for("lr", 50, 5000, NULL), RBT_OPTIMIZER_NEWTON); /* most features do not occur */
     assert_int_equal(chosen("lr", 100, NULL), RBT_OPTIMIZER_NEWTON);
     assert_int_equal(chosen("svm", 100, NULL), RBT_OPTIMIZER_SDCA);
-    assert_int_equal(chosen("lr", 100, PAIRS("l1", "0.01")), RBT_OPTIMIZER_SDCA);
-    assert_int_equal(chosen("lr", 100, PAIRS("l1", "0.01", "l2", "0.01")), RBT_OPTIMIZER_SDCA);
-    assert_int_equal(chosen("lr", 100, PAIRS("l1", "0.01", "l2", "1e-8")), RBT_OPTIMIZER_SGD);
+    assert_int_equal(chosen("lr", 100, PAIRS("l1", "0.01")), RBT_OPTIMIZER_NEWTON);
+    assert_int_equal(chosen("lr", 100, PAIRS("l1", "0.01", "l2", "1e-8")), RBT_OPTIMIZER_NEWTON);
+    assert_int_equal(chosen_for("lr", 20, 5000, PAIRS("l1", "0.01")), RBT_OPTIMIZER_NEWTON);
+    assert_int_equal(chosen_for("lr", 1000, 300, PAIRS("l1", "0.01")), RBT_OPTIMIZER_SDCA);
+    assert_int_equal(chosen("svm", 100, PAIRS("l1", "0.01", "l2", "0.01")), RBT_OPTIMIZER_SDCA);
+    assert_int_equal(chosen_for("lr", 1000, 300, PAIRS("l1", "0.01", "l2", "1e-8")), RBT_OPTIMIZER_SGD);
     assert_int_equal(chosen_for("lr", 1000, 5000, PAIRS("l1", "0.01", "l2", "1e-8")), RBT_OPTIMIZER_SGD);
     assert_int_equal(chosen_for("svm", 1000, 5000, PAIRS("l2", "1e-8")), RBT_OPTIMIZER_SDCA);
     assert_int_equal(chosen("svm", 100, PAIRS("l2", "1e-8")), RBT_OPTIMIZER_SGD);
-    assert_int_equal(chosen("lr", 100, PAIRS("l2", "0")), RBT_OPTIMIZER_SGD);
+    assert_int_equal(chosen("lr", 100, PAIRS("l2", "0")), RBT_OPTIMIZER_NEWTON);
+    assert_int_equal(chosen("svm", 100, PAIRS("l2", "0")), RBT_OPTIMIZER_SGD);
+    assert_int_equal(chosen_for("lr", 1000, 5000, PAIRS("l2", "0")), RBT_OPTIMIZER_SGD);
     assert_int_equal(chosen("lr", 100, PAIRS("epochs", "1")), RBT_OPTIMIZER_NEWTON);
     assert_int_equal(chosen("svm", 100, PAIRS("epochs", "10")), RBT_OPTIMIZER_ASGD);
     assert_int_equal(chosen("svm", 100, PAIRS("clocks", "10")), RBT_OPTIMIZER_ASGD);

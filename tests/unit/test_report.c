@@ -256,10 +256,11 @@ static void the_summary_says_when_nobody_waited(void **state)
 /* Whatever the model is called: it may be one of the user's own. */
 static void the_summary_says_what_the_folds_measured(void **state)
 {
-    static const char *const says[] = {"  folds      4: loss 0.5 +- 0.1, accuracy 0.75 +- 0.2 on the rows left out "
-                                       "(mean +- standard deviation)\n",
-                                       "  folds      4: loss 0.5 +- 0.1, rmse 0.75 +- 0.2 on the rows left out "
-                                       "(mean +- standard deviation)\n"};
+    static const char *const says[] = {
+        "  folds      4: loss 0.5 +- 0.1, accuracy 75.0 % +- 20.0 % on the rows left out "
+        "(mean +- standard deviation)\n",
+        "  folds      4: loss 0.5 +- 0.1, rmse 0.75 +- 0.2 on the rows left out "
+        "(mean +- standard deviation)\n"};
 
     (void)state;
     for (int numbers = 0; numbers < 2; numbers++) {
