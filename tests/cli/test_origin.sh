@@ -58,10 +58,16 @@ for command in eval predict; do
 done
 printf '1 | 900:1\n-1 | 901:1\n' >wide.vw
 expect 0 convert --data wide.vw --bits 10 --out wide.cache
-for command in eval predict; do # what was no such text has no such features
-    expect 0 $command --model m0.rbt --data wide.cache
-    says 'check that they belong together'
-    ! grep -q LIBSVM "$err" || fail 'Vowpal Wabbit columns are asked where they count from'
+for command in eval predict; do
+    expect 1 $command --model m0.rbt --data wide.cache
+    says 'wide.cache: is Vowpal Wabbit text, and the training data was LIBSVM text'
+done
+expect 0 train lr --data wide.cache --out wide.rbt --quiet
+printf '1 | 1:1\n' >wider.vw
+expect 0 convert --data wider.vw --bits 11 --out wider.cache
+for command in eval predict; do # where nobody counts, nobody is asked from where
+    "$RUBATO" $command --model wide.rbt --data wider.cache >"$out" 2>"$err" || :
+    ! grep -q 'features count from' "$err" || fail 'Vowpal Wabbit columns are asked where they count from'
 done
 expect 0 eval --model m0.rbt --data back.svm --base 1
 prints 'accuracy  100'
