@@ -62,13 +62,6 @@ for command in eval predict; do
     expect 1 $command --model m0.rbt --data wide.cache
     says 'wide.cache: is Vowpal Wabbit text, and the training data was LIBSVM text'
 done
-expect 0 train lr --data wide.cache --out wide.rbt --quiet
-printf '1 | 1:1\n' >wider.vw
-expect 0 convert --data wider.vw --bits 11 --out wider.cache
-for command in eval predict; do # where nobody counts, nobody is asked from where
-    "$RUBATO" $command --model wide.rbt --data wider.cache >"$out" 2>"$err" || :
-    ! grep -q 'features count from' "$err" || fail 'Vowpal Wabbit columns are asked where they count from'
-done
 expect 0 eval --model m0.rbt --data back.svm --base 1
 prints 'accuracy  100'
 [ ! -s "$err" ] || fail 'a note without need'
