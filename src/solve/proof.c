@@ -87,7 +87,9 @@ double rbt_sdca_prove(const rbt_sdca *sdca, double objective, rbt_team *team)
     const rbt_problem *p = sdca->problem;
     size_t rows = p->data->rows, k = p->outputs;
     rbt_sdca balanced = *sdca;
-    float *dual = rbt_try_alloc_raw(rows, k * sizeof *dual), *w = rbt_try_alloc_raw(2 * p->n, sizeof *w);
+    size_t vectors = p->l1 > 0 ? 2 : 1; /* before and after thresholding */
+    float *dual = rbt_try_alloc_raw(rows, k * sizeof *dual), *w = rbt_try_alloc(vectors * p->n, sizeof *w);
+    const float *parameters = w;
     double gap = INFINITY;
     if (dual == NULL || w == NULL)
         goto free_room;
@@ -97,12 +99,14 @@ double rbt_sdca_prove(const rbt_sdca *sdca, double objective, rbt_team *team)
     else if (p->shape->bias)
         balance_shares(p, dual);
     balanced.dual = dual;
-    memset(w, 0, p->n * sizeof *w);
     rbt_sdca_restore(&balanced, w, team);
-    rbt_sdca_parameters(&balanced, w, w + p->n);
+    if (p->l1 > 0) {
+        rbt_sdca_parameters(&balanced, w, w + p->n);
+        parameters = w + p->n;
+    }
     double squares = 0, sum = rbt_team_sum(team, rows, conjugates, &(proof){p, dual});
     for (size_t i = 0; i < p->weights; i++)
-        squares += (double)w[p->n + i] * (double)w[p->n + i];
+        squares += (double)parameters[i] * (double)parameters[i];
     gap = fmax(objective + sum / (double)rows + p->l2 / 2 * squares, 0);
 free_room:
     rbt_free(dual);
