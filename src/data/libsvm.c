@@ -174,7 +174,7 @@ static inline const char *plain_value(const char *at, float *value)
     const char *stop = at + n;
     unsigned decimals = 0;
     uint32_t digits;
-    if (n == 8)
+    if (n >= sizeof word)
         return NULL;
     if (point < n) { /* is taken out */
         uint64_t before = (UINT64_C(1) << 8 * point) - 1;

@@ -59,7 +59,7 @@ static void keep_best(rbt_watch *watch, double objective, double score, const fl
         watch->best = rbt_try_alloc_raw(watch->n, sizeof *watch->best);
         watch->best_score = INFINITY;
     }
-    if (o->patience == 0 && watch->best == NULL)
+    if (watch->best == NULL)
         return;
     watch->worse++;
     if (!(score < watch->best_score))
