@@ -372,6 +372,7 @@ rbt_err cli_fitted_info(const char *path, const rbt_method *own, const rbt_vocab
     rbt_fitted fitted = {0};
     rbt_err err = rbt_fitted_load_own(path, own, &fitted, error);
     size_t lists = fitted.lists; /* of the file */
+    const char *title = "names";
 
     if (err == RBT_OK)
         err = name_features(NULL, own, vocab, &fitted, error);
@@ -385,8 +386,12 @@ rbt_err cli_fitted_info(const char *path, const rbt_method *own, const rbt_vocab
         printf("%-11s %s: %llu x %llu, %s\n", i == 0 ? "arrays" : "", fitted.array[i].name,
                (unsigned long long)fitted.array[i].rows, (unsigned long long)fitted.array[i].cols,
                TYPES[fitted.array[i].type]);
-    for (size_t i = 0; i < lists; i++)
-        printf("%-11s %s: %zu\n", i == 0 ? "names" : "", fitted.list[i].name, fitted.list[i].n);
+    for (size_t i = 0; i < lists; i++) {
+        if (strcmp(fitted.list[i].name, RBT_FITTED_ORIGIN) == 0) /* names nothing that the model has */
+            continue;
+        printf("%-11s %s: %zu\n", title, fitted.list[i].name, fitted.list[i].n);
+        title = "";
+    }
     for (size_t i = 0; i < fitted.numbers; i++)
         printf("%-11s %s: %.10g\n", i == 0 ? "numbers" : "", fitted.number[i].name, fitted.number[i].value);
     if (fitted.method->describe != NULL)

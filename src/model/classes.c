@@ -143,10 +143,11 @@ static rbt_err refuse_classes(const rbt_data *data, const found *f, size_t wante
                         "-1 and 1",
                         data->rows, written(data, v[0], a));
     if (wanted > 0)
-        return rbt_fail(error, RBT_E_DATA,
-                        "the data has more than two labels: %s (row %zu), %s (row %zu) and %s (row %zu); this model "
-                        "takes exactly two: use softmax, merge classes, or leave rows out",
-                        written(data, v[0], a), row[0], written(data, v[1], b), row[1], written(data, v[2], c), row[2]);
+        return rbt_fail(
+            error, RBT_E_DATA,
+            "the data has more than two labels: %s (row %zu), %s (row %zu) and %s (row %zu); this model "
+            "takes exactly two: use softmax, merge classes or leave rows out; for numbers train linear or huber",
+            written(data, v[0], a), row[0], written(data, v[1], b), row[1], written(data, v[2], c), row[2]);
     return rbt_fail(error, RBT_E_LIMIT,
                     "the data has more than %d different labels; if they are numbers to predict, train linear or huber",
                     RBT_CLASSES_LIMIT);
