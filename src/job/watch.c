@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #define LEAST 1e-12 /* of the objective of parameters that are all zero: no loss is below 0 */
+#define FEW   65536 /* parameters */
 #define CALM  3     /* looks in a row */
 #define STILL 300   /* of these, where dual variables may still move that nobody sees */
 
@@ -48,17 +49,19 @@ static const char *judge(rbt_watch *watch, double objective, double gap)
     return watch->stuck ? "the objective does not get better any more" : NULL;
 }
 
-/* The best parameters so far: with patience by the validation data. Dual ascent's objective may rise for a while; where it has done so
- * once, the best of those since then are kept. */
-static void keep_best(rbt_watch *watch, double objective, double score, const float *w)
+/* Dual ascent's objective may rise for a while. Few parameters are kept from the start, many only when it has done so. */
+static bool begins_to_keep(const rbt_watch *watch, double objective)
 {
     const rbt_options *o = watch->options;
-    bool rises = o->patience == 0 && o->optimizer == RBT_OPTIMIZER_SDCA && objective > watch->last;
+    return watch->best == NULL && o->patience == 0 && o->optimizer == RBT_OPTIMIZER_SDCA &&
+           (watch->n <= FEW || (watch->looks > 1 && objective > watch->last));
+}
 
-    if (watch->best == NULL && rises && watch->looks > 1) {
+/* The best parameters so far: with patience by the validation data. */
+static void keep_best(rbt_watch *watch, double objective, double score, const float *w)
+{
+    if (begins_to_keep(watch, objective))
         watch->best = rbt_try_alloc_raw(watch->n, sizeof *watch->best);
-        watch->best_score = INFINITY;
-    }
     if (watch->best == NULL)
         return;
     watch->worse++;

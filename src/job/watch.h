@@ -1,7 +1,7 @@
 /* When to stop: the target, the tolerance, the patience. One watch per training looks at every evaluation.
  *
  * Called by the evaluator (servers) and by shared_job.c. Always holds: with patience the watch keeps a copy of the
- * parameters that were best on the validation data, and of dual ascent's those of the least objective since it rose. Proved by
+ * parameters that were best on the validation data, and of dual ascent's those of the least objective (many: since it rose). Proved by
  * tests/unit/test_watch.c.
  */
 #ifndef RBT_JOB_WATCH_H

@@ -74,16 +74,17 @@ bool rbt_newton_fits(const rbt_problem *problem)
     return rbt_problem_is_walkable(problem) && smooth && (problem->l1 == 0 || may_be_small(problem));
 }
 
-/* Leaves out the columns that do not occur, if these are the most. */
+/* Leaves out the columns that do not occur, if these are the most; with l1, where few do, in any case. */
 static rbt_err narrow_down(rbt_newton *t, const rbt_problem *problem, rbt_error *error)
 {
     const rbt_data *data = problem->data;
     size_t cols = problem->shape->cols, biases = problem->n - problem->weights;
     t->problem = problem;
-    if (cols <= MANY && (problem->l1 == 0 || is_small(problem)))
+    size_t most = problem->l1 > 0 ? cols : cols / 2;
+    if (problem->l1 > 0 ? is_small(problem) : cols <= MANY)
         return RBT_OK;
-    rbt_err err = rbt_columns_init(&t->columns, problem, cols / 2, error);
-    if (err != RBT_OK || t->columns.count > cols / 2) {
+    rbt_err err = rbt_columns_init(&t->columns, problem, most, error);
+    if (err != RBT_OK || t->columns.count > most) {
         rbt_columns_deinit(&t->columns);
         return err;
     }
@@ -478,9 +479,10 @@ static double solve_square(rbt_newton *t)
 {
     const rbt_problem *p = t->problem;
     complete_square(t);
-    return p->l1 > 0
-               ? rbt_quadratic_solve_l1(p->n, t->square, t->gradient, p->weights, t->w, p->l1, t->step, t->residual)
-               : rbt_quadratic_solve(p->n, t->square, t->gradient, t->step, t->factor);
+    if (p->l1 == 0)
+        return rbt_quadratic_solve(p->n, t->square, t->gradient, t->step, t->factor);
+    return rbt_quadratic_solve_l1(p->n, t->square, t->gradient, p->shape->bias, t->w, p->l1, t->step, t->residual,
+                                  t->factor);
 }
 
 /* Where a parameter is in the vector of all of them. */
@@ -502,7 +504,8 @@ static double estimate(rbt_newton *t, double fall, double objective, bool whole_
     bool known = whole_step && t->falls[1] > 0 && pace < 1;
     t->falls[1] = t->falls[0];
     t->falls[0] = fall;
-    double doubt = pace > STEADY ? 2 : 1; /* falls that shrink steadily do so a little more slowly in the end */
+    bool changes = t->problem->model->link == &rbt_link_huber; /* and with it which rows are far */
+    double doubt = pace <= STEADY ? 1 : changes ? 8 : 2;       /* steady falls shrink more slowly in the end */
     return fall <= ROUNDING * objective ? fall : known ? doubt * fall * pace / (1 - pace) : INFINITY;
 }
 

@@ -35,19 +35,22 @@ static void balance_shares(const rbt_problem *p, float *dual)
     size_t k = p->outputs;
     double *want = rbt_alloc(2 * k, sizeof *want), *have = want + k, part = 0, total = 0;
     for (size_t r = 0; r < p->data->rows; r++) {
+        want[(size_t)p->data->label[r]] += rbt_data_weight(p->data, r);
+        total += rbt_data_weight(p->data, r);
+    }
+    for (size_t r = 0; r < p->data->rows; r++) {
         double weight = rbt_data_weight(p->data, r), sum = 0;
         float *a = dual + r * k;
         size_t label = (size_t)p->data->label[r];
-        for (size_t c = 0; c < k; c++) { /* rounding left them a little beside 1 */
-            a[c] = fmaxf((c == label ? 1 : 0) - a[c], 0);
+        for (size_t c = 0; c < k;
+             c++) { /* rounding left them a little beside 1; of a class that no row has there is none */
+            a[c] = want[c] > 0 ? fmaxf((c == label ? 1 : 0) - a[c], 0) : 0;
             sum += (double)a[c];
         }
         for (size_t c = 0; c < k; c++) {
-            a[c] = sum > 0 ? (float)((double)a[c] / sum) : 1 / (float)k;
+            a[c] = sum > 0 ? (float)((double)a[c] / sum) : (float)(c == label);
             have[c] += weight * (double)a[c];
         }
-        want[label] += weight;
-        total += weight;
     }
     for (size_t c = 0; c < k; c++)
         part = fmax(part, have[c] > want[c] ? 1 - want[c] / have[c] : 0);
@@ -107,7 +110,8 @@ double rbt_sdca_prove(const rbt_sdca *sdca, double objective, rbt_team *team)
     double squares = 0, sum = rbt_team_sum(team, rows, conjugates, &(proof){p, dual});
     for (size_t i = 0; i < p->weights; i++)
         squares += (double)parameters[i] * (double)parameters[i];
-    gap = fmax(objective + sum / (double)rows + p->l2 / 2 * squares, 0);
+    gap = objective + sum / (double)rows + p->l2 / 2 * squares;
+    gap = gap > 0 ? gap : gap <= 0 ? 0 : INFINITY; /* what is no number proves nothing */
 free_room:
     rbt_free(dual);
     rbt_free(w);

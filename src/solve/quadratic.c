@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define FLAT   1e-11 /* of a diagonal element: less that is left of it by elimination is rounding */
+#define FLAT   1e-14 /* of a diagonal element: less that is left of it by elimination is rounding */
 #define SWEEPS 10000
 #define ENOUGH 1e-12 /* of the fall so far is what a sweep must bring */
 
@@ -54,25 +54,51 @@ static double best_along(double w, double slope, double bend, double l1)
     return free > by ? free - by : free < -by ? free + by : 0;
 }
 
-double rbt_quadratic_solve_l1(size_t n, const double *h, const double *g, size_t penalised, const double *w, double l1,
-                              double *d, double *slope)
+/* The minimum over the last parameter, which has no penalty, for all values of the others: what is left is theirs. With that as a
+ * mean, the others would move in its wake, by and by. */
+static double eliminate(size_t m, const double *h, const double *g, double *rest, double *slope)
 {
-    double fall = 0, gain = INFINITY;
+    size_t n = m + 1;
+    double bend = h[m * n + m];
+    for (size_t i = 0; i < m; i++) {
+        double share = h[i * n + m] / bend, own = h[i * n + i];
+        for (size_t k = 0; k < m; k++)
+            rest[i * m + k] = h[i * n + k] - share * h[k * n + m];
+        rest[i * m + i] = fmax(rest[i * m + i], FLAT * own);
+        slope[i] = g[i] - share * g[m];
+    }
+    return g[m] * g[m] / (2 * bend);
+}
+
+double rbt_quadratic_solve_l1(size_t n, const double *h, const double *g, bool bias, const double *w, double l1,
+                              double *d, double *slope, double *room)
+{
+    size_t m = bias ? n - 1 : n;
+    double fall = 0, first = 0, gain = INFINITY;
     memset(d, 0, n * sizeof *d);
     memcpy(slope, g, n * sizeof *slope);
-    for (size_t sweep = 0; sweep < SWEEPS && gain > ENOUGH * fall; sweep++) {
+    if (bias)
+        first = eliminate(m, h, g, room, slope);
+    const double *rest = bias ? room : h;
+    for (size_t sweep = 0; sweep < SWEEPS && gain > ENOUGH * (first + fall); sweep++) {
         gain = 0;
-        for (size_t i = 0; i < n; i++) {
-            double bend = h[i * n + i], before = w[i] + d[i], penalty = i < penalised ? l1 : 0;
-            double after = best_along(before, slope[i], bend, penalty), by = after - before;
+        for (size_t i = 0; i < m; i++) {
+            double bend = rest[i * m + i], before = w[i] + d[i];
+            double after = best_along(before, slope[i], bend, l1), by = after - before;
             if (by == 0)
                 continue;
-            gain -= by * slope[i] + bend * by * by / 2 + penalty * (fabs(after) - fabs(before));
-            d[i] = after == 0 && penalty > 0 ? -w[i] : d[i] + by;
-            for (size_t k = 0; k < n; k++)
-                slope[k] += by * h[i * n + k];
+            gain -= by * slope[i] + bend * by * by / 2 + l1 * (fabs(after) - fabs(before));
+            d[i] = after == 0 && l1 > 0 ? -w[i] : d[i] + by;
+            for (size_t k = 0; k < m; k++)
+                slope[k] += by * rest[i * m + k];
         }
         fall += gain;
     }
-    return fall;
+    if (bias) {
+        double sum = g[m];
+        for (size_t k = 0; k < m; k++)
+            sum += h[m * n + k] * d[k];
+        d[m] = -sum / h[m * n + m];
+    }
+    return first + fall;
 }

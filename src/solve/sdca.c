@@ -11,7 +11,8 @@
 #include "model/link.h"
 #include "model/model.h"
 
-#define BIAS_PULL     0.1  /* of a row's mean square: the size of the feature that the biases are weights of */
+#define BIAS_PULL     0.1  /* of a row's mean square: the square of the feature that the biases are weights of, ... */
+#define BIAS_FREE     16   /* ... but so many times l2 at least, which would hold them back */
 #define BIAS_FAR      0.1  /* of itself is how far a bias may still be, at least */
 #define SLACK         1e-3 /* of the dual objective, by which it may fall without having been led astray */
 #define SOFTMAX_STEPS 4    /* inner steps towards a row's optimal dual variables */
@@ -52,7 +53,7 @@ rbt_err rbt_sdca_init(rbt_sdca *sdca, const rbt_problem *problem, rbt_team *team
     }
     double squares = rbt_team_sum(team, rows, row_squares, sdca);
     if (problem->shape->bias)
-        sdca->pull = squares > 0 ? BIAS_PULL * squares / (double)rows : 1;
+        sdca->pull = fmax(BIAS_PULL * squares / (double)rows, BIAS_FREE * problem->l2);
     for (size_t r = 0; r < rows; r++)
         sdca->q[r] = (float)(((double)sdca->q[r] + sdca->pull) / (problem->l2 * (double)rows));
     return RBT_OK;

@@ -184,6 +184,42 @@ static void the_hinge_finds_a_bias_at_a_corner(void **state)
     }
 }
 
+/* Features so small beside l2 that there is hardly anything to learn but the biases, which nothing may hold back. */
+static void small_features_do_not_hold_the_biases_back(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m <= SMOOTH_COUNT; m++) {
+        test_kind kind = kind_of(m < SMOOTH_COUNT ? SMOOTH[m] : "svm");
+        test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 1, .passes = 100, .close = 1e-3};
+        test_problem p;
+        kind.l2 = 0.1;
+        test_problem_init(&p, &kind);
+        for (size_t i = 0; i < p.data.nnz; i++)
+            p.data.value[i] *= 0.01F;
+        (void)train(&p.problem, &t, NULL);
+        if (!(t.looks < 30))
+            fail_msg("%s: %zu passes", kind.model, t.looks);
+        test_problem_deinit(&p);
+    }
+}
+
+/* As in a fold that the only row of a class is not in. */
+static void a_class_without_rows_does_not_spoil_the_proof(void **state)
+{
+    test_kind kind = kind_of("softmax");
+    test_training t = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 1, .passes = 300, .close = 1e-3};
+    test_problem p;
+    (void)state;
+    kind.classes = 4;
+    test_problem_init(&p, &kind);
+    for (size_t r = 0; r < p.data.rows; r++)
+        p.data.label[r] = p.data.label[r] == 3 ? 0 : p.data.label[r];
+    (void)train(&p.problem, &t, NULL);
+    assert_true(t.looks < 100);
+    assert_true(within(t.outcome, newton_optimum(&p.problem, NULL), 1e-3));
+    test_problem_deinit(&p);
+}
+
 /* Labels far from 0 beside their spread: the bias has a long way to go, and nothing says that the end is near before. */
 static void a_bias_far_away_is_reached_and_the_end_is_not_told_before(void **state)
 {
@@ -281,6 +317,8 @@ int main(void)
         cmocka_unit_test(the_gap_bounds_the_distance_to_the_optimum_and_vanishes),
         cmocka_unit_test(with_biases_the_gap_is_an_honest_estimate),
         cmocka_unit_test(the_hinge_finds_a_bias_at_a_corner),
+        cmocka_unit_test(small_features_do_not_hold_the_biases_back),
+        cmocka_unit_test(a_class_without_rows_does_not_spoil_the_proof),
         cmocka_unit_test(a_bias_far_away_is_reached_and_the_end_is_not_told_before),
         cmocka_unit_test(l1_makes_true_zeros_where_the_reference_has_them),
         cmocka_unit_test(an_empty_row_and_one_without_other_rows_features_do_no_harm),

@@ -627,6 +627,22 @@ static void newton_with_l1_reaches_the_optimum_and_makes_true_zeros(void **state
         }
 }
 
+/* Most columns occur, and yet few enough: none of the others may stand in the way of the penalty. */
+static void newton_with_l1_sees_the_columns_that_occur(void **state)
+{
+    test_kind kind = {.model = "lr", .rows = 300, .cols = 200, .density = 0.3, .noise = 1, .l1 = 0.02, .l2 = 0.01};
+    test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 1, .passes = 50};
+    test_problem p;
+    (void)state;
+    test_problem_init(&p, &kind);
+    double optimum = reference_optimum(&p.problem, NULL);
+    p.data.cols = p.shape.cols = 300;
+    p.problem = rbt_problem_of(p.problem.model, &p.shape, &p.data, kind.l1, kind.l2);
+    assert_true(rbt_newton_fits(&p.problem));
+    assert_true(within(train(&p.problem, &t, NULL), optimum, 1e-5));
+    test_problem_deinit(&p);
+}
+
 static void newton_needs_no_l2(void **state)
 {
     static const char *const MODELS[] = {"lr", "linear", "huber"};
@@ -701,6 +717,7 @@ int main(void)
         cmocka_unit_test(newton_does_not_mind_columns_that_do_not_occur),
         cmocka_unit_test(newton_comes_to_the_same_place_with_few_columns_and_with_more),
         cmocka_unit_test(newton_with_l1_reaches_the_optimum_and_makes_true_zeros),
+        cmocka_unit_test(newton_with_l1_sees_the_columns_that_occur),
         cmocka_unit_test(newton_needs_no_l2),
         cmocka_unit_test(columns_that_occur_have_places_in_their_order),
         cmocka_unit_test(newton_is_only_for_smooth_losses_and_with_l1_for_few_columns),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "job/watch.h"
@@ -177,21 +178,28 @@ static void dual_ascent_that_stands_still_is_given_time(void **state)
     rbt_watch_deinit(&watch);
 }
 
-static void dual_ascent_keeps_the_best_parameters_since_it_rose(void **state)
+static void dual_ascent_keeps_the_best_parameters_of_many_since_it_rose(void **state)
 {
     static const double OBJECTIVES[] = {3, 2, 9, 4, 2.5, 7};
-    rbt_options o = plain();
-    rbt_watch watch;
     (void)state;
-    o.optimizer = RBT_OPTIMIZER_SDCA;
-    rbt_watch_init(&watch, &o, 1);
-    for (size_t i = 0; i < 6; i++) {
-        float w = (float)i;
-        assert_false(rbt_watch_look(&watch, OBJECTIVES[i], INFINITY, NAN, &w));
-        assert_int_equal(watch.best != NULL, i >= 2); /* as long as it falls there is nothing to keep */
+    for (int many = 0; many < 2; many++) {
+        size_t n = many ? 100000 : 1;
+        rbt_options o = plain();
+        rbt_watch watch;
+        float *w = calloc(n, sizeof *w);
+        assert_non_null(w);
+        o.optimizer = RBT_OPTIMIZER_SDCA;
+        rbt_watch_init(&watch, &o, n);
+        for (size_t i = 0; i < 6; i++) {
+            w[n - 1] = (float)i;
+            assert_false(rbt_watch_look(&watch, OBJECTIVES[i], INFINITY, NAN, w));
+            assert_int_equal(watch.best != NULL, !many || i >= 2); /* as long as it falls there is nothing to keep */
+        }
+        assert_true(watch.best[n - 1] == (many ? 4 : 1) && watch.best_objective == (many ? 2.5 : 2));
+        assert_int_equal(watch.worse, many ? 1 : 4);
+        rbt_watch_deinit(&watch);
+        free(w);
     }
-    assert_true(watch.worse == 1 && watch.best[0] == 4 && watch.best_objective == 2.5);
-    rbt_watch_deinit(&watch);
 }
 
 static void a_gap_that_still_falls_is_progress(void **state)
@@ -239,7 +247,7 @@ int main(void)
         cmocka_unit_test(without_a_bound_one_small_change_does_not_stop_but_three_do),
         cmocka_unit_test(an_objective_that_stands_still_stops_and_says_so),
         cmocka_unit_test(dual_ascent_that_stands_still_is_given_time),
-        cmocka_unit_test(dual_ascent_keeps_the_best_parameters_since_it_rose),
+        cmocka_unit_test(dual_ascent_keeps_the_best_parameters_of_many_since_it_rose),
         cmocka_unit_test(a_gap_that_still_falls_is_progress),
         cmocka_unit_test(an_objective_of_0_is_the_end),
     };
