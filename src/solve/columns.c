@@ -1,4 +1,4 @@
-/* Columns that occur. Contract in columns.h; proved by tests/unit/test_solve.c. */
+/* Columns that occur. Contract in columns.h; proved by tests/unit/test_newton.c. */
 #include "solve/columns.h"
 
 #include "base/error.h"

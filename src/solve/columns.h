@@ -2,7 +2,7 @@
  * solver with vectors over all of them would spend its time and memory on zeros.
  *
  * Called by newton.c, and by src/job to see how many parameters there are. Costs 12 bytes per 64 columns. Proved by
- * tests/unit/test_solve.c.
+ * tests/unit/test_newton.c.
  */
 #ifndef RBT_SOLVE_COLUMNS_H
 #define RBT_SOLVE_COLUMNS_H

@@ -1,4 +1,4 @@
-/* Newton's method. Contract in newton.h; proved by tests/unit/test_solve.c.
+/* Newton's method. Contract in newton.h; proved by tests/unit/test_newton.c.
  *
  * Everything is in double: z are the decision values of all rows, and per row the second derivative (softmax: the
  * probabilities, from which it follows) is kept for the products with a direction. */

@@ -4,7 +4,7 @@
  * An iteration solves the quadratic model: exactly with few parameters and short rows, or l1, where second derivatives are added up
  * in one pass; else roughly by conjugate gradients (preconditioned by the diagonal), every step of which is a pass. Then it shortens the step until the objective falls, which
  * costs no further pass. Called by shared.c. Always holds: the objective never rises. Proved by
- * tests/unit/test_solve.c (known optima, agreement with sdca).
+ * tests/unit/test_newton.c (known optima, agreement with sdca).
  */
 #ifndef RBT_SOLVE_NEWTON_H
 #define RBT_SOLVE_NEWTON_H
