@@ -149,6 +149,10 @@ rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
                           rbt_err (*answer)(void *context, const rbt_data *block, rbt_output *output, rbt_error *error),
                           void *context, rbt_output *output, rbt_base *base, rbt_error *error);
 
+/* Refuses to measure a model beside another one whose training data was read in another way, as far as that is known. */
+rbt_err cli_compare_origins(const char *model, const char *origin, const char *baseline, const char *other,
+                            rbt_error *error);
+
 /* Says on the standard error what was left out or filled in, if anything was. */
 void cli_reading_note(const cli_command *command, const rbt_read_report *report);
 

@@ -327,13 +327,8 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
         err = rbt_fail(error, RBT_E_USAGE,
                        "--baseline %s: one model predicts classes, the other numbers; give two of a kind",
                        request->baseline);
-    if (err == RBT_OK && s[0].trained.origin != NULL && s[1].trained.origin != NULL &&
-        strcmp(s[0].trained.origin, s[1].trained.origin) != 0)
-        err =
-            rbt_fail(error, RBT_E_USAGE,
-                     "--baseline %s: its training data was read in another way than that of %s, so that the same data "
-                     "cannot be read for both; evaluate them one by one",
-                     request->baseline, request->model);
+    if (err == RBT_OK)
+        err = cli_compare_origins(request->model, s[0].trained.origin, request->baseline, s[1].trained.origin, error);
     request->reading.origin = s[0].trained.origin != NULL ? s[0].trained.origin : s[1].trained.origin;
     if (err == RBT_OK)
         err = rbt_data_read_as(request->data, &request->reading, &data, error);

@@ -151,15 +151,11 @@ static rbt_err write_figures(const cli_fitted_request *request, const examined *
 static rbt_err compare_origins(const cli_fitted_request *request, const examined *x, rbt_error *error)
 {
     char *first = rbt_fitted_origin(&x[0].fitted), *second = rbt_fitted_origin(&x[1].fitted);
-    bool same = first[0] == '\0' || second[0] == '\0' || strcmp(first, second) == 0;
+    rbt_err err = cli_compare_origins(request->model, first, request->baseline, second, error);
 
     rbt_free(first);
     rbt_free(second);
-    return same ? RBT_OK
-                : rbt_fail(error, RBT_E_USAGE,
-                           "--baseline %s: its training data was read in another way than that of %s, so that the same "
-                           "data cannot be read for both; evaluate them one by one",
-                           request->baseline, request->model);
+    return err;
 }
 
 rbt_err cli_fitted_eval(const cli_fitted_request *request, rbt_error *error)

@@ -65,6 +65,19 @@ void cli_columns_note(const cli_command *command, const rbt_read_report *report,
                       base == RBT_BASE_AUTO ? "" : " (--base says otherwise)");
 }
 
+rbt_err cli_compare_origins(const char *model, const char *origin, const char *baseline, const char *other,
+                            rbt_error *error)
+{
+    bool known = origin != NULL && origin[0] != '\0' && other != NULL && other[0] != '\0';
+
+    if (!known || strcmp(origin, other) == 0)
+        return RBT_OK;
+    return rbt_fail(error, RBT_E_USAGE,
+                    "--baseline %s: its training data was read in another way than that of %s, so that the same data "
+                    "cannot be read for both; evaluate them one by one",
+                    baseline, model);
+}
+
 rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
                           rbt_err (*answer)(void *context, const rbt_data *block, rbt_output *output, rbt_error *error),
                           void *context, rbt_output *output, rbt_base *base, rbt_error *error)

@@ -84,8 +84,9 @@ static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, 
         return options->l1 > 0
                    ? rbt_fail(
                          error, RBT_E_USAGE,
-                         "--optimizer newton with --l1 needs a smooth loss of one output and at most 256 parameters; "
-                         "leave out --l1, or use --optimizer sdca")
+                         "--optimizer newton with --l1 needs a smooth loss of one output and at most %d parameters; "
+                         "leave out --l1, or use --optimizer sdca",
+                         RBT_NEWTON_SQUARE)
                    : rbt_fail(error, RBT_E_USAGE,
                               "--optimizer newton needs a smooth loss, which that of %s is not; use --optimizer sdca, "
                               "or train svm2",

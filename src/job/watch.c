@@ -88,6 +88,7 @@ bool rbt_watch_look(rbt_watch *watch, double objective, double gap, double valid
     } else {
         watch->why = end;
     }
+    watch->stuck = watch->stuck && watch->why == end;
     watch->last = objective;
     return watch->why != NULL;
 }

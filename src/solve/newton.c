@@ -17,8 +17,7 @@
 #include "solve/rows.h"
 
 #define MANY     4096 /* columns: of more it is seen which ones occur */
-#define SQUARE   256  /* parameters, whose second derivatives have room in a cache ... */
-#define SHORT    32   /* ... and values of a row, with which adding them up costs less than the passes they save */
+#define SHORT    32   /* values of a row, with which adding up second derivatives costs less than the passes it saves */
 #define CG_STEPS 200
 #define CG_WORTH 0.1   /* of the mean step's gain is what a step of conjugate gradients must bring, ... */
 #define CG_CALM  2     /* ... or after so many that do not it ends, ... */
@@ -54,14 +53,14 @@ struct rbt_newton {
 
 static bool is_small(const rbt_problem *p)
 {
-    return p->outputs == 1 && p->n <= SQUARE;
+    return p->outputs == 1 && p->n <= RBT_NEWTON_SQUARE;
 }
 
 /* Counting only columns that occur. */
 static bool may_be_small(const rbt_problem *p)
 {
     rbt_columns columns = {0};
-    size_t most = SQUARE - (p->n - p->weights);
+    size_t most = RBT_NEWTON_SQUARE - (p->n - p->weights);
     bool small = is_small(p) ||
                  (p->outputs == 1 && rbt_columns_init(&columns, p, most, NULL) == RBT_OK && columns.count <= most);
     rbt_columns_deinit(&columns);

@@ -14,6 +14,7 @@
 typedef struct rbt_newton rbt_newton;
 
 #define RBT_NEWTON_ROW_BYTES (3 * sizeof(double)) /* kept for each row and class */
+#define RBT_NEWTON_SQUARE    256 /* parameters, whose second derivatives have room in a cache: with l1, the most */
 
 /* Can it: is the loss smooth, and with l1 are there few parameters? */
 bool rbt_newton_fits(const rbt_problem *problem);

@@ -127,7 +127,7 @@ static void the_gap_bounds_the_distance_to_the_optimum_and_vanishes(void **state
                 if (!(t.gap[i] >= t.objective[i] - optimum - 1e-6 * (1 + optimum)))
                     fail_msg("%s %u, pass %zu: gap %g, but %g above the optimum", kind.model, variant, i, t.gap[i],
                              t.objective[i] - optimum);
-            if (!(fabs(t.gap[t.looks - 1]) < 2e-4 * optimum))
+            if (!(fabs(t.gap[t.looks - 1]) < 1e-4 * optimum))
                 fail_msg("%s %u: gap %g in the end, optimum %g", kind.model, variant, t.gap[t.looks - 1], optimum);
             test_problem_deinit(&p);
         }

@@ -156,7 +156,25 @@ static void an_objective_that_stands_still_stops_and_says_so(void **state)
     rbt_watch_init(&watch, &o, 1);
     for (int i = 0; i < 4; i++)
         assert_int_equal(rbt_watch_look(&watch, 0.5, INFINITY, NAN, &w), i == 3);
-    assert_non_null(strstr(watch.why, "does not get better"));
+    assert_true(watch.stuck && strstr(watch.why, "does not get better") != NULL);
+    rbt_watch_deinit(&watch);
+}
+
+/* Whoever is where they wanted to be is not stuck there. */
+static void standing_still_at_the_target_is_an_arrival(void **state)
+{
+    rbt_options o = plain();
+    rbt_watch watch;
+    float w = 0;
+    (void)state;
+    o.tolerance = 1e-6;
+    rbt_watch_init(&watch, &o, 1);
+    for (int i = 0; i < 3; i++)
+        assert_false(rbt_watch_look(&watch, 0.5, INFINITY, NAN, &w));
+    o.has_target = true;
+    o.target_loss = 0.5;
+    assert_true(rbt_watch_look(&watch, 0.5, INFINITY, NAN, &w));
+    assert_true(watch.reached && !watch.stuck);
     rbt_watch_deinit(&watch);
 }
 
@@ -246,6 +264,7 @@ int main(void)
         cmocka_unit_test(without_a_bound_small_steps_on_a_long_way_do_not_stop),
         cmocka_unit_test(without_a_bound_one_small_change_does_not_stop_but_three_do),
         cmocka_unit_test(an_objective_that_stands_still_stops_and_says_so),
+        cmocka_unit_test(standing_still_at_the_target_is_an_arrival),
         cmocka_unit_test(dual_ascent_that_stands_still_is_given_time),
         cmocka_unit_test(dual_ascent_keeps_the_best_parameters_of_many_since_it_rose),
         cmocka_unit_test(a_gap_that_still_falls_is_progress),
