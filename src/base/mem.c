@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-#define TRY_ALIGNMENT_BYTES   64                 /* a cache line, and the widest vector register */
-#define PAGE_BYTES            ((size_t)64 << 10) /* of every system, or a multiple of its pages */
+#define TRY_ALIGNMENT_BYTES   64 /* a cache line, and the widest vector register */
 #define GIVEN_BACK_FROM_BYTES ((size_t)256 << 10)
+#define TOUCHED_FROM_BYTES    ((size_t)32 << 10)
 #define HUGE_PAGE_BYTES       ((size_t)2 << 20)
 #define HUGE_FROM_BYTES       (16 * HUGE_PAGE_BYTES) /* below that, what is taken in vain would count */
 #define ARENA_ALIGNMENT_BYTES 16
@@ -58,9 +59,9 @@ static bool rounded_bytes(size_t count, size_t size, size_t *rounded)
  * never been there, and writing zeros would fetch them twice. */
 static void clear(unsigned char *memory, size_t bytes)
 {
-    size_t before = (size_t)(-(uintptr_t)memory % PAGE_BYTES);
     if (bytes >= GIVEN_BACK_FROM_BYTES) {
-        size_t whole = (bytes - before) / PAGE_BYTES * PAGE_BYTES;
+        size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (size_t)(-(uintptr_t)memory % page);
+        size_t whole = (bytes - before) / page * page;
         if (madvise(memory + before, whole, MADV_DONTNEED) == 0) {
             memset(memory, 0, before);
             memory += before + whole;
@@ -90,6 +91,21 @@ void *rbt_try_alloc_raw(size_t count, size_t size)
     if (posix_memalign(&memory, HUGE_PAGE_BYTES, rounded) != 0)
         return NULL;
     (void)madvise(memory, rounded / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_HUGEPAGE); /* refused, it is only slower */
+    return memory;
+}
+
+void *rbt_try_alloc_touched(size_t count, size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), rounded;
+    unsigned char *memory = rbt_try_alloc_raw(count, size);
+#ifdef MADV_POPULATE_WRITE
+    if (memory != NULL && rounded_bytes(count, size, &rounded) && rounded >= TOUCHED_FROM_BYTES &&
+        rounded < HUGE_FROM_BYTES) {
+        size_t before = (size_t)(-(uintptr_t)memory % page);
+        /* Refused, it is only slower. */
+        (void)madvise(memory + before, (rounded - before) / page * page, MADV_POPULATE_WRITE);
+    }
+#endif
     return memory;
 }
 

@@ -11,10 +11,10 @@
 #include "base/crew.h"
 #include "data/file.h"
 
-#define RBT_CACHE_VERSION      2
+#define RBT_CACHE_VERSION      3
 #define RBT_CACHE_HEADER_BYTES 64
-#define RBT_CACHE_ALIGNMENT    64                    /* where every array begins, in the file and so in memory */
-#define RBT_CACHE_BLOCK_BYTES  (size_t)(1024 * 1024) /* what is hashed at a time */
+#define RBT_CACHE_ALIGNMENT    64                   /* where every array begins, in the file and so in memory */
+#define RBT_CACHE_BLOCK_BYTES  (size_t)(256 * 1024) /* hashed at a time, then looked at in a core's own cache */
 
 /* Stands in every refusal of a cache before what is to be done: who does it anyway leaves out the rest. */
 #define RBT_CACHE_REMEDY "; make it again"

@@ -1,7 +1,7 @@
 /* Going over the arrays of a cache. Contract in cache_scan.h.
  *
  * All memory is met once, block after block, by all cores. The indices ascend within every row when all the places
- * where they do not are ends of rows: falls are counted while a piece of a block is at hand, ends when all of it is.
+ * where they do not are ends of rows; then a row's last index is its largest, and no other need be compared with the columns.
  */
 #include "data/cache_scan.h"
 
@@ -14,9 +14,8 @@
 #include "data/data.h"
 #include "data/parallel.h"
 
-#define ROWS_AT_A_TIME  4096                /* rows checked by a thread before it takes the next */
-#define PIECE_BYTES     (size_t)(64 * 1024) /* of a block: it stays in a cache while it is looked at twice */
-#define NNZ_FOR_THREADS 500000              /* fewer are hashed before a second thread has begun */
+#define ROWS_AT_A_TIME  4096   /* rows checked by a thread before it takes the next */
+#define NNZ_FOR_THREADS 250000 /* fewer are hashed before a second thread has begun */
 #define INDEX_SECTION   1
 #define VALUE_SECTION   2
 #define SECTIONS        RBT_CACHE_SECTIONS
@@ -26,15 +25,12 @@
 /* What is counted in blocks, without branches and with 32 bits: compilers make these loops many numbers wide. */
 #define INLINE static inline __attribute__((always_inline))
 
-/* How often an index is not larger than the one before it, among n + 1; is one of the first n beyond the columns? */
-INLINE uint32_t count_falls(const uint32_t *index, size_t n, uint32_t cols, uint32_t *is_beyond)
+/* How often an index is not larger than the one before it, among n + 1. */
+INLINE uint32_t count_falls(const uint32_t *index, size_t n)
 {
-    uint32_t falls = 0, beyond = 0;
-    for (size_t i = 0; i < n; i++) {
+    uint32_t falls = 0;
+    for (size_t i = 0; i < n; i++)
         falls += index[i] >= index[i + 1];
-        beyond |= index[i] >= cols;
-    }
-    *is_beyond = beyond;
     return falls;
 }
 
@@ -51,14 +47,14 @@ INLINE uint32_t is_bad(const float *value, size_t n, uint32_t least)
 }
 
 typedef struct loops {
-    uint32_t (*count_falls)(const uint32_t *index, size_t n, uint32_t cols, uint32_t *is_beyond);
+    uint32_t (*count_falls)(const uint32_t *index, size_t n);
     uint32_t (*is_bad)(const float *value, size_t n, uint32_t least);
 } loops;
 
 #define LOOPS(name, target)                                                                                            \
-    target static uint32_t name##_falls(const uint32_t *index, size_t n, uint32_t cols, uint32_t *is_beyond)           \
+    target static uint32_t name##_falls(const uint32_t *index, size_t n)                                               \
     {                                                                                                                  \
-        return count_falls(index, n, cols, is_beyond);                                                                 \
+        return count_falls(index, n);                                                                                  \
     }                                                                                                                  \
     target static uint32_t name##_bad(const float *value, size_t n, uint32_t least)                                    \
     {                                                                                                                  \
@@ -69,11 +65,18 @@ typedef struct loops {
 LOOPS(plain, );
 #ifdef __x86_64__
 LOOPS(wide, __attribute__((target("avx2"))));
+#ifdef __clang__ /* takes what the target has */
+LOOPS(widest, __attribute__((target("avx512f,avx512bw,avx512vl"))));
+#else
+LOOPS(widest, __attribute__((target("avx512f,avx512bw,avx512vl,prefer-vector-width=512"))));
+#endif
 #endif
 
 static const loops *best_loops(void)
 {
 #ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return &widest;
     if (__builtin_cpu_supports("avx2"))
         return &wide;
 #endif
@@ -114,52 +117,47 @@ static void release_starts(const rbt_data *d, size_t row, size_t n)
         rbt_mapping_release(d->mapping, d->mapping_bytes, d->start + row, (n + 1) * sizeof *d->start);
 }
 
-/* How many of the falls between the indices first .. first + n are at the ends of rows. */
-static size_t count_ends(const rbt_data *d, size_t first, size_t n)
+/* What the ends of rows behind the indices first .. first + n tell. */
+typedef struct ending {
+    size_t falls;    /* how many of the falls are there */
+    uint32_t beyond; /* is an index there beyond the columns? It is its row's largest, if the row ascends */
+} ending;
+
+static ending look_at_ends(const rbt_data *d, size_t first, size_t n)
 {
-    size_t ends = 0, last = first, begin = row_behind(d, first), row = begin;
+    ending found = {0};
+    size_t last = first, begin = row_behind(d, first), row = begin;
+    uint32_t cols = (uint32_t)d->cols; /* below RBT_DATA_INDEX_LIMIT */
     for (; row < d->rows; row++) {
         size_t end = d->start[row + 1];
-        if (end < last || end > first + n || end >= d->nnz)
+        if (end < last || end > first + n)
             break;
-        ends += end > last && d->index[end - 1] >= d->index[end]; /* not once more for empty rows */
+        if (end == last) /* not once more for empty rows */
+            continue;
+        found.falls += end < d->nnz && d->index[end - 1] >= d->index[end];
+        found.beyond |= d->index[end - 1] >= cols;
         last = end;
     }
     release_starts(d, begin, row - begin);
-    return ends;
+    return found;
 }
 
-/* How many of n indices from the first on have one after them: the last of all has none. */
-static size_t pairs_of(const rbt_data *d, size_t first, size_t n)
-{
-    return first + n < d->nnz ? n : n - 1;
-}
-
-/* While a piece of a block is at hand: what can be said about its features. */
-static void look_at(scan *s, size_t section, size_t from, size_t bytes)
+static void look_at_indices(scan *s, size_t first, size_t n)
 {
     const rbt_data *d = s->data;
-    size_t first = from / sizeof(uint32_t), n = bytes / sizeof(uint32_t);
-    uint32_t bad = 0;
-    if (section == INDEX_SECTION) {
-        uint32_t cols = (uint32_t)d->cols; /* below RBT_DATA_INDEX_LIMIT */
-        uint32_t falls = s->loops->count_falls(d->index + first, pairs_of(d, first, n), cols, &bad);
-        atomic_fetch_add_explicit(&s->falls, falls, memory_order_relaxed);
-        bad |= d->index[first + n - 1] >= cols;
-    } else if (section == VALUE_SECTION) {
-        bad = s->loops->is_bad(d->value + first, n, d->content != RBT_CONTENT_RATINGS);
-    }
-    if (bad != 0)
+    size_t pairs = first + n < d->nnz ? n : n - 1; /* the last of all has none after it */
+    uint32_t falls = s->loops->count_falls(d->index + first, pairs);
+    ending ends = look_at_ends(d, first, n);
+    atomic_fetch_add_explicit(&s->falls, falls, memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->ends, ends.falls, memory_order_relaxed);
+    if (ends.beyond != 0)
         atomic_store_explicit(&s->wrong, true, memory_order_relaxed);
 }
 
-/* All pieces of a block have been looked at: how many of its falls are at the ends of rows. */
-static void look_at_ends(scan *s, size_t section, size_t from, size_t bytes)
+static void look_at_values(scan *s, size_t first, size_t n)
 {
-    size_t first = from / sizeof(uint32_t), n = bytes / sizeof(uint32_t);
-    if (section == INDEX_SECTION)
-        atomic_fetch_add_explicit(&s->ends, count_ends(s->data, first, pairs_of(s->data, first, n)),
-                                  memory_order_relaxed);
+    if (s->loops->is_bad(s->data->value + first, n, s->data->content != RBT_CONTENT_RATINGS) != 0)
+        atomic_store_explicit(&s->wrong, true, memory_order_relaxed);
 }
 
 /* Threads that meet new pages close to each other wait for the same lock of the system: each begins in a stretch of its
@@ -183,15 +181,11 @@ static void scan_block(void *context, size_t item)
     const unsigned char *at = s->sections[section].at;
     size_t from = block * RBT_CACHE_BLOCK_BYTES, left = s->sections[section].bytes - from;
     size_t bytes = left < RBT_CACHE_BLOCK_BYTES ? left : RBT_CACHE_BLOCK_BYTES;
-    rbt_hasher *hasher = rbt_hasher_create(0);
-    for (size_t done = 0, n; done < bytes; done += n) {
-        n = bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES;
-        rbt_hasher_add(hasher, at + from + done, n);
-        look_at(s, section, from + done, n);
-    }
-    look_at_ends(s, section, from, bytes);
-    s->look->hashes[item] = rbt_hasher_value(hasher);
-    rbt_hasher_destroy(hasher);
+    s->look->hashes[item] = rbt_hash(at + from, bytes, 0);
+    if (section == INDEX_SECTION) /* while the block is at hand */
+        look_at_indices(s, from / sizeof(uint32_t), bytes / sizeof(uint32_t));
+    else if (section == VALUE_SECTION)
+        look_at_values(s, from / sizeof(float), bytes / sizeof(float));
     if (s->data->streamed)
         rbt_mapping_release(s->data->mapping, s->data->mapping_bytes, at + from, bytes);
 }

@@ -122,9 +122,9 @@ expect 0 convert --data words.cache --to csv --out again.csv
 expect 0 predict --model words.rbt --data again.csv --out said4
 cmp -s said said4 || fail 'from CSV written by convert other labels are predicted'
 cp words.cache old.cache
-printf '\001' | dd of=old.cache bs=1 seek=8 conv=notrunc 2>/dev/null
+printf '\002' | dd of=old.cache bs=1 seek=8 conv=notrunc 2>/dev/null
 expect 1 info old.cache
-says 'format version 1, this program reads version 2; make it again from its text with rubato convert'
+says 'format version 2, this program reads version 3; make it again from its text with rubato convert'
 
 # a label is a line, however long; blanks at its ends count where it stands in quotes
 long=$(printf '%0300d' 0 | tr 0 a)

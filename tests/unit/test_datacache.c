@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "data/cache.h"
 #include "data/csv.h"
@@ -94,6 +95,32 @@ static void a_cache_reads_back_mapped_as_the_same_data(void **state)
     rbt_data_deinit(&d);
 }
 
+static uint64_t checksum_in(const unsigned char *bytes)
+{
+    uint64_t sum;
+    memcpy(&sum, bytes + 56, sizeof sum);
+    return sum;
+}
+
+/* As the format tells it, of data with neither weights nor names of labels. */
+static uint64_t checksum_by_blocks(const unsigned char *bytes, const rbt_data *d)
+{
+    const size_t origin = d->origin != NULL ? strlen(d->origin) + 1 : 0, block = 262144;
+    const size_t sizes[] = {8 * (d->rows + 1), 4 * d->nnz, 4 * d->nnz, 4 * d->rows, 0, origin};
+    uint64_t hashes[256];
+    size_t count = 0;
+    const unsigned char *at = bytes + 64;
+    for (size_t array = 0; array < sizeof sizes / sizeof sizes[0]; array++) {
+        for (size_t from = 0; from < sizes[array]; from += block) {
+            size_t left = sizes[array] - from;
+            assert_true(count < 256);
+            hashes[count++] = rbt_hash(at + from, left < block ? left : block, 0);
+        }
+        at += (sizes[array] + 63) / 64 * 64;
+    }
+    return rbt_hash(hashes, count * sizeof hashes[0], rbt_hash(bytes, 56, 0));
+}
+
 static void a_large_cache_of_many_blocks_reads_back(void **state)
 {
     (void)state;
@@ -109,9 +136,11 @@ static void a_large_cache_of_many_blocks_reads_back(void **state)
     same_data(&d, &back);
     rbt_data_deinit(&back);
 
-    /* Damage in the middle and at the end of the large arrays. */
     size_t n;
     unsigned char *bytes = bytes_of("a", &n);
+    assert_int_equal(checksum_in(bytes), checksum_by_blocks(bytes, &d));
+
+    /* Damage in the middle and at the end of the large arrays. */
     rbt_data view;
     for (size_t at = 64; at < n; at += n / 37) {
         bytes[at] ^= 1;
@@ -173,10 +202,10 @@ static void the_bytes_are_those_of_the_format(void **state)
     write_cache(&d, "a");
     size_t n;
     unsigned char *bytes = bytes_of("a", &n);
-    static const unsigned char header[56] = {0x89, 'R', 'B', 'D', '\r', '\n', 0x1a, '\n', 2, 0, 0, 0, 0, 0,
+    static const unsigned char header[56] = {0x89, 'R', 'B', 'D', '\r', '\n', 0x1a, '\n', 3, 0, 0, 0, 0, 0,
                                              0,    0,   1,   0,   0,    0,    0,    0,    0, 0, 2, 0, 0, 0,
                                              0,    0,   0,   0,   1,    0,    0,    0,    0, 0, 0, 0};
-    static const unsigned char sum[8] = {0x44, 0xc8, 0x36, 0x25, 0xc9, 0xe8, 0x46, 0x8c};
+    static const unsigned char sum[8] = {0x92, 0xa2, 0x60, 0x94, 0xcd, 0xdb, 0x90, 0x87};
     assert_int_equal(n, 5 * 64);
     assert_memory_equal(bytes, header, sizeof header);
     assert_memory_equal(bytes + 56, sum, sizeof sum);
@@ -188,7 +217,7 @@ static void the_bytes_are_those_of_the_format(void **state)
     d.origin = rbt_strdup("base 1\n");
     write_cache(&d, "a");
     bytes = bytes_of("a", &n);
-    static const unsigned char sum_then[8] = {0x60, 0x88, 0x66, 0x6e, 0x16, 0xe0, 0x9c, 0x55};
+    static const unsigned char sum_then[8] = {0xbf, 0x4c, 0x00, 0xd2, 0xba, 0xea, 0x6b, 0xad};
     assert_int_equal(n, 6 * 64);
     assert_int_equal(bytes[40], 16); /* the flag of the origin, which is behind the names */
     assert_int_equal(bytes[48], 8);
@@ -296,10 +325,10 @@ static void another_version_is_told_apart_from_damage(void **state)
     write_cache(&d, "a");
     size_t n;
     unsigned char *bytes = bytes_of("a", &n);
-    for (unsigned char version = 1; version <= 3; version += 2) {
+    for (unsigned char version = 2; version <= 4; version += 2) {
         bytes[8] = version;
         assert_int_equal(decode(bytes, n, &back, &error), RBT_E_UNSUPPORTED);
-        assert_non_null(strstr(error.text, version == 1 ? "version 1," : "version 3,"));
+        assert_non_null(strstr(error.text, version == 2 ? "version 2," : "version 4,"));
         assert_non_null(strstr(error.text, "rubato convert"));
     }
     rbt_free(bytes);
@@ -428,6 +457,45 @@ static void rules_broken_behind_a_right_checksum_are_refused(void **state)
     broken(LABEL + 8, &infinite, 4);
 }
 
+/* Rows that end where blocks do: what is looked at with one block and what with the next. */
+static void rules_broken_at_the_ends_of_blocks_are_refused(void **state)
+{
+    (void)state;
+    enum { EACH = 64, ROWS = 4096, BLOCK = 65536 /* indices */ };
+    static const size_t places[] = {0, BLOCK - 1, BLOCK, 2 * BLOCK - 1, 2 * BLOCK, (size_t)EACH * ROWS - 1};
+    rbt_data d, view;
+    size_t n;
+    assert_int_equal(rbt_data_alloc(ROWS, (size_t)EACH * ROWS, &d, NULL), RBT_OK);
+    d.rows = ROWS;
+    d.cols = EACH;
+    d.nnz = (size_t)EACH * ROWS;
+    for (size_t i = 0; i < d.nnz; i++) {
+        d.index[i] = i % EACH;
+        d.value[i] = 1;
+        d.start[i / EACH + 1] = i + 1;
+        d.label[i / EACH] = 1;
+    }
+    d.start[0] = 0;
+    write_cache(&d, "a");
+    unsigned char *bytes = bytes_of("a", &n);
+    assert_int_equal(rbt_cache_decode(bytes, n, "a", &view, &names, NULL), RBT_OK);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        uint32_t *index = view.index + places[i], before = *index;
+        const uint32_t wrong[] = {EACH, UINT32_MAX, places[i] % EACH == 0 ? 1 : EACH - 2};
+        for (size_t k = 0; k < 3; k++) {
+            *index = wrong[k];
+            uint64_t sum = rbt_cache_checksum(bytes, &view, names, NULL);
+            memcpy(bytes + 56, &sum, sizeof sum);
+            rbt_data back;
+            if (decode(bytes, n, &back, NULL) != RBT_E_DATA)
+                fail_msg("index %zu may be %u", places[i], wrong[k]);
+        }
+        *index = before;
+    }
+    rbt_free(bytes);
+    rbt_data_deinit(&d);
+}
+
 static void ratings_and_documents_stay_what_they_are(void **state)
 {
     (void)state;
@@ -512,6 +580,7 @@ int main(void)
         IN_FOLDER(weights_and_names_of_labels_are_kept),
         IN_FOLDER(caches_with_different_names_are_joined_by_name),
         IN_FOLDER(rules_of_weights_and_names_broken_behind_a_right_checksum_are_refused),
+        IN_FOLDER(rules_broken_at_the_ends_of_blocks_are_refused),
         IN_FOLDER(rules_broken_behind_a_right_checksum_are_refused),
         IN_FOLDER(ratings_and_documents_stay_what_they_are),
         IN_FOLDER(data_that_breaks_the_rules_is_not_written),
