@@ -16,7 +16,6 @@
 
 #define TRY_ALIGNMENT_BYTES   64 /* a cache line, and the widest vector register */
 #define GIVEN_BACK_FROM_BYTES ((size_t)256 << 10)
-#define TOUCHED_FROM_BYTES    ((size_t)32 << 10)
 #define HUGE_PAGE_BYTES       ((size_t)2 << 20)
 #define HUGE_FROM_BYTES       (16 * HUGE_PAGE_BYTES) /* below that, what is taken in vain would count */
 #define ARENA_ALIGNMENT_BYTES 16
@@ -91,21 +90,6 @@ void *rbt_try_alloc_raw(size_t count, size_t size)
     if (posix_memalign(&memory, HUGE_PAGE_BYTES, rounded) != 0)
         return NULL;
     (void)madvise(memory, rounded / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_HUGEPAGE); /* refused, it is only slower */
-    return memory;
-}
-
-void *rbt_try_alloc_touched(size_t count, size_t size)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), rounded;
-    unsigned char *memory = rbt_try_alloc_raw(count, size);
-#ifdef MADV_POPULATE_WRITE
-    if (memory != NULL && rounded_bytes(count, size, &rounded) && rounded >= TOUCHED_FROM_BYTES &&
-        rounded < HUGE_FROM_BYTES) {
-        size_t before = (size_t)(-(uintptr_t)memory % page);
-        /* Refused, it is only slower. */
-        (void)madvise(memory + before, (rounded - before) / page * page, MADV_POPULATE_WRITE);
-    }
-#endif
     return memory;
 }
 

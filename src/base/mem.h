@@ -24,9 +24,6 @@ void *rbt_try_alloc(size_t count, size_t size);
  * which then touches its own part first. */
 void *rbt_try_alloc_raw(size_t count, size_t size);
 
-/* The same for an array that one thread fills at once: its pages are fetched together, in half the time. */
-void *rbt_try_alloc_touched(size_t count, size_t size);
-
 void *rbt_realloc(void *memory, size_t count, size_t size);
 char *rbt_strdup(const char *text);
 void rbt_free(void *memory);

@@ -294,7 +294,7 @@ rbt_err rbt_cache_decode(const void *bytes, size_t n, const char *name, rbt_data
 /* A copy of an array of rows, NULL for NULL. */
 static float *copy_of(const float *from, size_t rows)
 {
-    float *to = from != NULL ? rbt_try_alloc_touched(rows, sizeof *to) : NULL;
+    float *to = from != NULL ? rbt_try_alloc_raw(rows, sizeof *to) : NULL;
     if (to != NULL)
         memcpy(to, from, rows * sizeof *to);
     return to;

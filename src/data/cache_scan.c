@@ -14,8 +14,8 @@
 #include "data/data.h"
 #include "data/parallel.h"
 
-#define ROWS_AT_A_TIME  4096   /* rows checked by a thread before it takes the next */
-#define NNZ_FOR_THREADS 250000 /* fewer are hashed before a second thread has begun */
+#define ROWS_AT_A_TIME  4096    /* rows checked by a thread before it takes the next */
+#define NNZ_FOR_THREADS 1000000 /* fewer are hashed before a second thread has begun */
 #define INDEX_SECTION   1
 #define VALUE_SECTION   2
 #define SECTIONS        RBT_CACHE_SECTIONS

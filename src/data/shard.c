@@ -41,7 +41,7 @@ static rbt_err no_memory(size_t rows, uint32_t workers, rbt_error *error)
 rbt_err rbt_shards_order(size_t rows, uint32_t workers, uint64_t seed, uint32_t **order, rbt_error *error)
 {
     rbt_err err = check(rows, workers, error);
-    uint32_t *list = err == RBT_OK ? rbt_try_alloc_touched(rows, sizeof *list) : NULL;
+    uint32_t *list = err == RBT_OK ? rbt_try_alloc_raw(rows, sizeof *list) : NULL;
     rbt_rng rng = rbt_rng_stream(seed, RBT_STREAM_SHUFFLE, 0);
     if (err != RBT_OK || list == NULL)
         return err != RBT_OK ? err : no_memory(rows, workers, error);
@@ -135,7 +135,7 @@ rbt_err rbt_shards_deal(const rbt_data *data, uint32_t workers, uint64_t seed, r
         return err;
     rbt_shards s = {.workers = workers,
                     .shard = rbt_try_alloc(workers, sizeof *s.shard),
-                    .order = rbt_try_alloc_touched(data->rows, sizeof *s.order),
+                    .order = rbt_try_alloc_raw(data->rows, sizeof *s.order),
                     .dealt = true};
     uint32_t *hand = rbt_try_alloc(workers, sizeof *hand), *next = s.order;
     size_t piece = data->rows / workers >= PIECES_LEAST * PIECE_ROWS ? PIECE_ROWS : 1;
