@@ -1,7 +1,8 @@
 # The compiler flags of everything in this project, as the interface target rbt_flags.
 #
 # -ffp-contract=off: a fused multiply-add rounds once where two operations round twice; results must not depend on the
-# processor. -ffast-math is never used: it deletes the checks for NaN. NDEBUG is never set: assertions stay on.
+# processor. -fno-trapping-math: nobody looks at the flags of exceptions, so both sides of a choice may be computed, which wide
+# loops need. -ffast-math is never used: it deletes the checks for NaN. NDEBUG is never set: assertions stay on.
 set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
@@ -17,7 +18,7 @@ add_library(rbt_flags INTERFACE)
 target_compile_definitions(rbt_flags INTERFACE _GNU_SOURCE)
 target_compile_options(rbt_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
-    -ffp-contract=off -fno-math-errno
+    -ffp-contract=off -fno-math-errno -fno-trapping-math
     "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=") # file names in messages do not depend on where it was built
 if(RBT_WERROR)
     target_compile_options(rbt_flags INTERFACE -Werror)

@@ -19,6 +19,7 @@
 
 #define CHUNK_BYTES (size_t)(1024 * 1024) /* large beside what taking a chunk costs, small beside a core's share */
 #define DROP_LEAST  (size_t)(64 * 1024)   /* fewer bytes are not worth a system call */
+#define KEEP_MOST   (8 * CHUNK_BYTES)     /* of text may stay in memory: to meet its pages twice takes longer */
 
 /* A chunk: whole rows of one text. */
 typedef struct chunk {
@@ -40,6 +41,7 @@ struct rbt_chunks {
     rbt_source source;
     rbt_row_format format;
     uint64_t skip_bad;
+    bool drops; /* text leaves memory as soon as it has been looked at */
     bool piece; /* out of the middle of a text: it may have no rows */
     rbt_data data;
     atomic_size_t refused; /* the first chunk known to be refused; those after it need not be parsed */
@@ -70,9 +72,9 @@ static void drop_pages(const void *from, const void *to)
         (void)madvise((void *)a, b - a, MADV_DONTNEED);
 }
 
-static void drop_text(const chunk *c)
+static void drop_text(const rbt_chunks *all, const chunk *c)
 {
-    if (c->text->mapped)
+    if (all->drops && c->text->mapped)
         drop_pages(c->at, c->end);
 }
 
@@ -132,7 +134,7 @@ static void cut_text(rbt_chunks *all, const rbt_text *text, size_t first_line, s
         const char *stop = (size_t)(end - at) > chunk_bytes ? row_end(&all->format, at, at + chunk_bytes, end) : end;
         chunk c = {.at = at, .end = stop, .text = text, .line = line};
         rbt_array_push(&all->list, c);
-        drop_text(&c); /* of which only the end may have been looked at; but systems map much around that */
+        drop_text(all, &c); /* of which only the end may have been looked at; but systems map much around that */
         at = stop;
     }
 }
@@ -194,7 +196,7 @@ static void count_item(void *context, size_t item)
 {
     rbt_chunks *all = context;
     count_bounds(&all->list.at[item], &all->format);
-    drop_text(&all->list.at[item]);
+    drop_text(all, &all->list.at[item]);
 }
 
 static void parse_item(void *context, size_t item)
@@ -204,7 +206,7 @@ static void parse_item(void *context, size_t item)
     if (item > refused)
         return;
     parse_chunk(&all->list.at[item], all, all->skip_bad, NULL);
-    drop_text(&all->list.at[item]);
+    drop_text(all, &all->list.at[item]);
     if (all->list.at[item].err != RBT_OK)
         while (item < refused && !atomic_compare_exchange_weak_explicit(&all->refused, &refused, item,
                                                                         memory_order_relaxed, memory_order_relaxed))
@@ -215,7 +217,7 @@ static void look_item(void *context, size_t item)
 {
     rbt_chunks *all = context;
     all->look(all->look_context, all->list.at[item].at, all->list.at[item].end);
-    drop_text(&all->list.at[item]);
+    drop_text(all, &all->list.at[item]);
 }
 
 /* ------------------------------------------------------------------------------------------------------ placing */
@@ -401,8 +403,12 @@ rbt_cut rbt_cut_default(void)
 static rbt_chunks *create(const rbt_source *source, const rbt_row_format *format, size_t line)
 {
     rbt_chunks *all = rbt_alloc(1, sizeof *all);
+    size_t bytes = 0;
     all->source = *source;
     all->format = *format;
+    for (size_t i = 0; i < source->count; i++)
+        bytes += source->texts[i].n;
+    all->drops = bytes > KEEP_MOST;
     for (size_t i = 0; i < source->count; i++)
         cut_text(all, &source->texts[i], i == 0 && source->portion != NULL && source->portion->middle ? SIZE_MAX : line,
                  source->cut.chunk_bytes);

@@ -1,4 +1,4 @@
-/* Dense and sparse kernels: dot, axpy, blend, scale, add, gather, scatter, norms, the SGD step.
+/* Dense and sparse kernels: dot, axpy, blend, scale, add, gather, scatter, norms, the SGD step, the logistic loss.
  *
  * Every kernel exists in a portable form (kernels_portable.c: the reference), for AVX2 and for AVX-512; the best one
  * the processor has is chosen at run time (rbt_kernels_select). All variants give the same bits: sums run in 16 lanes,
@@ -36,6 +36,8 @@ typedef struct rbt_kernels {
     float (*norm_max)(const float *x, size_t n);                                    /* max |x| */
     /* One SGD step with weight decay: d = rate*(g + l2*w); w += d; u += d; g = 0. `rate` is negative for descent. */
     void (*sgd_step)(float rate, float l2, float *restrict g, float *restrict w, float *restrict u, size_t n);
+    /* softplus(-y z), y being -1 or 1, and unless slope is NULL its first and second derivatives by z: the bits of functions.h. */
+    void (*logistic)(const double *z, const double *y, size_t n, double *loss, double *slope, double *bend);
 } rbt_kernels;
 
 /* The variant in use: the best one the processor has, chosen on first use; thread-safe. */

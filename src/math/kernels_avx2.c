@@ -299,6 +299,14 @@ AVX2 static void sgd_step(float rate, float l2, float *restrict g, float *restri
     }
 }
 
+AVX2 static void logistic(const double *z, const double *y, size_t n, double *loss, double *slope, double *bend)
+{
+    if (slope != NULL)
+        rbt_logistic(z, y, n, loss, slope, bend);
+    else
+        rbt_logistic(z, y, n, loss, NULL, NULL);
+}
+
 const rbt_kernels rbt_kernels_avx2 = {
     .name = "avx2",
     .dot = dot,
@@ -316,6 +324,7 @@ const rbt_kernels rbt_kernels_avx2 = {
     .norm2_squared = norm2_squared,
     .norm_max = norm_max,
     .sgd_step = sgd_step,
+    .logistic = logistic,
 };
 
 #else

@@ -239,6 +239,14 @@ AVX512 static void sgd_step(float rate, float l2, float *restrict g, float *rest
         sgd_step_16(rates, decay, g + i, w + i, u + i, first_elements(n - i));
 }
 
+AVX512 static void logistic(const double *z, const double *y, size_t n, double *loss, double *slope, double *bend)
+{
+    if (slope != NULL)
+        rbt_logistic(z, y, n, loss, slope, bend);
+    else
+        rbt_logistic(z, y, n, loss, NULL, NULL);
+}
+
 const rbt_kernels rbt_kernels_avx512 = {
     .name = "avx512",
     .dot = dot,
@@ -256,6 +264,7 @@ const rbt_kernels rbt_kernels_avx512 = {
     .norm2_squared = norm2_squared,
     .norm_max = norm_max,
     .sgd_step = sgd_step,
+    .logistic = logistic,
 };
 
 #else

@@ -198,6 +198,14 @@ static void sgd_step(float rate, float l2, float *restrict g, float *restrict w,
     }
 }
 
+static void logistic(const double *z, const double *y, size_t n, double *loss, double *slope, double *bend)
+{
+    if (slope != NULL)
+        rbt_logistic(z, y, n, loss, slope, bend);
+    else
+        rbt_logistic(z, y, n, loss, NULL, NULL);
+}
+
 const rbt_kernels rbt_kernels_portable = {
     .name = "portable",
     .dot = dot,
@@ -215,4 +223,5 @@ const rbt_kernels rbt_kernels_portable = {
     .norm2_squared = norm2_squared,
     .norm_max = norm_max,
     .sgd_step = sgd_step,
+    .logistic = logistic,
 };

@@ -10,6 +10,7 @@
 #ifndef RBT_MATH_KERNELS_VARIANTS_H
 #define RBT_MATH_KERNELS_VARIANTS_H
 
+#include "math/functions_inline.h"
 #include "math/kernels.h"
 
 #define RBT_LANES 16

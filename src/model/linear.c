@@ -15,6 +15,8 @@
 #include "model/classes.h"
 #include "model/link.h"
 
+#define TOGETHER 128 /* rows whose losses are computed at once */
+
 static size_t linear_size(const rbt_shape *shape)
 {
     return shape->cols + (shape->bias ? 1 : 0);
@@ -63,12 +65,18 @@ static double sum_losses(const rbt_link *link, const rbt_shape *shape, const rbt
                          const float *w)
 {
     const rbt_kernels *k = rbt_kernels_best();
-    double loss = 0;
-    for (size_t row = first; row < first + n; row++) {
-        double z = score_row(k, shape, data, row, rbt_data_row_fit(data, row, shape->cols), w);
-        loss += rbt_data_weight(data, row) * link->loss(z, rbt_link_target(shape, data, row), shape->delta);
+    double z[TOGETHER], y[TOGETHER], loss[TOGETHER], sum = 0;
+    for (size_t end = first + n; first < end; first += n) {
+        n = end - first < TOGETHER ? end - first : TOGETHER;
+        for (size_t i = 0; i < n; i++) {
+            z[i] = score_row(k, shape, data, first + i, rbt_data_row_fit(data, first + i, shape->cols), w);
+            y[i] = rbt_link_target(shape, data, first + i);
+        }
+        rbt_link_all(link, n, z, y, shape->delta, loss, NULL, NULL);
+        for (size_t i = 0; i < n; i++)
+            sum += rbt_data_weight(data, first + i) * loss[i];
     }
-    return loss;
+    return sum;
 }
 
 static void linear_score(const rbt_shape *shape, const rbt_data *data, size_t row, const float *w, double *score)

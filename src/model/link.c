@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "math/functions.h"
+#include "math/kernels.h"
 
 #define NEWTON_STEPS 60 /* enough for halving alone; two or three are usual */
 #define NEWTON_CLOSE 1e-7
@@ -237,3 +238,16 @@ const rbt_link rbt_link_huber = {.steepest = 1,
                                  .derive = huber_derive,
                                  .dual = huber_dual,
                                  .conjugate = squares_conjugate};
+
+/* -------------------------------------------------------------------------------------------------- many at once */
+
+void rbt_link_all(const rbt_link *link, size_t n, const double *z, const double *y, double delta, double *loss,
+                  double *slope, double *bend)
+{
+    if (link == &rbt_link_logistic) {
+        rbt_kernels_best()->logistic(z, y, n, loss, slope, bend);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        loss[i] = slope != NULL ? link->derive(z[i], y[i], delta, &slope[i], &bend[i]) : link->loss(z[i], y[i], delta);
+}

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "model/link.h"
 #include "model/model.h"
 #include "solve/columns.h"
@@ -29,6 +30,13 @@
 #define STEADY   0.1   /* pace: in a quadratic model's own ground falls shrink faster */
 #define HALVINGS 30
 #define SLACK    1e-4 /* of the fall the slope promises, that a step must bring */
+#define TOGETHER 128  /* rows whose losses are derived at once */
+
+/* A way is begun on some of the rows, for each parameter of an output so many, if that is no more than a part of all. */
+#define SAMPLE_EACH  32
+#define SAMPLE_PART  4
+#define SAMPLE_STEPS 2
+#define SAMPLE_CALM  0.02 /* of the objective is a fall beyond which other rows would say something else */
 
 struct rbt_newton {
     const rbt_problem *problem;
@@ -40,14 +48,19 @@ struct rbt_newton {
     rbt_team *team;
     double *w, *gradient, *diagonal, *step; /* n each */
     double *residual, *direction, *product; /* of conjugate gradients, n each */
+    const uint32_t *sample;                 /* the rows that passes go through, or NULL: all of them */
+    size_t rows;                            /* so many */
     double *z, *bend, *zd;                  /* rows * outputs: decision values, second derivatives, along a direction */
     double *partial;                        /* threads * 2 n: sums of each thread */
     double *square;                         /* threads * n^2: likewise of all second derivatives, or NULL ... */
     double *factor;                         /* ... and room for as many as a thread has */
     double *losses;                         /* threads: likewise of the rows' losses */
-    double falls[2];                        /* that the model promised in the last iteration and in the one before */
-    const double *vector;                   /* what a pass multiplies with, ... */
-    double *scores;                         /* ... and where its decision values go: z or zd */
+    bool begun;
+    bool scored;          /* z is that of w */
+    uint64_t visits;      /* of rows, by passes */
+    double falls[2];      /* that the model promised in the last iteration and in the one before */
+    const double *vector; /* what a pass multiplies with, ... */
+    double *scores;       /* ... and where its decision values go: z or zd */
     enum { PASS_SCORES, PASS_GRADIENT, PASS_PRODUCT } what;
 };
 
@@ -135,6 +148,7 @@ static rbt_err allocate(rbt_newton *t, rbt_error *error)
     t->product = vectors + 6 * n;
     t->bend = rows + cells;
     t->zd = rows + 2 * cells;
+    t->rows = p->data->rows;
     t->losses = rbt_alloc(threads, sizeof *t->losses);
     if (may_square(p)) {
         t->square = rbt_alloc(threads * n * n, sizeof *t->square);
@@ -231,25 +245,48 @@ static void add_square(const rbt_problem *p, rbt_row row, double s, double d, do
     }
 }
 
-/* A row's loss and slopes, from its decision values; what the products need is left in `bend`: second derivatives, or
- * softmax's probabilities. `d` receives the diagonal of the second derivative. */
-static double derive(const rbt_problem *p, size_t r, const double *z, double *bend, double *s, double *d)
+/* The row at a place in the arrays that rows have here. */
+static size_t row_of(const rbt_newton *t, size_t place)
 {
-    double weight = rbt_data_weight(p->data, r), loss;
-    if (p->model->link != NULL) {
-        loss = p->model->link->derive(*z, rbt_link_target(p->shape, p->data, r), p->shape->delta, s, d);
-        *s *= weight;
-        *d = *bend = weight * *d;
-        return weight * loss;
+    return t->sample != NULL ? t->sample[place] : place;
+}
+
+/* Losses of n rows, weighted, for rows of one output; and unless s is NULL slopes and second derivatives. */
+static double derive_one(const rbt_newton *t, size_t first, size_t n, const double *z, double *s, double *bend)
+{
+    const rbt_problem *p = t->problem;
+    double y[TOGETHER], loss[TOGETHER], total = 0;
+    for (size_t i = 0; i < n; i++)
+        y[i] = rbt_link_target(p->shape, p->data, row_of(t, first + i));
+    rbt_link_all(p->model->link, n, z, y, p->shape->delta, loss, s, bend);
+    for (size_t i = 0; i < n; i++) {
+        double weight = rbt_data_weight(p->data, row_of(t, first + i));
+        total += weight * loss[i];
+        if (s != NULL) {
+            s[i] *= weight;
+            bend[i] *= weight;
+        }
     }
-    size_t k = p->outputs, label = (size_t)p->data->label[r];
-    memcpy(bend, z, k * sizeof *z);
-    loss = rbt_softmax(bend, k, label);
-    for (size_t c = 0; c < k; c++) {
-        s[c] = weight * (bend[c] - (c == label ? 1 : 0));
-        d[c] = weight * bend[c] * (1 - bend[c]);
+    return total;
+}
+
+/* The same of softmax; `d` receives the diagonal of the second derivative, `bend` the probabilities, from which all of it follows. */
+static double derive_softmax(const rbt_newton *t, size_t first, size_t n, double *s, double *d)
+{
+    const rbt_problem *p = t->problem;
+    size_t k = p->outputs;
+    double total = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t r = row_of(t, first + i), label = (size_t)p->data->label[r];
+        double weight = rbt_data_weight(p->data, r), *bend = t->bend + (first + i) * k;
+        memcpy(bend, t->z + (first + i) * k, k * sizeof *bend);
+        total += weight * rbt_softmax(bend, k, label);
+        for (size_t c = 0; c < k; c++) {
+            s[i * k + c] = weight * (bend[c] - (c == label ? 1 : 0));
+            d[i * k + c] = weight * bend[c] * (1 - bend[c]);
+        }
     }
-    return weight * loss;
+    return total;
 }
 
 /* The second derivative times u, in place. */
@@ -280,38 +317,59 @@ static rbt_row row_at(const rbt_newton *t, size_t r, uint32_t thread)
     return row;
 }
 
+/* A thread's own memory during a pass. */
+typedef struct own {
+    double *sum, *diagonal;
+    double *square; /* or NULL */
+    double *s, *d;  /* TOGETHER * outputs each: these lines are written with every row */
+} own;
+
+static double pass_rows(rbt_newton *t, uint32_t thread, const own *o, size_t first, size_t n)
+{
+    const rbt_problem *p = t->problem;
+    size_t k = p->outputs;
+    double loss = 0, *d = p->model->link != NULL ? t->bend + first : o->d;
+    if (t->what == PASS_GRADIENT)
+        loss = p->model->link != NULL ? derive_one(t, first, n, t->z + first, o->s, d)
+                                      : derive_softmax(t, first, n, o->s, d);
+    for (size_t i = 0; i < n; i++) {
+        size_t r = row_of(t, first + i);
+        rbt_row row = row_at(t, r, thread);
+        if (t->what == PASS_SCORES) {
+            scores(p, row, t->vector, t->scores + (first + i) * k);
+        } else if (t->what == PASS_PRODUCT) {
+            scores(p, row, t->vector, o->s);
+            multiply(p, r, t->bend + (first + i) * k, o->s);
+            add_row(p, row, o->s, NULL, o->sum, NULL);
+        } else if (o->square != NULL) {
+            add_square(p, row, o->s[i], d[i], o->sum, o->square);
+        } else {
+            add_row(p, row, o->s + i * k, d + i * k, o->sum, o->diagonal);
+        }
+    }
+    rbt_data_release_passed(p->data, first, n); /* streamed data, which is never sampled */
+    return loss;
+}
+
 static void pass_thread(void *context, uint32_t thread)
 {
     rbt_newton *t = context;
     const rbt_problem *p = t->problem;
-    size_t k = p->outputs, rows = p->data->rows, threads = rbt_team_threads(t->team);
-    double *sum = t->partial + thread * 2 * p->n, *diagonal = sum + p->n, *square = NULL;
-    double *s = rbt_alloc(2 * k, sizeof *s), *u = s + k; /* a thread's own lines: each row writes them */
+    size_t threads = rbt_team_threads(t->team), end = t->rows * (thread + 1) / threads;
+    own o = {.sum = t->partial + thread * 2 * p->n};
     double loss = 0;
-    memset(sum, 0, 2 * p->n * sizeof *sum);
+    o.diagonal = o.sum + p->n;
+    o.s = rbt_alloc(2 * TOGETHER * p->outputs, sizeof *o.s);
+    o.d = o.s + TOGETHER * p->outputs;
+    memset(o.sum, 0, 2 * p->n * sizeof *o.sum);
     if (t->square != NULL && t->what == PASS_GRADIENT) {
-        square = t->square + thread * p->n * p->n;
-        memset(square, 0, p->n * p->n * sizeof *square);
+        o.square = t->square + thread * p->n * p->n;
+        memset(o.square, 0, p->n * p->n * sizeof *o.square);
     }
-    for (size_t r = rows * thread / threads; r < rows * (thread + 1) / threads; r++) {
-        rbt_row row = row_at(t, r, thread);
-        if (t->what == PASS_SCORES) {
-            scores(p, row, t->vector, t->scores + r * k);
-        } else if (t->what == PASS_GRADIENT) {
-            loss += derive(p, r, t->z + r * k, t->bend + r * k, s, u);
-            if (square != NULL)
-                add_square(p, row, *s, *u, sum, square);
-            else
-                add_row(p, row, s, u, sum, diagonal);
-        } else {
-            scores(p, row, t->vector, u);
-            multiply(p, r, t->bend + r * k, u);
-            add_row(p, row, u, NULL, sum, NULL);
-        }
-        rbt_data_release_passed(p->data, r, 1);
-    }
+    for (size_t i = t->rows * thread / threads; i < end; i += TOGETHER)
+        loss += pass_rows(t, thread, &o, i, end - i < TOGETHER ? end - i : TOGETHER);
     t->losses[thread] = loss;
-    rbt_free(s);
+    rbt_free(o.s);
 }
 
 /* A pass; `sum` (and `diagonal`) become means over the rows. */
@@ -321,35 +379,39 @@ static void pass(rbt_newton *t, int what, const double *vector, double *sum, dou
     size_t threads = rbt_team_threads(t->team);
     t->what = what;
     t->vector = vector;
+    t->visits += t->rows;
     rbt_team_run(t->team, pass_thread, t);
     for (size_t i = 0; sum != NULL && i < p->n; i++) {
         sum[i] = 0;
         for (size_t m = 0; m < threads; m++)
             sum[i] += t->partial[m * 2 * p->n + i];
-        sum[i] /= (double)p->data->rows;
+        sum[i] /= (double)t->rows;
     }
     for (size_t i = 0; diagonal != NULL && i < p->n; i++) {
         diagonal[i] = 0;
         for (size_t m = 0; m < threads; m++)
             diagonal[i] += t->partial[m * 2 * p->n + p->n + i];
-        diagonal[i] /= (double)p->data->rows;
+        diagonal[i] /= (double)t->rows;
     }
 }
 
-/* The decision values of all rows under a vector; where nothing has been learned yet it takes no pass. */
-static void score(rbt_newton *t, const double *vector, double *z, uint64_t *passes)
+static bool is_zero(const double *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (values[i] != 0)
+            return false;
+    return true;
+}
+
+/* The decision values of the rows under a vector; where nothing has been learned yet it takes no pass. */
+static void score(rbt_newton *t, const double *vector, double *z)
 {
     const rbt_problem *p = t->problem;
-    bool zero = true;
-    for (size_t i = 0; zero && i < p->n; i++)
-        zero = vector[i] == 0;
     t->scores = z;
-    if (zero) {
-        memset(z, 0, p->data->rows * p->outputs * sizeof *z);
-        return;
-    }
-    pass(t, PASS_SCORES, vector, NULL, NULL);
-    (*passes)++;
+    if (is_zero(vector, p->n))
+        memset(z, 0, t->rows * p->outputs * sizeof *z);
+    else
+        pass(t, PASS_SCORES, vector, NULL, NULL);
 }
 
 /* --------------------------------------------------------------------------------------------------- iteration */
@@ -365,15 +427,17 @@ static double losses_along(void *context, size_t first, size_t n)
     const along *a = context;
     const rbt_newton *t = a->newton;
     const rbt_problem *p = t->problem;
-    size_t k = p->outputs;
-    double total = 0, *z = rbt_alloc(k, sizeof *z);
-    for (size_t r = first; r < first + n; r++) {
-        for (size_t c = 0; c < k; c++)
-            z[c] = t->z[r * k + c] + a->step * t->zd[r * k + c];
-        total +=
-            rbt_data_weight(p->data, r) *
-            (p->model->link != NULL ? p->model->link->loss(*z, rbt_link_target(p->shape, p->data, r), p->shape->delta)
-                                    : rbt_softmax(z, k, (size_t)p->data->label[r]));
+    size_t k = p->outputs, together = p->model->link != NULL ? TOGETHER : 1;
+    double total = 0, *z = rbt_alloc(together * k, sizeof *z);
+    for (size_t end = first + n; first < end; first += n) {
+        n = end - first < together ? end - first : together;
+        for (size_t i = 0; i < n * k; i++)
+            z[i] = t->z[first * k + i] + a->step * t->zd[first * k + i];
+        if (p->model->link != NULL)
+            total += derive_one(t, first, n, z, NULL, NULL);
+        else
+            total += rbt_data_weight(p->data, row_of(t, first)) *
+                     rbt_softmax(z, k, (size_t)p->data->label[row_of(t, first)]);
     }
     rbt_free(z);
     return total;
@@ -389,13 +453,13 @@ static double objective(const rbt_newton *t, double step, double losses)
         squares += w * w;
         sizes += fabs(w);
     }
-    return losses / (double)p->data->rows + p->l2 / 2 * squares + p->l1 * sizes;
+    return losses / (double)t->rows + p->l2 / 2 * squares + p->l1 * sizes;
 }
 
 static double objective_along(rbt_newton *t, double step)
 {
     along a = {t, step};
-    return objective(t, step, rbt_team_sum(t->team, t->problem->data->rows, losses_along, &a));
+    return objective(t, step, rbt_team_sum(t->team, t->rows, losses_along, &a));
 }
 
 /* Where the last pass for a gradient was. */
@@ -424,7 +488,7 @@ static void complete_square(rbt_newton *t)
             double sum = 0;
             for (size_t m = 0; m < threads; m++)
                 sum += t->square[m * n * n + i * n + j];
-            t->square[i * n + j] = t->square[j * n + i] = sum / (double)t->problem->data->rows;
+            t->square[i * n + j] = t->square[j * n + i] = sum / (double)t->rows;
         }
         t->square[i * n + i] += i < t->problem->weights ? t->problem->l2 : 0;
         t->square[i * n + i] = fmax(t->square[i * n + i], LEAST);
@@ -433,7 +497,7 @@ static void complete_square(rbt_newton *t)
 
 /* Solves (second derivative) step = -gradient, roughly, from a step of 0. `fall` is how far the quadratic model falls
  * with it: when that is no more than `near`, it is made sure of. */
-static void solve(rbt_newton *t, double near, double *fall, uint64_t *passes)
+static void solve(rbt_newton *t, double near, double *fall)
 {
     const rbt_problem *p = t->problem;
     size_t n = p->n;
@@ -448,7 +512,6 @@ static void solve(rbt_newton *t, double near, double *fall, uint64_t *passes)
     exact = CG_EXACT * rho;
     while (steps < CG_STEPS && rho > exact && (calm < enough || (n <= CG_SMALL && steps < n))) {
         pass(t, PASS_PRODUCT, d, q, NULL);
-        (*passes)++;
         for (size_t i = 0; i < p->weights; i++)
             q[i] += p->l2 * d[i];
         steps++;
@@ -516,16 +579,17 @@ static bool is_finite(const double *values, size_t n)
     return sum < (double)FLT_MAX / 2;
 }
 
-double rbt_newton_iterate(rbt_newton *t, float *w, double close, double *gap, uint64_t *passes)
+/* One iteration from t->w, which it moves; how far that falls by the model. *whole: by a whole step; *after: the objective then. False:
+ * it is as good as it gets, or nothing holds a bias any more, as every row is far on its label's side; t->w is as it was. */
+static bool advance(rbt_newton *t, double close, double *after, double *fall, bool *whole_step)
 {
     const rbt_problem *p = t->problem;
     size_t n = p->n;
-    double step = 1, before, after, fall;
-    for (size_t i = 0; i < n; i++)
-        t->w[i] = (double)w[whole(t, i)];
+    double step = 1, before;
     memset(t->step, 0, n * sizeof *t->step);
-    *passes = 1;
-    score(t, t->w, t->z, passes);
+    if (!t->scored)
+        score(t, t->w, t->z);
+    t->scored = true;
     pass(t, PASS_GRADIENT, NULL, t->gradient, t->diagonal);
     for (size_t i = 0; i < n; i++) {
         t->gradient[i] += i < p->weights ? p->l2 * t->w[i] : 0;
@@ -533,23 +597,104 @@ double rbt_newton_iterate(rbt_newton *t, float *w, double close, double *gap, ui
     }
     before = objective_here(t);
     if (t->square == NULL)
-        solve(t, close * before, &fall, passes);
+        solve(t, close * before, fall);
     else
-        fall = solve_square(t);
-    score(t, t->step, t->zd, passes);
+        *fall = solve_square(t);
+    score(t, t->step, t->zd);
     double slope = dot(t->gradient, t->step, n);
     for (size_t i = 0; p->l1 > 0 && i < p->weights; i++)
         slope += p->l1 * (fabs(t->w[i] + t->step[i]) - fabs(t->w[i]));
-    after = objective_along(t, step);
-    for (int i = 0; i < HALVINGS && !(after <= before + SLACK * step * slope); i++) {
+    *after = objective_along(t, step);
+    for (int i = 0; i < HALVINGS && !(*after <= before + SLACK * step * slope); i++) {
         step /= 2;
-        after = objective_along(t, step);
+        *after = objective_along(t, step);
     }
-    *gap = estimate(t, fall, before, step == 1);
-    /* As good as it gets; or a bias that nothing holds any more: every row is far on its label's side. */
-    if (!(after <= before) || !is_finite(t->w, n) || !is_finite(t->step, n))
-        return before;
+    *whole_step = step == 1;
+    if (!(*after <= before) || !is_finite(t->w, n) || !is_finite(t->step, n)) {
+        *after = before;
+        return false;
+    }
     for (size_t i = 0; i < n; i++)
-        w[whole(t, i)] = (float)(t->w[i] + step * t->step[i]);
+        t->w[i] += step * t->step[i];
+    for (size_t i = 0; i < t->rows * p->outputs; i++)
+        t->z[i] += step * t->zd[i];
+    return true;
+}
+
+/* Some of the rows, in order, with gaps at random. */
+static uint32_t *choose_rows(size_t rows, size_t part, size_t *n)
+{
+    size_t most = 2 * (rows / part);
+    uint32_t *chosen = rbt_alloc(most, sizeof *chosen);
+    rbt_rng rng = rbt_rng_stream(0, RBT_STREAM_BATCH, rows);
+    *n = 0;
+    for (size_t r = rbt_rng_below(&rng, part); r < rows && *n < most; r += 1 + rbt_rng_below(&rng, 2 * part - 1))
+        chosen[(*n)++] = (uint32_t)r;
+    return chosen;
+}
+
+/* The objective at t->w, whose decision values are then there. */
+static double objective_at(rbt_newton *t)
+{
+    score(t, t->w, t->z);
+    t->scored = true;
+    memset(t->zd, 0, t->rows * t->problem->outputs * sizeof *t->zd);
+    memset(t->step, 0, t->problem->n * sizeof *t->step);
+    return objective_along(t, 0);
+}
+
+/* Begins the way from nothing on some of the rows, where these say nearly as much as all and each iteration is exact. */
+static void approach(rbt_newton *t)
+{
+    const rbt_problem *p = t->problem;
+    size_t rows = p->data->rows, part = rows / (SAMPLE_EACH * (p->n + 1));
+    double from, after, fall;
+    bool whole_step;
+    if (part < SAMPLE_PART || rows > UINT32_MAX || p->data->streamed || t->square == NULL ||
+        p->model->link == &rbt_link_squares) /* of which one iteration is all */
+        return;
+    from = objective_at(t);
+    uint32_t *sample = choose_rows(rows, part, &t->rows);
+    t->sample = sample;
+    t->scored = false;
+    for (int i = 0; i < SAMPLE_STEPS && advance(t, 0, &after, &fall, &whole_step) && fall > SAMPLE_CALM * after; i++)
+        continue;
+    t->sample = NULL;
+    t->rows = rows;
+    rbt_free(sample);
+    if (objective_at(t) < from)
+        return;
+    memset(t->w, 0, p->n * sizeof *t->w);
+    t->scored = false;
+}
+
+/* Takes over parameters; false: they are those of before. */
+static bool take(rbt_newton *t, const float *w)
+{
+    bool others = false;
+    for (size_t i = 0; i < t->problem->n; i++)
+        if (!((float)t->w[i] == w[whole(t, i)])) {
+            t->w[i] = (double)w[whole(t, i)];
+            others = true;
+        }
+    return others;
+}
+
+double rbt_newton_iterate(rbt_newton *t, float *w, double close, double *gap, uint64_t *visits)
+{
+    size_t n = t->problem->n;
+    double after, fall;
+    bool whole_step;
+    if (take(t, w))
+        t->scored = false;
+    t->visits = 0;
+    if (!t->begun && is_zero(t->w, n))
+        approach(t);
+    t->begun = true;
+    (void)advance(t, close, &after, &fall, &whole_step);
+    *gap = estimate(t, fall, after, whole_step);
+    *visits = t->visits;
+    for (size_t i = 0; i < n; i++)
+        w[whole(t, i)] = (float)t->w[i];
     return after;
 }

@@ -23,8 +23,8 @@ rbt_err rbt_newton_create(const rbt_problem *problem, rbt_team *team, rbt_newton
 void rbt_newton_destroy(rbt_newton *newton);
 
 /* One iteration on `w`, which is left alone (zeros) at columns that do not occur; the objective afterwards, about how far
- * above the optimum it is (infinite: not to be told), and how many passes over the data it took. When the
+ * above the optimum it is (infinite: not to be told), and how many rows its passes went through. When the
  * iteration promises less than this share of the objective (`close`), that is made sure of. */
-double rbt_newton_iterate(rbt_newton *newton, float *w, double close, double *gap, uint64_t *passes);
+double rbt_newton_iterate(rbt_newton *newton, float *w, double close, double *gap, uint64_t *visits);
 
 #endif

@@ -8,41 +8,47 @@
 #define SWEEPS 10000
 #define ENOUGH 1e-12 /* of the fall so far is what a sweep must bring */
 
-/* Cholesky's L L^T = H into the lower triangle, row by row; a row of zeros stands for a parameter that others make up for. */
-static void factorise(size_t n, const double *h, double *l)
+/* to -= by * what, from one to n. */
+static void take_away(size_t from, size_t n, double by, const double *restrict what, double *restrict to)
+{
+    for (size_t k = from; k < n; k++)
+        to[k] -= by * what[k];
+}
+
+/* Cholesky's U^T U = H into the upper triangle, each line taken away from all below; a line and a column of zeros stand for a
+ * parameter that others make up for. */
+static void factorise(size_t n, const double *h, double *u)
 {
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j <= i; j++) {
-            double sum = h[i * n + j];
-            for (size_t k = 0; k < j; k++)
-                sum -= l[i * n + k] * l[j * n + k];
-            if (j < i)
-                l[i * n + j] = l[j * n + j] > 0 ? sum / l[j * n + j] : 0;
-            else
-                l[i * n + i] = sum > FLAT * h[i * n + i] ? sqrt(sum) : 0;
-        }
-    for (size_t i = 0; i < n; i++)
-        if (l[i * n + i] == 0)
-            memset(l + i * n, 0, i * sizeof *l);
+        memcpy(u + i * n + i, h + i * n + i, (n - i) * sizeof *u);
+    for (size_t i = 0; i < n; i++) {
+        double *line = u + i * n, root = line[i] > FLAT * h[i * n + i] ? sqrt(line[i]) : 0;
+        for (size_t k = i; k < n; k++)
+            line[k] = root > 0 ? line[k] / root : 0;
+        for (size_t k = 0; root == 0 && k < i; k++)
+            u[k * n + i] = 0;
+        for (size_t j = i + 1; root > 0 && j < n; j++)
+            take_away(j, n, line[j], line, u + j * n);
+    }
 }
 
 double rbt_quadratic_solve(size_t n, const double *h, const double *g, double *d, double *factor)
 {
-    const double *l = factor;
+    const double *u = factor;
     double fall = 0;
     factorise(n, h, factor);
+    for (size_t i = 0; i < n; i++)
+        d[i] = -g[i];
     for (size_t i = 0; i < n; i++) {
-        double sum = -g[i];
-        for (size_t k = 0; k < i; k++)
-            sum -= l[i * n + k] * d[k];
-        d[i] = l[i * n + i] > 0 ? sum / l[i * n + i] : 0;
+        d[i] = u[i * n + i] > 0 ? d[i] / u[i * n + i] : 0;
+        take_away(i + 1, n, d[i], u + i * n, d);
         fall += d[i] * d[i] / 2;
     }
     for (size_t i = n; i-- > 0;) {
         double sum = d[i];
         for (size_t k = i + 1; k < n; k++)
-            sum -= l[k * n + i] * d[k];
-        d[i] = l[i * n + i] > 0 ? sum / l[i * n + i] : 0;
+            sum -= u[i * n + k] * d[k];
+        d[i] = u[i * n + i] > 0 ? sum / u[i * n + i] : 0;
     }
     return fall;
 }

@@ -263,11 +263,11 @@ static void settle(void *context, uint32_t thread)
 /* An iteration of Newton's method: the threads share its passes evenly. */
 static void iterate(training *t)
 {
-    uint64_t began = rbt_now_ns(), passes = 0;
-    t->objective = rbt_newton_iterate(t->newton, t->w, t->options->close, &t->gap, &passes);
+    uint64_t began = rbt_now_ns(), visits = 0, rows = t->problem->data->rows;
+    t->objective = rbt_newton_iterate(t->newton, t->w, t->options->close, &t->gap, &visits);
     for (uint32_t m = 0; m < t->workers; m++) {
         t->reports[m].compute_ns += rbt_now_ns() - began;
-        t->reports[m].samples += passes * t->worker[m].n;
+        t->reports[m].samples += visits / rows * t->worker[m].n + visits % rows * t->worker[m].n / rows;
     }
     t->clock++;
 }

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "data/parallel.h"
 
-#define LOOKS 4000 /* about 100 us: as long as it takes to put a processor to sleep and to wake it again */
+#define LOOKS 16000 /* about 400 us: as long as it takes to put a processor to sleep and to wake it again */
 
 /* Where all threads wait for the last one: a while awake, since a pass may be short, then asleep. */
 typedef struct meeting {

@@ -156,21 +156,23 @@ prints 'interrupted; so far:'
 [ -s stopped.rbt ] || fail 'an interrupted job loses its model'
 
 # between the folds: they are told apart from what comes before. The pipe holds less than the notes of all folds.
-"$RUBATO" train lr --data data.svm --workers 1 --epochs 1 --folds 400 --json pipe --out never.rbt >"$out" 2>"$err" &
-pid=$!
+code=0
 python3 -c '
-import fcntl, os, signal, sys
+import fcntl, os, signal, subprocess, sys
+both = os.open("pipe", os.O_RDWR)
+fcntl.fcntl(both, fcntl.F_SETPIPE_SZ, 4096)  # before anything is in it
+with open(sys.argv[1], "w") as out, open(sys.argv[2], "w") as err:
+    job = subprocess.Popen(sys.argv[3:], stdout=out, stderr=err)
 notes = os.open("pipe", os.O_RDONLY)
-fcntl.fcntl(notes, fcntl.F_SETPIPE_SZ, 4096)
 seen = b""
 while b"fold 1 of 400" not in seen:
     seen += os.read(notes, 256)
-os.kill(int(sys.argv[1]), signal.SIGINT)
+os.close(both)  # now the job has it open
+job.send_signal(signal.SIGINT)
 while os.read(notes, 65536):
     pass
-' "$pid"
-code=0
-wait "$pid" || code=$?
+sys.exit(job.wait())
+' "$out" "$err" "$RUBATO" train lr --data data.svm --workers 1 --epochs 1 --folds 400 --json pipe --out never.rbt || code=$?
 [ "$code" -eq 130 ] || fail "interrupted between folds: exit code $code"
 says 'of 400; there is no result'
 [ ! -e never.rbt ] || fail 'a job without a result has a model'

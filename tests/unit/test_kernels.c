@@ -13,6 +13,7 @@
 
 #include "base/rng.h"
 #include "math/bench_free.h"
+#include "math/functions.h"
 #include "math/kernels.h"
 
 #include <math.h>
@@ -254,6 +255,32 @@ static void compare_writes(const rbt_kernels *k, const rbt_kernels *reference, r
     walled_destroy(&wi);
 }
 
+/* Also the bits of the functions of one number. */
+static void compare_logistic(const rbt_kernels *k, rbt_rng *rng, size_t n)
+{
+    walled w[5];
+    double *v[5];
+    for (size_t s = 0; s < 5; s++) {
+        w[s] = walled_create(n * sizeof(double));
+        v[s] = w[s].at;
+    }
+    for (size_t i = 0; i < n; i++) {
+        v[0][i] = rbt_rng_below(rng, 20) == 0 ? INFINITY : 800 * (rbt_rng_f64(rng) - 0.5) * rbt_rng_f64(rng);
+        v[1][i] = rbt_rng_below(rng, 2) == 0 ? -1 : 1;
+    }
+    for (size_t alone = 0; alone < 2; alone++) {
+        k->logistic(v[0], v[1], n, v[2], alone ? NULL : v[3], alone ? NULL : v[4]);
+        for (size_t i = 0; i < n; i++) {
+            double x = -v[1][i] * v[0][i], loss = rbt_softplus(x), slope = -v[1][i] * rbt_sigmoid(x);
+            assert_memory_equal(&v[2][i], &loss, sizeof loss);
+            assert_memory_equal(&v[3][i], &slope, sizeof slope);
+            assert_true(v[4][i] >= 0 && v[4][i] <= 0.25);
+        }
+    }
+    for (size_t s = 0; s < 5; s++)
+        walled_destroy(&w[s]);
+}
+
 static void compare_integers(const rbt_kernels *k, const rbt_kernels *reference, rbt_rng *rng, size_t n)
 {
     walled w[3];
@@ -292,6 +319,7 @@ static void every_variant_gives_the_bits_of_the_portable_one(void **state)
             compare_sums(k, reference, &rng, n, m);
             compare_writes(k, reference, &rng, n, m);
             compare_integers(k, reference, &rng, n);
+            compare_logistic(k, &rng, n);
         }
     }
 }

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "model/link.h"
@@ -133,12 +134,45 @@ static void extreme_decision_values_stay_finite_and_nan_shows(void **state)
     assert_true(isnan(rbt_link_squares.loss(NAN, 1, 0)));
 }
 
+static bool same(double a, double b)
+{
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+static void many_at_once_are_the_same_bits(void **state)
+{
+    (void)state;
+    enum { MOST = 70 };
+    static const double EDGES[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1e-300, -745.1, 745.3, 37, 1e300};
+    double z[MOST], y[MOST], loss[MOST], alone[MOST], slope[MOST], bend[MOST];
+    for (size_t c = 0; c < CASE_COUNT; c++) {
+        rbt_rng rng = rbt_rng_stream(4, RBT_STREAM_TEST, c);
+        for (size_t n = 0; n <= MOST; n++) {
+            double delta = 0.1 + 2 * rbt_rng_f64(&rng);
+            for (size_t i = 0; i < n; i++) {
+                z[i] = rbt_rng_below(&rng, 10) == 0 ? EDGES[rbt_rng_below(&rng, 10)]
+                                                    : exp(3 * rbt_rng_normal(&rng)) * rbt_rng_normal(&rng);
+                y[i] = draw_y(&CASES[c], &rng);
+            }
+            rbt_link_all(CASES[c].link, n, z, y, delta, loss, slope, bend);
+            rbt_link_all(CASES[c].link, n, z, y, delta, alone, NULL, NULL);
+            for (size_t i = 0; i < n; i++) {
+                double s, b, l = CASES[c].link->derive(z[i], y[i], delta, &s, &b);
+                if (!same(loss[i], l) || !same(slope[i], s) || !same(bend[i], b) || !same(alone[i], l))
+                    fail_msg("%s: z %a y %a: %a %a %a, alone %a; one at a time %a %a %a", CASES[c].name, z[i], y[i],
+                             loss[i], slope[i], bend[i], alone[i], l, s, b);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slope_is_the_derivative_of_loss_and_bend_that_of_slope),
         cmocka_unit_test(losses_have_the_values_of_their_definitions),
         cmocka_unit_test(the_dual_step_solves_its_equation),
+        cmocka_unit_test(many_at_once_are_the_same_bits),
         cmocka_unit_test(extreme_decision_values_stay_finite_and_nan_shows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

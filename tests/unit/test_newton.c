@@ -301,6 +301,57 @@ static void newton_needs_no_l2(void **state)
         }
 }
 
+/* Of many rows it begins with some: the first iteration over all of them already comes near. */
+static void newton_on_many_rows_begins_with_some(void **state)
+{
+    static const char *const MODELS[] = {"lr", "svm2", "huber"};
+    (void)state;
+    for (size_t m = 0; m < 3; m++)
+        for (unsigned variant = 0; variant < 4; variant++) {
+            test_kind kind = kind_of(MODELS[m]);
+            test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 1 + variant % 2, .passes = 20};
+            test_problem p;
+            kind.rows = 6000;
+            kind.weights = variant & 1;
+            kind.l1 = variant & 2 ? 1e-3 : 0;
+            test_problem_init(&p, &kind);
+            double best = reference_optimum(&p.problem, NULL);
+            assert_true(within(train(&p.problem, &t, NULL), best, 1e-6));
+            assert_true(within(t.objective[0], best, 0.01));
+            for (size_t i = 1; i < t.looks; i++)
+                assert_true(t.objective[i] <= t.objective[i - 1] * (1 + 1e-6));
+            test_problem_deinit(&p);
+        }
+}
+
+/* A few rows weigh more than all others, and say the opposite: whether they are among the first or not, it is no worse than
+ * having learned nothing, and ends where it should. */
+static void newton_is_not_misled_by_the_rows_it_begins_with(void **state)
+{
+    (void)state;
+    for (size_t place = 0; place < 24; place++) {
+        test_kind kind = kind_of("lr");
+        test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 2, .passes = 40};
+        test_problem p;
+        kind.rows = 6000;
+        kind.noise = 0.1;
+        kind.weights = true;
+        test_problem_init(&p, &kind);
+        for (size_t r = 0; r < kind.rows; r++)
+            p.data.weight[r] = 0.1F;
+        for (size_t i = 0; i < 2; i++) {
+            size_t r = 37 * place + 1000 * (i + 1);
+            p.data.weight[r] = 0.9F * (float)kind.rows / 2;
+            p.data.label[r] = 1 - p.data.label[r];
+        }
+        assert_true(within(train(&p.problem, &t, NULL), reference_optimum(&p.problem, NULL), 1e-5));
+        assert_true(t.objective[0] <= log(2) * (1 + 1e-6));
+        for (size_t i = 1; i < t.looks; i++)
+            assert_true(t.objective[i] <= t.objective[i - 1] * (1 + 1e-6));
+        test_problem_deinit(&p);
+    }
+}
+
 static void newton_is_only_for_smooth_losses_and_with_l1_for_few_columns(void **state)
 {
     static const struct {
@@ -343,6 +394,8 @@ int main(void)
         cmocka_unit_test(newton_with_l1_reaches_the_optimum_and_makes_true_zeros),
         cmocka_unit_test(newton_with_l1_sees_the_columns_that_occur),
         cmocka_unit_test(newton_needs_no_l2),
+        cmocka_unit_test(newton_on_many_rows_begins_with_some),
+        cmocka_unit_test(newton_is_not_misled_by_the_rows_it_begins_with),
         cmocka_unit_test(columns_that_occur_have_places_in_their_order),
         cmocka_unit_test(newton_is_only_for_smooth_losses_and_with_l1_for_few_columns),
     };
