@@ -15,8 +15,6 @@
 #include "model/classes.h"
 #include "model/link.h"
 
-#define TOGETHER 128 /* rows whose losses are computed at once */
-
 static size_t linear_size(const rbt_shape *shape)
 {
     return shape->cols + (shape->bias ? 1 : 0);
@@ -65,9 +63,9 @@ static double sum_losses(const rbt_link *link, const rbt_shape *shape, const rbt
                          const float *w)
 {
     const rbt_kernels *k = rbt_kernels_best();
-    double z[TOGETHER], y[TOGETHER], loss[TOGETHER], sum = 0;
+    double z[RBT_LINK_ROWS], y[RBT_LINK_ROWS], loss[RBT_LINK_ROWS], sum = 0;
     for (size_t end = first + n; first < end; first += n) {
-        n = end - first < TOGETHER ? end - first : TOGETHER;
+        n = end - first < RBT_LINK_ROWS ? end - first : RBT_LINK_ROWS;
         for (size_t i = 0; i < n; i++) {
             z[i] = score_row(k, shape, data, first + i, rbt_data_row_fit(data, first + i, shape->cols), w);
             y[i] = rbt_link_target(shape, data, first + i);

@@ -25,6 +25,8 @@ typedef struct rbt_link {
     double (*conjugate)(double a, double y, double delta);
 } rbt_link;
 
+#define RBT_LINK_ROWS 128 /* are enough at once, and have room on the stack */
+
 /* What `loss` gives of n rows at once, or `derive` unless slope is NULL: the same bits, logistic's several times as fast. */
 void rbt_link_all(const rbt_link *link, size_t n, const double *z, const double *y, double delta, double *loss,
                   double *slope, double *bend);

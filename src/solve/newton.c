@@ -30,7 +30,6 @@
 #define STEADY   0.1   /* pace: in a quadratic model's own ground falls shrink faster */
 #define HALVINGS 30
 #define SLACK    1e-4 /* of the fall the slope promises, that a step must bring */
-#define TOGETHER 128  /* rows whose losses are derived at once */
 
 /* A way is begun on some of the rows, for each parameter of an output so many, if that is no more than a part of all. */
 #define SAMPLE_EACH  32
@@ -255,7 +254,7 @@ static size_t row_of(const rbt_newton *t, size_t place)
 static double derive_one(const rbt_newton *t, size_t first, size_t n, const double *z, double *s, double *bend)
 {
     const rbt_problem *p = t->problem;
-    double y[TOGETHER], loss[TOGETHER], total = 0;
+    double y[RBT_LINK_ROWS], loss[RBT_LINK_ROWS], total = 0;
     for (size_t i = 0; i < n; i++)
         y[i] = rbt_link_target(p->shape, p->data, row_of(t, first + i));
     rbt_link_all(p->model->link, n, z, y, p->shape->delta, loss, s, bend);
@@ -321,7 +320,7 @@ static rbt_row row_at(const rbt_newton *t, size_t r, uint32_t thread)
 typedef struct own {
     double *sum, *diagonal;
     double *square; /* or NULL */
-    double *s, *d;  /* TOGETHER * outputs each: these lines are written with every row */
+    double *s, *d;  /* RBT_LINK_ROWS * outputs each: these lines are written with every row */
 } own;
 
 static double pass_rows(rbt_newton *t, uint32_t thread, const own *o, size_t first, size_t n)
@@ -359,15 +358,15 @@ static void pass_thread(void *context, uint32_t thread)
     own o = {.sum = t->partial + thread * 2 * p->n};
     double loss = 0;
     o.diagonal = o.sum + p->n;
-    o.s = rbt_alloc(2 * TOGETHER * p->outputs, sizeof *o.s);
-    o.d = o.s + TOGETHER * p->outputs;
+    o.s = rbt_alloc(2 * RBT_LINK_ROWS * p->outputs, sizeof *o.s);
+    o.d = o.s + RBT_LINK_ROWS * p->outputs;
     memset(o.sum, 0, 2 * p->n * sizeof *o.sum);
     if (t->square != NULL && t->what == PASS_GRADIENT) {
         o.square = t->square + thread * p->n * p->n;
         memset(o.square, 0, p->n * p->n * sizeof *o.square);
     }
-    for (size_t i = t->rows * thread / threads; i < end; i += TOGETHER)
-        loss += pass_rows(t, thread, &o, i, end - i < TOGETHER ? end - i : TOGETHER);
+    for (size_t i = t->rows * thread / threads; i < end; i += RBT_LINK_ROWS)
+        loss += pass_rows(t, thread, &o, i, end - i < RBT_LINK_ROWS ? end - i : RBT_LINK_ROWS);
     t->losses[thread] = loss;
     rbt_free(o.s);
 }
@@ -427,7 +426,7 @@ static double losses_along(void *context, size_t first, size_t n)
     const along *a = context;
     const rbt_newton *t = a->newton;
     const rbt_problem *p = t->problem;
-    size_t k = p->outputs, together = p->model->link != NULL ? TOGETHER : 1;
+    size_t k = p->outputs, together = p->model->link != NULL ? RBT_LINK_ROWS : 1;
     double total = 0, *z = rbt_alloc(together * k, sizeof *z);
     for (size_t end = first + n; first < end; first += n) {
         n = end - first < together ? end - first : together;

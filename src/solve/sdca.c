@@ -283,23 +283,40 @@ static double row_gap(const settling *s, size_t r, const double *z, double loss)
     return sum;
 }
 
+/* The decision values and losses of n rows; softmax leaves probabilities in z. */
+static void row_losses(const settling *s, size_t first, size_t n, double *z, double *loss)
+{
+    const rbt_problem *p = s->sdca->problem;
+    size_t k = p->outputs;
+    double y[RBT_LINK_ROWS];
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < k; c++)
+            z[i * k + c] = score(s, first + i, c);
+    for (size_t i = 0; i < n; i++)
+        if (p->model->link != NULL)
+            y[i] = rbt_link_target(p->shape, p->data, first + i);
+        else
+            loss[i] = rbt_softmax(z + i * k, k, (size_t)p->data->label[first + i]);
+    if (p->model->link != NULL)
+        rbt_link_all(p->model->link, n, z, y, p->shape->delta, loss, NULL, NULL);
+}
+
 static double block_loss(void *context, size_t first, size_t n)
 {
     settling *s = context;
     const rbt_problem *p = s->sdca->problem;
-    const rbt_link *link = p->model->link;
-    size_t k = p->outputs;
-    double total = 0, gap = 0, *z = rbt_alloc(k, sizeof *z);
-    for (size_t r = first; r < first + n; r++) {
-        double weight = rbt_data_weight(p->data, r);
-        for (size_t c = 0; c < k; c++)
-            z[c] = score(s, r, c);
-        double loss = link != NULL ? link->loss(*z, rbt_link_target(p->shape, p->data, r), p->shape->delta)
-                                   : rbt_softmax(z, k, (size_t)p->data->label[r]);
-        total += weight * loss;
-        gap += weight * row_gap(s, r, z, loss);
+    size_t k = p->outputs, block = first / RBT_BLOCK_ROWS;
+    double total = 0, gap = 0, loss[RBT_LINK_ROWS], *z = rbt_alloc(RBT_LINK_ROWS * k, sizeof *z);
+    for (size_t end = first + n; first < end; first += n) {
+        n = end - first < RBT_LINK_ROWS ? end - first : RBT_LINK_ROWS;
+        row_losses(s, first, n, z, loss);
+        for (size_t i = 0; i < n; i++) {
+            double weight = rbt_data_weight(p->data, first + i);
+            total += weight * loss[i];
+            gap += weight * row_gap(s, first + i, z + i * k, loss[i]);
+        }
     }
-    s->gaps[first / RBT_BLOCK_ROWS] = gap;
+    s->gaps[block] = gap;
     rbt_free(z);
     return total;
 }
