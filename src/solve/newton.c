@@ -32,7 +32,7 @@
 #define SLACK    1e-4 /* of the fall the slope promises, that a step must bring */
 
 /* A way is begun on some of the rows, for each parameter of an output so many, if that is no more than a part of all. */
-#define SAMPLE_EACH  32
+#define SAMPLE_EACH  16
 #define SAMPLE_PART  4
 #define SAMPLE_STEPS 2
 #define SAMPLE_CALM  0.02 /* of the objective is a fall beyond which other rows would say something else */
@@ -420,7 +420,7 @@ typedef struct along {
     double step;
 } along;
 
-/* The losses at z + step * zd. */
+/* The losses at z + step * zd; without a step zd is left alone, which may never have been written to. */
 static double losses_along(void *context, size_t first, size_t n)
 {
     const along *a = context;
@@ -431,7 +431,7 @@ static double losses_along(void *context, size_t first, size_t n)
     for (size_t end = first + n; first < end; first += n) {
         n = end - first < together ? end - first : together;
         for (size_t i = 0; i < n * k; i++)
-            z[i] = t->z[first * k + i] + a->step * t->zd[first * k + i];
+            z[i] = t->z[first * k + i] + (a->step > 0 ? a->step * t->zd[first * k + i] : 0);
         if (p->model->link != NULL)
             total += derive_one(t, first, n, z, NULL, NULL);
         else
@@ -448,7 +448,7 @@ static double objective(const rbt_newton *t, double step, double losses)
     const rbt_problem *p = t->problem;
     double squares = 0, sizes = 0;
     for (size_t i = 0; i < p->weights; i++) {
-        double w = t->w[i] + step * t->step[i];
+        double w = t->w[i] + (step > 0 ? step * t->step[i] : 0);
         squares += w * w;
         sizes += fabs(w);
     }
@@ -637,8 +637,6 @@ static double objective_at(rbt_newton *t)
 {
     score(t, t->w, t->z);
     t->scored = true;
-    memset(t->zd, 0, t->rows * t->problem->outputs * sizeof *t->zd);
-    memset(t->step, 0, t->problem->n * sizeof *t->step);
     return objective_along(t, 0);
 }
 

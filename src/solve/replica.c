@@ -29,6 +29,7 @@ typedef struct replica {
     float *w;    /* a thread's copy, ordered like the parameters */
     float *base; /* of the common features, in their order: what the copy was when it last met the others' */
     uint64_t looks;
+    char apart[2 * LINE]; /* from the next one: each is written with every look */
 } replica;
 
 struct rbt_replicas {

@@ -311,7 +311,7 @@ static void newton_on_many_rows_begins_with_some(void **state)
             test_kind kind = kind_of(MODELS[m]);
             test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 1 + variant % 2, .passes = 20};
             test_problem p;
-            kind.rows = 6000;
+            kind.rows = 2000;
             kind.weights = variant & 1;
             kind.l1 = variant & 2 ? 1e-3 : 0;
             test_problem_init(&p, &kind);
@@ -329,12 +329,13 @@ static void newton_on_many_rows_begins_with_some(void **state)
 static void newton_is_not_misled_by_the_rows_it_begins_with(void **state)
 {
     (void)state;
-    for (size_t place = 0; place < 24; place++) {
+    for (size_t place = 0; place < 8; place++) {
         test_kind kind = kind_of("lr");
         test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 2, .passes = 40};
         test_problem p;
         kind.rows = 6000;
         kind.noise = 0.1;
+        kind.l2 = 1e-3;
         kind.weights = true;
         test_problem_init(&p, &kind);
         for (size_t r = 0; r < kind.rows; r++)
