@@ -15,6 +15,7 @@
 #define SAMPLE_RUNS 32         /* ... in so many places */
 #define MOST_BYTES  (32 << 20) /* of all copies */
 #define LINE        64         /* bytes */
+#define SPINS       64         /* looks at a lock before the processor is given away */
 #define SETTLED     1024       /* parameters at a time */
 
 /* Features of one pace, exchanged together. */
@@ -172,15 +173,11 @@ float *rbt_replicas_of(const rbt_replicas *r, uint32_t thread)
 
 /* ------------------------------------------------------------------------------------------------ the exchange */
 
-static bool try_lock(batch *b)
-{
-    return atomic_exchange_explicit(&b->busy, 1, memory_order_acquire) == 0;
-}
-
 static void lock(batch *b)
 {
-    while (!try_lock(b))
-        (void)sched_yield();
+    for (unsigned looks = 1; atomic_exchange_explicit(&b->busy, 1, memory_order_acquire) != 0; looks++)
+        if (looks % SPINS == 0)
+            (void)sched_yield();
 }
 
 static void unlock(batch *b)
@@ -189,7 +186,7 @@ static void unlock(batch *b)
 }
 
 /* Adds what this thread changed to what all agreed on, and takes over what the others did. Under the batch's lock. */
-static void exchange(const rbt_replicas *r, const replica *mine, const batch *b)
+static void exchange_batch(const rbt_replicas *r, const replica *mine, const batch *b)
 {
     const uint32_t *restrict feature = r->feature + b->first;
     float *restrict common = r->common + b->first * r->k, *restrict base = mine->base + b->first * r->k;
@@ -200,15 +197,22 @@ static void exchange(const rbt_replicas *r, const replica *mine, const batch *b)
     }
 }
 
+/* The first so many batches. Another thread that is busy with one is waited for: where there are more threads than processors it
+ * may be asleep, and all others would go on without each other until it wakes up. */
+static void exchange_first(rbt_replicas *r, const replica *mine, uint32_t batches)
+{
+    for (batch *b = r->batch; b < r->batch + batches; b++) {
+        lock(b);
+        exchange_batch(r, mine, b);
+        unlock(b);
+    }
+}
+
 void rbt_replicas_look(rbt_replicas *r, uint32_t thread)
 {
     replica *mine = &r->replica[thread];
     unsigned slowest = (unsigned)__builtin_ctzll(++mine->looks | (1ULL << (PACES - 1)));
-    for (uint32_t i = 0; i < r->pace[slowest + 1]; i++)
-        if (try_lock(&r->batch[i])) {
-            exchange(r, mine, &r->batch[i]);
-            unlock(&r->batch[i]);
-        }
+    exchange_first(r, mine, r->pace[slowest + 1]);
 }
 
 void rbt_replicas_begin(rbt_replicas *r, uint32_t thread)
@@ -221,11 +225,7 @@ void rbt_replicas_begin(rbt_replicas *r, uint32_t thread)
 
 void rbt_replicas_end(rbt_replicas *r, uint32_t thread)
 {
-    for (uint32_t i = 0; i < r->pace[PACES]; i++) {
-        lock(&r->batch[i]);
-        exchange(r, &r->replica[thread], &r->batch[i]);
-        unlock(&r->batch[i]);
-    }
+    exchange_first(r, &r->replica[thread], r->pace[PACES]);
 }
 
 /* Where no thread was told of another one, the parameters are what every copy began with. */

@@ -33,8 +33,7 @@ float *rbt_replicas_of(const rbt_replicas *replicas, uint32_t thread);
 /* Starts the thread's pass from the parameters. */
 void rbt_replicas_begin(rbt_replicas *replicas, uint32_t thread);
 
-/* After every RBT_REPLICA_ROWS rows of the thread: exchanges the common features that are due. What another thread is busy
- * with waits for the next time. */
+/* After every RBT_REPLICA_ROWS rows of the thread: exchanges the common features that are due. */
 void rbt_replicas_look(rbt_replicas *replicas, uint32_t thread);
 
 /* Ends the thread's pass: exchanges all common features. */

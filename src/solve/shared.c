@@ -17,13 +17,14 @@
 #include "solve/sdca.h"
 
 #define WRONG 1.5  /* times the objective of the pass before: additions were lost that mattered */
-#define CALM  0.25 /* of its error is what a row's step may take away, on average, where threads work on copies */
+#define CALM  0.25 /* of its error is what a row's step takes away, on average, where threads need not meet often; ... */
+#define HOT   2    /* ... where it takes more than that, steps overshoot however often they meet */
 #define PACE  4    /* passes, after which ... */
 #define SLOW  0.6  /* ... more than this of the gap is left ... */
 #define NEAR  0.02 /* ... of at most this share of the objective: lost additions keep it from falling */
 #define FEW   256  /* rows: threads that help each other take at least so many at once */
 
-/* Visits of a feature, by all threads, between two meetings of the threads' copies, about. */
+/* Visits of a feature, by all threads, between two meetings of the threads' copies, about: of two threads, and of dual steps. */
 #define VISITS      128
 #define DUAL_VISITS 16
 
@@ -60,6 +61,7 @@ typedef struct training {
     uint64_t clock;
     double rate; /* of this pass */
     double bend;
+    double visits; /* after which what threads have copies of is exchanged; 0: they have none */
     bool may_copy;
     bool help;       /* a thread that has done its rows takes over some of the others' */
     bool alone;      /* the workers go one after the other from now on, ... */
@@ -125,19 +127,32 @@ static double find_bend(const rbt_problem *p)
     return (isfinite(bend) ? bend : 1) * rbt_squares_of_row(p->data);
 }
 
-/* Where steps are large, what two threads do without knowing of each other is too much when it is added: they share the
- * parameters as long as the rate is not small enough. Dual steps take all of a row's error away: they meet sooner, and
- * reckon with what the others may do meanwhile (as CoCoA+ does, Ma et al. 2015, which reckons with all of it, as its
- * workers meet after whole passes). */
+/* After how many visits the threads' copies meet; 0: threads share the parameters. What others do meanwhile is too much when it
+ * is added: the more threads there are and the larger their steps, the sooner they meet. Dual steps take all of a row's
+ * error away; they also reckon with what the others may do (as CoCoA+ does, Ma et al. 2015, which reckons with all of it, as
+ * its workers meet after whole passes). */
+static double visits_between(const training *t)
+{
+    double heat = t->rate * t->bend, visits = VISITS * 2.0 / t->workers;
+    if (!t->may_copy || t->alone || (!is_dual(t) && heat > HOT))
+        return 0;
+    if (is_dual(t))
+        return DUAL_VISITS;
+    for (; heat > CALM; heat /= 2)
+        visits /= 4;
+    return visits;
+}
+
 static void choose_copies(training *t)
 {
     rbt_replicas **copies = &t->walk.replicas;
-    bool wanted = t->may_copy && !t->alone && (is_dual(t) || t->rate * t->bend <= CALM);
-    if (wanted == (*copies != NULL))
+    double visits = visits_between(t);
+    if (visits == t->visits)
         return;
+    t->visits = visits;
     rbt_replicas_destroy(*copies);
-    *copies = wanted ? rbt_replicas_create(t->problem, t->w, t->workers, is_dual(t) ? DUAL_VISITS : VISITS) : NULL;
-    if (wanted && *copies == NULL) /* without the memory it goes on as before */
+    *copies = visits > 0 ? rbt_replicas_create(t->problem, t->w, t->workers, visits) : NULL;
+    if (visits > 0 && *copies == NULL) /* without the memory it goes on as before */
         t->may_copy = false;
     t->walk.caution = *copies != NULL ? 1 + (t->workers - 1) * OTHERS : 1;
     for (uint32_t m = 0; m < t->workers; m++)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "data/data.h"
@@ -16,6 +17,7 @@
 #define ROWS   3000
 #define PASSES 3
 #define MOST   4
+#define LOOKS  20000
 
 /* Features of a few rows and features of nearly all: what is beyond COMMON is made rare. */
 #define COMMON 20
@@ -128,6 +130,50 @@ static void common_features_are_exchanged_during_a_pass_and_rare_ones_at_its_end
     test_problem_deinit(&p);
 }
 
+/* Threads that add 1 to a feature before each look, and tell after it how far they are. */
+typedef struct telling {
+    rbt_replicas *replicas;
+    uint32_t threads;
+    atomic_uint told[MOST];
+    atomic_uint missed;
+} telling;
+
+static void add_and_tell(void *context, uint32_t thread)
+{
+    telling *t = context;
+    const float *w = rbt_replicas_of(t->replicas, thread);
+    for (unsigned look = 1; look <= LOOKS; look++) {
+        unsigned known = 1;
+        for (uint32_t m = 0; m < t->threads; m++)
+            known += atomic_load(&t->told[m]);
+        rbt_replicas_of(t->replicas, thread)[0] += 1;
+        rbt_replicas_look(t->replicas, thread);
+        if ((unsigned)w[0] < known)
+            atomic_fetch_add(&t->missed, 1);
+        atomic_store(&t->told[thread], look);
+    }
+}
+
+/* However many threads are busy with it at the same time. */
+static void a_look_that_is_due_brings_all_that_others_had_brought(void **state)
+{
+    test_problem p;
+    telling t = {.threads = MOST};
+    (void)state;
+    skewed(&p, "lr");
+    float *w = test_calloc(p.problem.n, sizeof *w);
+    t.replicas = rbt_replicas_create(&p.problem, w, MOST, 1); /* every look is due */
+    for (uint32_t thread = 0; thread < MOST; thread++)
+        rbt_replicas_begin(t.replicas, thread);
+    rbt_team *team = make_team(MOST);
+    rbt_team_run(team, add_and_tell, &t);
+    assert_int_equal(atomic_load(&t.missed), 0);
+    rbt_team_destroy(team);
+    rbt_replicas_destroy(t.replicas);
+    test_free(w);
+    test_problem_deinit(&p);
+}
+
 /* Rows of one feature each, all of them as often: none is common, and yet each is visited oftener in a pass than is good
  * between two exchanges. */
 static void wide(test_problem *p, size_t rows, uint32_t cols)
@@ -168,18 +214,26 @@ static void of_many_features_few_wait_for_the_end_of_a_pass(void **state)
     test_problem_deinit(&p);
 }
 
+/* With small steps, and with steps that take all of a row's error away or more. */
 static void copies_train_as_well_as_one_thread(void **state)
 {
-    static const char *const MODELS[] = {"lr", "svm", "svm2", "linear", "softmax"};
+    static const struct {
+        const char *model;
+        double rates[2];
+    } CASES[] = {{"lr", {0.002, 0.06}},
+                 {"svm", {0.002, 0.02}},
+                 {"svm2", {0.002, 0.01}},
+                 {"linear", {0.002, 0.015}},
+                 {"softmax", {0.002, 0.02}}};
     (void)state;
-    for (size_t m = 0; m < sizeof MODELS / sizeof *MODELS; m++) {
+    for (size_t i = 0; i < 2 * sizeof CASES / sizeof *CASES; i++) {
         test_problem p;
-        skewed(&p, MODELS[m]);
+        skewed(&p, CASES[i / 2].model);
         test_training one = {.access = RBT_ACCESS_HOGWILD,
                              .optimizer = RBT_OPTIMIZER_SGD,
                              .workers = 1,
-                             .rate = 0.002,
-                             .decay = 0.9,
+                             .rate = CASES[i / 2].rates[i % 2],
+                             .decay = i % 2 == 0 ? 0.9 : 0.7,
                              .passes = 20};
         double alone = train(&p.problem, &one, NULL);
         for (uint32_t workers = 2; workers <= MOST; workers += 2) {
@@ -188,7 +242,7 @@ static void copies_train_as_well_as_one_thread(void **state)
             several.looks = 0;
             assert_true(rbt_replicas_pay(&p.problem, workers));
             if (!within(train(&p.problem, &several, NULL), alone, 5e-3))
-                fail_msg("%s, %u workers", MODELS[m], workers);
+                fail_msg("%s, %u workers, rate %g", CASES[i / 2].model, workers, one.rate);
             assert_true(within(several.objective[several.looks - 1], several.outcome, 1e-6));
         }
         test_problem_deinit(&p);
@@ -215,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_addition_is_lost_between_threads),
         cmocka_unit_test(common_features_are_exchanged_during_a_pass_and_rare_ones_at_its_end),
+        cmocka_unit_test(a_look_that_is_due_brings_all_that_others_had_brought),
         cmocka_unit_test(of_many_features_few_wait_for_the_end_of_a_pass),
         cmocka_unit_test(copies_train_as_well_as_one_thread),
         cmocka_unit_test(copies_are_made_only_where_they_are_small_beside_the_data),
