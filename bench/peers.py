@@ -44,20 +44,34 @@ def tell(text):
     print(f"peers: {text}", file=sys.stderr, flush=True)
 
 
+# A process counts as at least as large as the one that started it: this one grows with its samples, a fresh one stays small.
+START = """import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).returncode
+print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
+
+
+def peak(command, allowed=(0,)):
+    """Runs to the end; returns peak bytes."""
+    answer = subprocess.run([PYTHON, "-I", "-S", "-c", START, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
+    code, kib = map(int, answer.stdout.split())
+    if code not in allowed:
+        raise SystemExit(f"peers: '{' '.join(command)}' ended with {code}:\n{answer.stderr}")
+    return kib * 1024
+
+
 def run(command, allowed=(0,)):
-    """Runs to the end; returns wall seconds and peak bytes. What the command printed appears only if it failed."""
+    """Runs to the end; returns wall seconds. What the command printed appears only if it failed."""
     read, write = os.pipe()
     start = time.perf_counter()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=write)
     os.close(write)
     with os.fdopen(read, "rb") as errors:
         message = errors.read()
-    _, status, usage = os.wait4(process.pid, 0)
+    process.wait()
     seconds = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in allowed:
         raise SystemExit(f"peers: '{' '.join(command)}' ended with {process.returncode}:\n{message.decode(errors='replace')}")
-    return seconds, usage.ru_maxrss * 1024
+    return seconds
 
 
 class Bench:
@@ -86,12 +100,12 @@ class Bench:
             self.notes.append(text)
 
     def rubato(self, *options):
-        """One training run; the members of its `done` record, and wall seconds and peak bytes."""
+        """One training run; the members of its `done` record, and wall seconds."""
         record = os.path.join(self.folder, "run.json")
-        seconds, peak = run([self.rubato_path, "train", *options, "--quiet", "--json", record], allowed=(0, 3))
+        seconds = run([self.rubato_path, "train", *options, "--quiet", "--json", record], allowed=(0, 3))
         with open(record, encoding="utf-8") as lines:
             done = json.loads(lines.readlines()[-1])
-        return {**done, "wall": seconds, "peak": peak}
+        return {**done, "wall": seconds}
 
     def side(self, data, tasks):
         """bench/peers_side.py in a process of its own; its answers, or none when scikit-learn is missing."""
@@ -180,22 +194,22 @@ class Measured:
     def round(self):
         bench = self.bench
         once = [self.models[0], "--epochs", "1", "--eval-every", "0"]
-        seconds, peak = run([bench.rubato_path, "train", *once, "--data", self.path, "--out", self.model_file, "--quiet"])
-        self.add("rubato one pass", seconds)
-        self.add("rubato peak", peak)
+        alone = [bench.rubato_path, "train", *once, "--out", self.model_file, "--quiet", "--data"]
+        self.add("rubato one pass", run([*alone, self.path]))
+        self.add("rubato peak", peak([*alone, self.path]))
+        self.add("rubato peak cache", peak([*alone, self.cache]))
         load = [*once, "--optimizer", "sdca"]  # which looks for no step size before it begins
         self.add("rubato load", bench.rubato(*load, "--data", self.path, "--out", self.model_file)["load_seconds"])
-        caches = [bench.rubato(*load, "--data", self.cache, "--out", self.model_file) for _ in range(SHORT_LOADS)]
-        self.add("rubato load cache", statistics.median(c["load_seconds"] for c in caches))
-        self.add("rubato peak cache", caches[0]["peak"])
+        caches = [bench.rubato(*load, "--data", self.cache, "--out", self.model_file)["load_seconds"] for _ in range(SHORT_LOADS)]
+        self.add("rubato load cache", statistics.median(caches))
         if bench.liblinear:  # a wrong cost is found after reading and before anything else: exactly the reading is timed
-            seconds, peak = run([bench.liblinear, "-c", "-1", self.path, os.devnull], allowed=(1,))
-            self.add("LIBLINEAR load", seconds)
-            self.add("LIBLINEAR peak", peak)
+            reading = [bench.liblinear, "-c", "-1", self.path, os.devnull]
+            self.add("LIBLINEAR load", run(reading, allowed=(1,)))
+            self.add("LIBLINEAR peak", peak(reading, allowed=(1,)))
         if bench.vw and self.models[0] == "lr":
-            seconds, peak = run([bench.vw, "--quiet", "--loss_function", "logistic", "-d", self.vw_path, "-f", self.model_file + ".vw"])
-            self.add("vw one pass", seconds)
-            self.add("vw peak", peak)
+            learning = [bench.vw, "--quiet", "--loss_function", "logistic", "-d", self.vw_path, "-f", self.model_file + ".vw"]
+            self.add("vw one pass", run(learning))
+            self.add("vw peak", peak(learning))
         for model in self.models:
             for level in LEVELS:
                 self.reach(model, level)
@@ -306,18 +320,17 @@ class Table:
         self.row(section, "hogwild, 2 threads", "rows/s", two, "aig, 2 threads", s("rubato aig 2"), "more", None)
 
     def memory(self):
-        """Per non-zero the parameters are taken off first. Small sets are left out: a process counts as at least as large as this one,
-        which started it."""
+        """Per non-zero the parameters are taken off first. Small sets are left out: the program itself is most of what they take."""
         if self.m.nonzeros < 1_000_000 and not self.bench.quick:
             return
-        section, peak = "peak memory", self.m.samples["rubato peak"]
+        section, text = "peak memory", self.m.samples["rubato peak"]
         for source, asked in [("text", 1.0), ("cache", None)]:
-            whole = peak if source == "text" else self.m.samples["rubato peak cache"]
+            whole = text if source == "text" else self.m.samples["rubato peak cache"]
             each = [(bytes_ - self.m.parameter_bytes) / self.m.nonzeros for bytes_ in whole]
             self.row(section, f"{source}, per non-zero", "B", each, "12 bytes", [12.0] * len(each), "rubato/peer", asked)
         for peer, key in [("LIBLINEAR, reading only", "LIBLINEAR peak"), ("scikit-learn, loading only", "scikit-learn peak"),
                           ("Vowpal Wabbit", "vw peak")]:
-            self.row(section, "text, one pass", "B", peak, peer, self.m.samples.get(key), "rubato/peer", None)
+            self.row(section, "text, one pass", "B", text, peer, self.m.samples.get(key), "rubato/peer", None)
 
 
 def machine():

@@ -17,8 +17,7 @@
 #define TRY_ALIGNMENT_BYTES   64 /* a cache line, and the widest vector register */
 #define GIVEN_BACK_FROM_BYTES ((size_t)256 << 10)
 #define HUGE_PAGE_BYTES       ((size_t)2 << 20)
-#define HUGE_FROM_BYTES                                                                                                \
-    (HUGE_PAGE_BYTES / 4 * 3) /* of a huge page that is the only one: else too much is taken in vain */
+#define HUGE_FROM_BYTES       HUGE_PAGE_BYTES
 #define ARENA_ALIGNMENT_BYTES 16
 #define ARENA_CHUNK_BYTES     16384
 #define ARRAY_LEAST_ROOM      8
