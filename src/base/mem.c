@@ -17,7 +17,7 @@
 #define TRY_ALIGNMENT_BYTES   64 /* a cache line, and the widest vector register */
 #define GIVEN_BACK_FROM_BYTES ((size_t)256 << 10)
 #define HUGE_PAGE_BYTES       ((size_t)2 << 20)
-#define HUGE_FROM_BYTES       HUGE_PAGE_BYTES
+#define HUGE_FROM_BYTES       (16 * HUGE_PAGE_BYTES) /* below that, what is taken in vain would count */
 #define ARENA_ALIGNMENT_BYTES 16
 #define ARENA_CHUNK_BYTES     16384
 #define ARRAY_LEAST_ROOM      8

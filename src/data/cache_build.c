@@ -121,6 +121,16 @@ static rbt_err make_room(rbt_cache_builder *b, size_t rows, rbt_error *error)
                        : rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for a block of %zu rows", b->path, rows);
 }
 
+static bool has_bytes(rbt_cache_builder *b, int array, size_t at, const char *bytes, size_t n, rbt_error *error)
+{
+    bool same = at + n <= b->bytes[array];
+    for (size_t done = 0, piece; same && done < n; done += piece) {
+        piece = n - done < RBT_CACHE_BLOCK_BYTES ? n - done : RBT_CACHE_BLOCK_BYTES;
+        same = read_block(b, array, at + done, piece, error) == RBT_OK && memcmp(b->block, bytes + done, piece) == 0;
+    }
+    return same;
+}
+
 /* The first block brings the names of the labels, if they are words; the others must have the same. */
 static rbt_err check_names(rbt_cache_builder *b, const rbt_data *block, rbt_error *error)
 {
@@ -132,8 +142,7 @@ static rbt_err check_names(rbt_cache_builder *b, const rbt_data *block, rbt_erro
         if (first)
             err = append(b, NAMES, block->label_names[i], n, error);
         else
-            same = n <= RBT_CACHE_BLOCK_BYTES && at + n <= b->bytes[NAMES] &&
-                   read_block(b, NAMES, at, n, error) == RBT_OK && memcmp(b->block, block->label_names[i], n) == 0;
+            same = has_bytes(b, NAMES, at, block->label_names[i], n, error);
         at += n;
     }
     b->sizes.label_count = first ? block->label_count : b->sizes.label_count;

@@ -15,6 +15,7 @@
 #include "data/parallel.h"
 
 #define ROWS_AT_A_TIME  4096    /* rows checked by a thread before it takes the next */
+#define RELEASED_BLOCKS 8       /* at once, as memory leaves in pieces of 2 MiB */
 #define NNZ_FOR_THREADS 1000000 /* fewer are hashed before a second thread has begun */
 #define INDEX_SECTION   1
 #define VALUE_SECTION   2
@@ -186,8 +187,10 @@ static void scan_block(void *context, size_t item)
         look_at_indices(s, from / sizeof(uint32_t), bytes / sizeof(uint32_t));
     else if (section == VALUE_SECTION)
         look_at_values(s, from / sizeof(float), bytes / sizeof(float));
-    if (s->data->streamed)
-        rbt_mapping_release(s->data->mapping, s->data->mapping_bytes, at + from, bytes);
+    if (s->data->streamed && ((block + 1) % RELEASED_BLOCKS == 0 || block + 1 == blocks)) {
+        size_t first = block / RELEASED_BLOCKS * RELEASED_BLOCKS * RBT_CACHE_BLOCK_BYTES;
+        rbt_mapping_release(s->data->mapping, s->data->mapping_bytes, at + first, from + bytes - first);
+    }
 }
 
 /* -------------------------------------------------------------------------------------------------------- rows */

@@ -15,18 +15,17 @@ static void take_away(size_t from, size_t n, double by, const double *restrict w
         to[k] -= by * what[k];
 }
 
-/* Cholesky's U^T U = H into the upper triangle, each line taken away from all below; a line and a column of zeros stand for a
- * parameter that others make up for. */
+/* Cholesky's U^T U = H into the upper triangle, each line taken away from all below; a zero on the diagonal stands for a parameter
+ * that others make up for: it is not moved. */
 static void factorise(size_t n, const double *h, double *u)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(u + i * n + i, h + i * n + i, (n - i) * sizeof *u);
     for (size_t i = 0; i < n; i++) {
         double *line = u + i * n, root = line[i] > FLAT * h[i * n + i] ? sqrt(line[i]) : 0;
-        for (size_t k = i; k < n; k++)
-            line[k] = root > 0 ? line[k] / root : 0;
-        for (size_t k = 0; root == 0 && k < i; k++)
-            u[k * n + i] = 0;
+        line[i] = root;
+        for (size_t k = i + 1; root > 0 && k < n; k++)
+            line[k] /= root;
         for (size_t j = i + 1; root > 0 && j < n; j++)
             take_away(j, n, line[j], line, u + j * n);
     }

@@ -18,6 +18,13 @@
 #define SPINS       64         /* looks at a lock before the processor is given away */
 #define SETTLED     1024       /* parameters at a time */
 
+/* Visits between two exchanges: */
+#define VISITS       128  /* at most, ... */
+#define CALM         0.25 /* ... which is enough for two threads whose rows' steps take so much of their error away */
+#define VISITS_LEAST 2
+#define HOT          2 /* times its error: steps that take more overshoot, however often threads meet */
+#define CROWD        4 /* exchanges for each visit of a feature: to meet more often is no better than to share */
+
 /* Features of one pace, exchanged together. */
 typedef struct batch {
     atomic_uchar busy;
@@ -50,6 +57,16 @@ bool rbt_replicas_pay(const rbt_problem *problem, uint32_t threads)
 {
     size_t bytes_each = 2 * sizeof(float) * problem->weights; /* when every feature is common */
     return problem->weights > 0 && bytes_each < MOST_BYTES / threads && bytes_each < problem->data->nnz / threads;
+}
+
+/* What the others do between two exchanges is too much when it is added: it grows with their number and with their steps, and the
+ * steps of large ones also in each other's way, which the cube stands for (tried: docs/speed.md). A power of two, so that it
+ * does not change with every pass. */
+double rbt_replicas_visits(uint32_t threads, double heat)
+{
+    double calm = CALM / heat, visits = VISITS * 2.0 / threads * (calm < 1 ? calm * calm * calm : calm);
+    visits = exp2(rint(log2(fmax(VISITS_LEAST, fmin(VISITS, visits)))));
+    return heat > HOT || visits * CROWD < threads ? 0 : visits;
 }
 
 /* --------------------------------------------------------------------------------------------------- the paces */

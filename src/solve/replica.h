@@ -22,6 +22,10 @@ typedef struct rbt_replicas rbt_replicas;
 /* Are copies worth their memory? They are when they are small beside the data. */
 bool rbt_replicas_pay(const rbt_problem *problem, uint32_t threads);
 
+/* After how many visits, by all threads, a feature is best exchanged, when a row's step takes the share `heat` of its error away; 0:
+ * threads had better share the parameters. */
+double rbt_replicas_visits(uint32_t threads, double heat);
+
 /* Of the parameters at `w`; those that are not biases must be left to the functions below from now on. A feature that all
  * threads together visited about `visits` times is exchanged. NULL when there is not enough memory. */
 rbt_replicas *rbt_replicas_create(const rbt_problem *problem, float *w, uint32_t threads, double visits);

@@ -17,16 +17,12 @@
 #include "solve/sdca.h"
 
 #define WRONG 1.5  /* times the objective of the pass before: additions were lost that mattered */
-#define CALM  0.25 /* of its error is what a row's step takes away, on average, where threads need not meet often; ... */
-#define HOT   2    /* ... where it takes more than that, steps overshoot however often they meet */
 #define PACE  4    /* passes, after which ... */
 #define SLOW  0.6  /* ... more than this of the gap is left ... */
 #define NEAR  0.02 /* ... of at most this share of the objective: lost additions keep it from falling */
 #define FEW   256  /* rows: threads that help each other take at least so many at once */
 
-/* Visits of a feature, by all threads, between two meetings of the threads' copies, about: of two threads, and of dual steps. */
-#define VISITS      128
-#define DUAL_VISITS 16
+#define DUAL_VISITS 16 /* of a feature, by all threads, between two meetings of the copies of dual steps */
 
 #define OTHERS 0.5 /* of another thread's steps on copies a dual step reckons with */
 
@@ -127,20 +123,14 @@ static double find_bend(const rbt_problem *p)
     return (isfinite(bend) ? bend : 1) * rbt_squares_of_row(p->data);
 }
 
-/* After how many visits the threads' copies meet; 0: threads share the parameters. What others do meanwhile is too much when it
- * is added: the more threads there are and the larger their steps, the sooner they meet. Dual steps take all of a row's
- * error away; they also reckon with what the others may do (as CoCoA+ does, Ma et al. 2015, which reckons with all of it, as
- * its workers meet after whole passes). */
+/* After how many visits the threads' copies meet; 0: threads share the parameters. Dual steps take all of a row's error away; they
+ * also reckon with what the others may do meanwhile (as CoCoA+ does, Ma et al. 2015, which reckons with all of it, as its
+ * workers meet after whole passes). */
 static double visits_between(const training *t)
 {
-    double heat = t->rate * t->bend, visits = VISITS * 2.0 / t->workers;
-    if (!t->may_copy || t->alone || (!is_dual(t) && heat > HOT))
+    if (!t->may_copy || t->alone)
         return 0;
-    if (is_dual(t))
-        return DUAL_VISITS;
-    for (; heat > CALM; heat /= 2)
-        visits /= 4;
-    return visits;
+    return is_dual(t) ? DUAL_VISITS : rbt_replicas_visits(t->workers, t->rate * t->bend);
 }
 
 static void choose_copies(training *t)

@@ -51,7 +51,7 @@ done
 near 1e-3 --sync sequential --optimizer sgd --epochs 60 --decay mult:0.9
 near 1e-3 --sync hogwild --workers 4 --optimizer sgd --epochs 60 --decay mult:0.9
 near 1e-3 --sync bsp --workers 4 --batch 1 --epochs 250 --decay mult:0.975
-near 1e-3 --sync ssp --staleness 3 --rule dyn --workers 4 --batch 1 --epochs 400 --decay mult:0.98
+near 1e-3 --sync ssp --staleness 3 --rule dyn --workers 4 --batch 4 --epochs 800 --decay mult:0.99
 
 # the same bits twice, where that is promised
 hash_of()

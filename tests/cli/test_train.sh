@@ -158,7 +158,7 @@ prints 'interrupted; so far:'
 # between the folds: they are told apart from what comes before. The pipe holds less than the notes of all folds.
 code=0
 python3 -c '
-import fcntl, os, signal, subprocess, sys
+import fcntl, os, select, signal, subprocess, sys
 both = os.open("pipe", os.O_RDWR)
 fcntl.fcntl(both, fcntl.F_SETPIPE_SZ, 4096)  # before anything is in it
 with open(sys.argv[1], "w") as out, open(sys.argv[2], "w") as err:
@@ -166,6 +166,8 @@ with open(sys.argv[1], "w") as out, open(sys.argv[2], "w") as err:
 notes = os.open("pipe", os.O_RDONLY)
 seen = b""
 while b"fold 1 of 400" not in seen:
+    if not select.select([notes], [], [], 300)[0]:
+        sys.exit("no fold began")
     seen += os.read(notes, 256)
 os.close(both)  # now the job has it open
 job.send_signal(signal.SIGINT)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -214,6 +215,21 @@ static void of_many_features_few_wait_for_the_end_of_a_pass(void **state)
     test_problem_deinit(&p);
 }
 
+static void copies_meet_the_sooner_the_larger_the_steps_and_the_more_threads_there_are(void **state)
+{
+    static const struct {
+        uint32_t threads;
+        double heat, visits;
+    } CASES[] = {{2, 0, 128}, {2, 0.01, 128}, {2, 0.25, 128}, {2, 0.5, 16},   {2, 1, 2},       {2, 1.0000001, 2},
+                 {2, 2, 2},   {2, 2.1, 0},    {4, 0.25, 64},  {4, 0.05, 128}, {4, 1, 2},       {8, 0.25, 32},
+                 {8, 1, 2},   {16, 0.25, 16}, {16, 1, 0},     {64, 0.25, 0},  {64, 0.01, 128}, {2, INFINITY, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        if (rbt_replicas_visits(CASES[i].threads, CASES[i].heat) != CASES[i].visits)
+            fail_msg("%u threads, heat %g: %g", CASES[i].threads, CASES[i].heat,
+                     rbt_replicas_visits(CASES[i].threads, CASES[i].heat));
+}
+
 /* With small steps, and with steps that take all of a row's error away or more. */
 static void copies_train_as_well_as_one_thread(void **state)
 {
@@ -271,6 +287,7 @@ int main(void)
         cmocka_unit_test(common_features_are_exchanged_during_a_pass_and_rare_ones_at_its_end),
         cmocka_unit_test(a_look_that_is_due_brings_all_that_others_had_brought),
         cmocka_unit_test(of_many_features_few_wait_for_the_end_of_a_pass),
+        cmocka_unit_test(copies_meet_the_sooner_the_larger_the_steps_and_the_more_threads_there_are),
         cmocka_unit_test(copies_train_as_well_as_one_thread),
         cmocka_unit_test(copies_are_made_only_where_they_are_small_beside_the_data),
     };
