@@ -167,6 +167,8 @@ static rbt_err set_up(training *t, const rbt_shards *shards, rbt_error *error)
         rbt_sdca_attach(&t->sdca, &t->walk);
     else
         rbt_sgd_attach(&t->sgd, &t->walk);
+    if (t->options->access == RBT_ACCESS_ROUND_ROBIN) /* all look before any moves: they may move the same way */
+        t->walk.caution = shards->workers;
     t->may_copy = may_copy(t, shards->workers);
     t->bend = t->may_copy && !is_dual(t) ? find_bend(p) : 0;
     t->help = (t->options->access == RBT_ACCESS_HOGWILD || t->options->access == RBT_ACCESS_AIG) &&

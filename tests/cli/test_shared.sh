@@ -107,6 +107,12 @@ awk '{ $1 = NR % 7; print }' d.svm >numbers.svm
 expect 1 train linear --data numbers.svm --optimizer sgd --lr 1e6 --out diverged.rbt
 says 'use a smaller --lr'
 [ ! -e diverged.rbt ] || fail 'a diverged model was saved'
+# workers that take turns add up what all of them saw: the step size that is found allows for it
+awk 'BEGIN { for (i = 1; i <= 2000; i++) { f = 1 + i % 7 + i * i % 11; print f + f % 5, "1:" f, "2:" f + i % 3, "3:" 2 * f, "4:" f - i % 2 } }' >alike.svm
+for workers in 1 16; do
+    expect 0 train linear --data alike.svm --optimizer sgd --sync round-robin --workers $workers --epochs 10 --json run.json --quiet
+    check run.json "last['loss'] < 1.5"
+done
 awk 'BEGIN { for (i = 0; i < 2000; i++) print (i < 1000 ? 0.001 : i % 2 ? 100 : -100), "1:" i % 5, "2:" i % 3 }' >sorted.svm
 expect 0 train linear --data sorted.svm --l2 0.1 # rows that are small at first are no sign of it
 

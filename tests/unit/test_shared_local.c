@@ -52,6 +52,23 @@ static void every_access_with_every_optimizer_reaches_the_optimum(void **state)
     }
 }
 
+/* All look before any of them moves: what takes all of a row's error away takes it several times. */
+static void many_workers_in_turn_do_not_overshoot(void **state)
+{
+    static const char *const MODELS[] = {"lr", "svm2"};
+    (void)state;
+    for (size_t m = 0; m < 2; m++) {
+        test_kind kind = {
+            .model = MODELS[m], .rows = 320, .cols = 20, .density = 1, .noise = 1, .mean = 1, .l2 = 1.0 / 320};
+        test_training t = {
+            .access = RBT_ACCESS_ROUND_ROBIN, .optimizer = RBT_OPTIMIZER_SDCA, .workers = 8, .passes = 400};
+        test_problem p;
+        test_problem_init(&p, &kind);
+        assert_true(within(train(&p.problem, &t, NULL), newton_optimum(&p.problem, NULL), 5e-3));
+        test_problem_deinit(&p);
+    }
+}
+
 /* As a job with a tolerance does: it ends at a gap that is true, whatever the threads lost on the way. */
 static void the_gap_closes_with_several_threads_as_with_one(void **state)
 {
@@ -270,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_access_with_every_optimizer_reaches_the_optimum),
+        cmocka_unit_test(many_workers_in_turn_do_not_overshoot),
         cmocka_unit_test(the_gap_closes_with_several_threads_as_with_one),
         cmocka_unit_test(newton_by_several_threads_reaches_the_optimum),
         cmocka_unit_test(who_looks_seldom_keeps_all_threads),
