@@ -2,12 +2,12 @@
 #include "solve/replica.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "data/data.h"
+#include "solve/spin.h"
 
 #define BATCH       256        /* features under one lock */
 #define PACES       24         /* each twice as slow as the one before it */
@@ -15,7 +15,6 @@
 #define SAMPLE_RUNS 32         /* ... in so many places */
 #define MOST_BYTES  (32 << 20) /* of all copies */
 #define LINE        64         /* bytes */
-#define SPINS       64         /* looks at a lock before the processor is given away */
 #define SETTLED     1024       /* parameters at a time */
 
 /* Visits between two exchanges: */
@@ -190,18 +189,6 @@ float *rbt_replicas_of(const rbt_replicas *r, uint32_t thread)
 
 /* ------------------------------------------------------------------------------------------------ the exchange */
 
-static void lock(batch *b)
-{
-    for (unsigned looks = 1; atomic_exchange_explicit(&b->busy, 1, memory_order_acquire) != 0; looks++)
-        if (looks % SPINS == 0)
-            (void)sched_yield();
-}
-
-static void unlock(batch *b)
-{
-    atomic_store_explicit(&b->busy, 0, memory_order_release);
-}
-
 /* Adds what this thread changed to what all agreed on, and takes over what the others did. Under the batch's lock. */
 static void exchange_batch(const rbt_replicas *r, const replica *mine, const batch *b)
 {
@@ -219,9 +206,9 @@ static void exchange_batch(const rbt_replicas *r, const replica *mine, const bat
 static void exchange_first(rbt_replicas *r, const replica *mine, uint32_t batches)
 {
     for (batch *b = r->batch; b < r->batch + batches; b++) {
-        lock(b);
+        rbt_spin_lock(&b->busy);
         exchange_batch(r, mine, b);
-        unlock(b);
+        rbt_spin_unlock(&b->busy);
     }
 }
 

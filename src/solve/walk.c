@@ -2,18 +2,17 @@
 #include "solve/walk.h"
 
 #include <math.h>
-#include <sched.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "solve/spin.h"
 
 #define AHEAD      8         /* rows asked for before they are needed */
 #define FAR_BYTES  (1 << 20) /* of parameters: more are asked for, too; fewer are there already */
 #define BIAS_STEPS 64        /* rows between two writes of the biases, which every row changes */
 #define NUMBERS    64        /* of steps, that a thread takes at once */
 #define APART      128       /* bytes: two cache lines, which processors like to fetch together */
-#define SPINS      64        /* looks at a lock or a turn before the processor is given away */
 
 rbt_err rbt_walk_init(rbt_walk *walk, const rbt_problem *problem, rbt_access access, uint32_t threads, rbt_error *error)
 {
@@ -60,41 +59,28 @@ void rbt_walker_deinit(rbt_walker *walker)
 
 /* ------------------------------------------------------------------------------------------------------ access */
 
-static void pause_a_little(unsigned *spins)
-{
-    if (++*spins % SPINS == 0)
-        (void)sched_yield();
-}
-
-static void lock(atomic_uchar *at)
-{
-    unsigned spins = 0;
-    while (atomic_exchange_explicit(at, 1, memory_order_acquire) != 0)
-        pause_a_little(&spins);
-}
-
 /* The indices of a row ascend, so all threads take locks in the same order; that of the biases is the last. */
 static void lock_row(const rbt_walk *walk, rbt_row row)
 {
     for (size_t i = 0; i < row.n; i++)
-        lock(&walk->locks[row.index[i]]);
+        rbt_spin_lock(&walk->locks[row.index[i]]);
     if (walk->problem->shape->bias)
-        lock(&walk->locks[walk->problem->shape->cols]);
+        rbt_spin_lock(&walk->locks[walk->problem->shape->cols]);
 }
 
 static void unlock_row(const rbt_walk *walk, rbt_row row)
 {
     for (size_t i = 0; i < row.n; i++)
-        atomic_store_explicit(&walk->locks[row.index[i]], 0, memory_order_release);
+        rbt_spin_unlock(&walk->locks[row.index[i]]);
     if (walk->problem->shape->bias)
-        atomic_store_explicit(&walk->locks[walk->problem->shape->cols], 0, memory_order_release);
+        rbt_spin_unlock(&walk->locks[walk->problem->shape->cols]);
 }
 
 static void wait_for_turn(rbt_walk *walk, uint32_t thread)
 {
     unsigned spins = 0;
     while (atomic_load_explicit(&walk->turn, memory_order_acquire) % walk->threads != thread)
-        pause_a_little(&spins);
+        rbt_spin(&spins);
 }
 
 static void pass_turn(rbt_walk *walk)
