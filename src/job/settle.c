@@ -291,17 +291,6 @@ static rbt_err find_rate_together(const rbt_loaded *loaded, rbt_options *options
 
 /* -------------------------------------------------------------------------------------------------------- all */
 
-/* In turns all workers look before any of them moves: where overshooting has no end, all their steps together must not go more than
- * twice as far as the optimum is. */
-static void bear_turns(const rbt_problem *problem, rbt_options *options)
-{
-    double steepness = rbt_rate_steepness(problem) * options->workers;
-    double twice = options->optimizer == RBT_OPTIMIZER_MOMENTUM ? 2 * (1 - options->momentum) : 2;
-    bool plain = options->optimizer <= RBT_OPTIMIZER_MOMENTUM || options->optimizer == RBT_OPTIMIZER_ASGD;
-    if (plain && steepness > 0)
-        options->lr = fmin(options->lr, twice / steepness);
-}
-
 rbt_err rbt_prepare_options(rbt_loaded *loaded, rbt_options *options, const rbt_extent *extent, rbt_crew *crew,
                             rbt_error *error)
 {
@@ -328,11 +317,10 @@ rbt_err rbt_prepare_options(rbt_loaded *loaded, rbt_options *options, const rbt_
                         "a step size for the model %s cannot be found by trying; give --lr, as in --lr 0.1",
                         loaded->model->name);
     options->lr_found = true;
-    err = crew->size == 1
-              ? rbt_rate_find(&problem, options->optimizer, options->momentum, options->seed, &options->lr, error)
-              : find_rate_together(loaded, options, &problem, extent, crew, error);
-    if (options->sync == RBT_SYNC_ROUND_ROBIN)
-        bear_turns(&problem, options);
+    uint32_t together = options->sync == RBT_SYNC_ROUND_ROBIN ? options->workers : 1;
+    err = crew->size == 1 ? rbt_rate_find(&problem, options->optimizer, options->momentum, together, options->seed,
+                                          &options->lr, error)
+                          : find_rate_together(loaded, options, &problem, extent, crew, error);
     if (options->rule == RBT_RULE_MOMENTUM) /* a step goes on until it is 1 / (1 - momentum) times as long */
         options->lr *= 1 - options->momentum;
     return err;

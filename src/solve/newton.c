@@ -1,7 +1,7 @@
 /* Newton's method. Contract in newton.h; proved by tests/unit/test_newton.c.
  *
- * Everything is in double: z are the decision values of all rows (or of those of a sample), and per row the second derivative (softmax: the
- * probabilities, from which it follows) is kept for the products with a direction. */
+ * Everything is in double: z are the decision values of all rows (or of those of a sample), and per row the second
+ * derivative (softmax: the probabilities, from which it follows) is kept for the products with a direction. */
 #include "solve/newton.h"
 
 #include <float.h>

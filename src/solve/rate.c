@@ -134,8 +134,8 @@ static rbt_err find_facts(const rbt_problem *problem, rbt_facts *facts, rbt_erro
 }
 
 /* Rows that lie all over a large file are better visited once: what is tried are copies. */
-static rbt_err find_streamed(const rbt_problem *problem, uint32_t *rows, size_t n, rbt_optimizer optimizer,
-                             double momentum, double *rate, rbt_error *error)
+static rbt_err find_streamed(const rbt_problem *problem, uint32_t *rows, size_t n, double steepness,
+                             rbt_optimizer optimizer, double momentum, double *rate, rbt_error *error)
 {
     rbt_data sample = {0};
     rbt_facts facts = {0};
@@ -148,20 +148,21 @@ static rbt_err find_streamed(const rbt_problem *problem, uint32_t *rows, size_t 
     seen.data = &sample;
     seen.facts = &facts;
     if (err == RBT_OK)
-        err = rbt_rate_try(&seen, rows, n, rbt_rate_steepness(problem), optimizer, momentum, rate, error);
+        err = rbt_rate_try(&seen, rows, n, steepness, optimizer, momentum, rate, error);
     rbt_free(facts.counts);
     rbt_data_deinit(&sample);
     return err;
 }
 
-rbt_err rbt_rate_find(const rbt_problem *problem, rbt_optimizer optimizer, double momentum, uint64_t seed, double *rate,
-                      rbt_error *error)
+/* Steps of rows that are read together add up; up to twice as far as the optimum is, that still leads there. */
+rbt_err rbt_rate_find(const rbt_problem *problem, rbt_optimizer optimizer, double momentum, uint32_t together,
+                      uint64_t seed, double *rate, rbt_error *error)
 {
     uint32_t *rows = rbt_alloc(RBT_RATE_SAMPLE, sizeof *rows);
     size_t n = rbt_rate_sample(problem->data->rows, seed, rows);
-    rbt_err err = problem->data->streamed
-                      ? find_streamed(problem, rows, n, optimizer, momentum, rate, error)
-                      : rbt_rate_try(problem, rows, n, rbt_rate_steepness(problem), optimizer, momentum, rate, error);
+    double steepness = rbt_rate_steepness(problem) * fmax(1, together / 2.0);
+    rbt_err err = problem->data->streamed ? find_streamed(problem, rows, n, steepness, optimizer, momentum, rate, error)
+                                          : rbt_rate_try(problem, rows, n, steepness, optimizer, momentum, rate, error);
     rbt_free(rows);
     return err;
 }

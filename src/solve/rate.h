@@ -23,8 +23,8 @@ double rbt_rate_steepness(const rbt_problem *problem);
 rbt_err rbt_rate_try(const rbt_problem *problem, const uint32_t *sample, size_t n, double steepness,
                      rbt_optimizer optimizer, double momentum, double *rate, rbt_error *error);
 
-/* All of it, for data that is here. */
-rbt_err rbt_rate_find(const rbt_problem *problem, rbt_optimizer optimizer, double momentum, uint64_t seed, double *rate,
-                      rbt_error *error);
+/* All of it, for data that is here. So many rows are read together before any of them moves the parameters. */
+rbt_err rbt_rate_find(const rbt_problem *problem, rbt_optimizer optimizer, double momentum, uint32_t together,
+                      uint64_t seed, double *rate, rbt_error *error);
 
 #endif

@@ -303,7 +303,7 @@ double train(const rbt_problem *problem, test_training *t, float *out)
                                                 : t->eval_every > 0 ? t->eval_every
                                                                     : 1};
     if (t->rate == 0 && t->optimizer < RBT_OPTIMIZER_SDCA)
-        assert_int_equal(rbt_rate_find(problem, t->optimizer, 0.9, 7, &t->rate, &error), RBT_OK);
+        assert_int_equal(rbt_rate_find(problem, t->optimizer, 0.9, 1, 7, &t->rate, &error), RBT_OK);
     assert_int_equal(rbt_shards_create(problem->data, t->workers, 7, &shards, &error), RBT_OK);
     t->looks = 0;
     t->together = 0;
