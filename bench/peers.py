@@ -320,7 +320,8 @@ class Table:
         self.row(section, "hogwild, 2 threads", "rows/s", two, "aig, 2 threads", s("rubato aig 2"), "more", None)
 
     def memory(self):
-        """Per non-zero the parameters are taken off first. Small sets are left out: the program itself is most of what they take."""
+        """Per non-zero the parameters are taken off first. Small sets are left out: the process that starts them is about as
+        large, and the program itself and text that is kept mapped count for much."""
         if self.m.nonzeros < 1_000_000 and not self.bench.quick:
             return
         section, text = "peak memory", self.m.samples["rubato peak"]

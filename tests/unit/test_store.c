@@ -102,6 +102,38 @@ static void a_cache_made_of_blocks_is_the_one_made_at_once(void **state)
     rbt_data_deinit(&d);
 }
 
+/* Words of any length: they are compared in pieces, of which the last may be what differs. */
+static void blocks_have_the_same_words_as_labels_however_long(void **state)
+{
+    (void)state;
+    enum { LONG = 600000 };
+    char *word = rbt_alloc(LONG + 1, 1), *other, *names[2] = {word, "b"}, *others[2];
+    memset(word, 'a', LONG);
+    other = rbt_strdup(word);
+    other[LONG - 1] = 'c';
+    others[0] = other;
+    others[1] = "b";
+    rbt_data d = made(100, 5);
+    rbt_error error;
+    rbt_cache_builder *builder = NULL;
+    for (size_t r = 0; r < d.rows; r++)
+        d.label[r] = (float)(r % 2);
+    d.label_names = names;
+    d.label_count = 2;
+    assert_int_equal(rbt_cache_builder_create("a", &builder, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_builder_add(builder, &d, NULL), RBT_OK);
+    assert_int_equal(rbt_cache_builder_add(builder, &d, NULL), RBT_OK);
+    d.label_names = others;
+    assert_int_equal(rbt_cache_builder_add(builder, &d, &error), RBT_E_DATA);
+    assert_non_null(strstr(error.text, "different words as labels"));
+    rbt_cache_builder_destroy(builder);
+    d.label_names = NULL;
+    d.label_count = 0;
+    rbt_data_deinit(&d);
+    rbt_free(word);
+    rbt_free(other);
+}
+
 static void a_build_that_is_given_up_or_empty_leaves_nothing(void **state)
 {
     (void)state;
@@ -439,6 +471,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_cache_made_of_blocks_is_the_one_made_at_once),
+        IN_FOLDER(blocks_have_the_same_words_as_labels_however_long),
         IN_FOLDER(a_build_that_is_given_up_or_empty_leaves_nothing),
         IN_FOLDER(more_columns_than_a_cache_may_have_are_refused),
         IN_FOLDER(an_index_0_at_the_end_counts_for_the_beginning),
