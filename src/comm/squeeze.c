@@ -61,11 +61,9 @@ rbt_err rbt_codec_parse(const char *text, unsigned *codec, rbt_error *error)
             return rbt_fail(error, RBT_E_USAGE, "--codec '%s' names a codec twice; name it once", text);
         found |= one;
     }
-    if (found & RBT_CODEC_LZ4 && !rbt_lz4_is_there())
-        return rbt_fail(
-            error, RBT_E_USAGE,
-            "--codec lz4 needs the feature LZ4, which this build lacks; leave it out, or install liblz4-dev and "
-            "build again");
+    rbt_error absent;
+    if (found & RBT_CODEC_LZ4 && rbt_lz4_load(&absent) != RBT_OK)
+        return rbt_fail(error, RBT_E_USAGE, "--codec lz4: %s, or leave it out", absent.text);
     *codec = found;
     return RBT_OK;
 }
@@ -475,10 +473,9 @@ static rbt_err unpack_sections(rbt_unpack *in, uint64_t plain, size_t parts, uin
     uint64_t n = rbt_unpack_u64(in);
     size_t packed = (size_t)(in->end - in->at);
 
-    if (!rbt_lz4_is_there())
-        return rbt_fail(error, RBT_E_PROTOCOL,
-                        "a peer sends with --codec lz4, and this build lacks the feature LZ4; install liblz4-dev and "
-                        "build again, or leave lz4 out");
+    rbt_error absent;
+    if (rbt_lz4_load(&absent) != RBT_OK)
+        return rbt_fail(error, RBT_E_PROTOCOL, "a peer sends with --codec lz4: %s, or leave it out", absent.text);
     if (in->bad || n > plain + 2 * (uint64_t)parts || n > RBT_LZ4_INPUT_MOST || n / RBT_LZ4_RATIO_MOST > packed)
         return refuse(error, "what LZ4 has packed is longer than it can be");
     *unpacked = rbt_try_alloc_raw((size_t)n, 1);

@@ -1,7 +1,8 @@
 /* Compressed files. Contract in unpack.h; proved by tests/unit/test_unpack.c and test_stream.c.
  *
  * rbt_input_unpack unpacks the text whole: the reader wants to look at it twice (counting, then parsing), and in
- * parallel. RBT_HAVE_ZLIB and RBT_HAVE_ZSTD come from CMakeLists.txt.
+ * parallel. RBT_HAVE_ZLIB and RBT_HAVE_ZSTD come from CMakeLists.txt: their headers are there. The libraries are loaded by the
+ * first file that needs them.
  */
 #include "data/unpack.h"
 
@@ -19,11 +20,37 @@
 #endif
 
 #include "base/error.h"
+#include "base/library.h"
 #include "base/mem.h"
 
 #define ROOM_LEAST       (size_t)(64 * 1024)
 #define ZSTD_HEAD_MAX    18        /* bytes of a frame that say how long it is, at most */
 #define GZIP_WINDOW_BITS (15 + 16) /* the largest window; gzip's head and tail are wanted */
+
+#ifdef RBT_HAVE_ZLIB
+#define ZLIB_FUNCTIONS(F)                                                                                              \
+    F(inflate)                                                                                                         \
+    F(inflateEnd)                                                                                                      \
+    F(inflateInit2_)                                                                                                   \
+    F(inflateReset)
+
+RBT_LIBRARY_DECLARE(rbt_zlib, ZLIB_FUNCTIONS);
+RBT_LIBRARY_DEFINE(rbt_zlib, ZLIB_FUNCTIONS, "libz.so.1", "files packed by gzip need zlib", "zlib1g");
+#endif
+
+#ifdef RBT_HAVE_ZSTD
+#define ZSTD_FUNCTIONS(F)                                                                                              \
+    F(ZSTD_createDStream)                                                                                              \
+    F(ZSTD_decompressStream)                                                                                           \
+    F(ZSTD_freeDStream)                                                                                                \
+    F(ZSTD_getErrorCode)                                                                                               \
+    F(ZSTD_getErrorName)                                                                                               \
+    F(ZSTD_getFrameContentSize)                                                                                        \
+    F(ZSTD_isError)
+
+RBT_LIBRARY_DECLARE(rbt_zstd, ZSTD_FUNCTIONS);
+RBT_LIBRARY_DEFINE(rbt_zstd, ZSTD_FUNCTIONS, "libzstd.so.1", "files packed by zstd need libzstd", "libzstd1");
+#endif
 
 struct rbt_unpacker {
     const char *name;
@@ -90,6 +117,16 @@ static rbt_err absent(const char *name, const char *feature, const char *package
 }
 #endif
 
+#if defined RBT_HAVE_ZLIB || defined RBT_HAVE_ZSTD
+static rbt_err load(rbt_library *library, const char *name, const char *tool, rbt_error *error)
+{
+    rbt_error why;
+    if (rbt_library_load(library, &why) == RBT_OK)
+        return RBT_OK;
+    return rbt_fail(error, why.code, "%s: %s; or unpack it with %s", name, why.text, tool);
+}
+#endif
+
 static rbt_err no_room(const char *name, size_t so_far, rbt_error *error)
 {
     return rbt_fail(
@@ -122,7 +159,7 @@ static rbt_err step_gzip(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
     if (u->whole && n > 0) {
         if (bytes[0] != '\x1f')
             return damaged(u, "something else follows the compressed text", error);
-        (void)inflateReset(&u->gzip);
+        (void)rbt_zlib.inflateReset(&u->gzip);
         u->whole = false;
     }
     if (u->whole)
@@ -131,7 +168,7 @@ static rbt_err step_gzip(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
     u->gzip.avail_in = (uInt)give;
     u->gzip.next_out = (Bytef *)out;
     u->gzip.avail_out = (uInt)take;
-    int status = inflate(&u->gzip, Z_NO_FLUSH);
+    int status = rbt_zlib.inflate(&u->gzip, Z_NO_FLUSH);
     *taken = give - u->gzip.avail_in;
     *given = take - u->gzip.avail_out;
     u->taken += *taken;
@@ -147,13 +184,13 @@ static rbt_err step_gzip(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
 #ifdef RBT_HAVE_ZSTD
 static rbt_err failed_zstd(const rbt_unpacker *u, size_t status, rbt_error *error)
 {
-    if (ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge)
+    if (rbt_zstd.ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge)
         return rbt_fail(
             error, RBT_E_LIMIT,
             "%s: was packed by zstd with a window larger than 128 MiB; unpack it with zstd -d --long=31, or "
             "pack it without --long",
             u->name);
-    return damaged(u, ZSTD_getErrorName(status), error);
+    return damaged(u, rbt_zstd.ZSTD_getErrorName(status), error);
 }
 
 /* Unpacked in pieces, a frame that has less text than it says is no error to libzstd (1.5.4); to us it is. A step that
@@ -168,7 +205,7 @@ static rbt_err step_zstd(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
         return RBT_OK;
     if (u->whole)
         u->frame_head_n = u->frame_given = 0;
-    size_t left = ZSTD_decompressStream(u->zstd, &to, &in);
+    size_t left = rbt_zstd.ZSTD_decompressStream(u->zstd, &to, &in);
     size_t head = ZSTD_HEAD_MAX - u->frame_head_n < in.pos ? ZSTD_HEAD_MAX - u->frame_head_n : in.pos;
     *taken = in.pos;
     *given = to.pos;
@@ -178,34 +215,50 @@ static rbt_err step_zstd(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
     u->frame_given += to.pos;
     u->whole = left == 0;
     u->wanted = left;
-    if (ZSTD_isError(left))
+    if (rbt_zstd.ZSTD_isError(left))
         return failed_zstd(u, left, error);
-    unsigned long long told = u->whole ? ZSTD_getFrameContentSize(u->frame_head, u->frame_head_n) : 0;
+    unsigned long long told = u->whole ? rbt_zstd.ZSTD_getFrameContentSize(u->frame_head, u->frame_head_n) : 0;
     if (u->whole && told < ZSTD_CONTENTSIZE_ERROR && u->frame_given != told) /* else it does not tell */
         return damaged(u, "a frame has less text than it says", error);
     return RBT_OK;
 }
 #endif
 
+#ifdef RBT_HAVE_ZLIB
+static rbt_err begin_gzip(rbt_unpacker *u, rbt_error *error)
+{
+    rbt_err err = load(&rbt_zlib_library, u->name, "gunzip", error);
+    if (err == RBT_OK && rbt_zlib.inflateInit2_(&u->gzip, GZIP_WINDOW_BITS, ZLIB_VERSION, sizeof u->gzip) != Z_OK)
+        err = no_room(u->name, 0, error);
+    return err;
+}
+#else
+static rbt_err begin_gzip(rbt_unpacker *u, rbt_error *error)
+{
+    return absent(u->name, "gzip", "zlib (Debian: zlib1g-dev)", "gunzip", error);
+}
+#endif
+
+#ifdef RBT_HAVE_ZSTD
+static rbt_err begin_zstd(rbt_unpacker *u, rbt_error *error)
+{
+    rbt_err err = load(&rbt_zstd_library, u->name, "zstd -d", error);
+    if (err == RBT_OK && (u->zstd = rbt_zstd.ZSTD_createDStream()) == NULL)
+        err = no_room(u->name, 0, error);
+    return err;
+}
+#else
+static rbt_err begin_zstd(rbt_unpacker *u, rbt_error *error)
+{
+    return absent(u->name, "Zstandard", "libzstd (Debian: libzstd-dev)", "zstd -d", error);
+}
+#endif
+
 rbt_err rbt_unpacker_create(const char *name, const void *bytes, size_t n, rbt_unpacker **out, rbt_error *error)
 {
     rbt_unpacker *u = rbt_alloc(1, sizeof *u);
-    rbt_err err = RBT_OK;
     u->name = name;
-#ifdef RBT_HAVE_ZLIB
-    if (is_gzip(bytes, n) && inflateInit2(&u->gzip, GZIP_WINDOW_BITS) != Z_OK)
-        err = no_room(name, 0, error);
-#else
-    if (is_gzip(bytes, n))
-        err = absent(name, "gzip", "zlib (Debian: zlib1g-dev)", "gunzip", error);
-#endif
-#ifdef RBT_HAVE_ZSTD
-    if (is_zstd(bytes, n) && (u->zstd = ZSTD_createDStream()) == NULL)
-        err = no_room(name, 0, error);
-#else
-    if (is_zstd(bytes, n))
-        err = absent(name, "Zstandard", "libzstd (Debian: libzstd-dev)", "zstd -d", error);
-#endif
+    rbt_err err = is_zstd(bytes, n) ? begin_zstd(u, error) : begin_gzip(u, error);
     if (err == RBT_OK)
         *out = u;
     else
@@ -218,10 +271,12 @@ void rbt_unpacker_destroy(rbt_unpacker *unpacker)
     if (unpacker == NULL)
         return;
 #ifdef RBT_HAVE_ZSTD
-    (void)ZSTD_freeDStream(unpacker->zstd);
+    if (unpacker->zstd != NULL)
+        (void)rbt_zstd.ZSTD_freeDStream(unpacker->zstd);
 #endif
 #ifdef RBT_HAVE_ZLIB
-    (void)inflateEnd(&unpacker->gzip); /* of one that was never begun: refused, and nothing happens */
+    if (unpacker->gzip.state != NULL)
+        (void)rbt_zlib.inflateEnd(&unpacker->gzip);
 #endif
     rbt_free(unpacker);
 }

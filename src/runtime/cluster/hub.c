@@ -31,7 +31,7 @@ static void on_caller(uv_poll_t *poll, int status, int events)
                 rbt_log_event(&l->hub->log, RBT_LOG_WARNING, "cluster", "%s", error.text);
             l->is_told = true;
             l->is_paused = true; /* the caller still stands there, and would be announced again and again */
-            uv_poll_stop(&l->poll);
+            rbt_uv.uv_poll_stop(&l->poll);
             return;
         }
         if (fd < 0)
@@ -55,7 +55,7 @@ static rbt_err refused(const char *what, int failed, rbt_error *error)
 
 static void begin_listening(rbt_hub *hub, rbt_listener *l)
 {
-    int failed = uv_poll_init(&hub->loop, &l->poll, l->fd);
+    int failed = rbt_uv.uv_poll_init(&hub->loop, &l->poll, l->fd);
     rbt_error error;
 
     if (failed != 0) {
@@ -68,7 +68,7 @@ static void begin_listening(rbt_hub *hub, rbt_listener *l)
     l->next = hub->listeners;
     hub->listeners = l;
     l->poll.data = l;
-    uv_poll_start(&l->poll, UV_READABLE, on_caller);
+    rbt_uv.uv_poll_start(&l->poll, UV_READABLE, on_caller);
 }
 
 static void take_new(rbt_hub *hub)
@@ -113,7 +113,7 @@ static void shut(rbt_hub *hub)
         rbt_listener *l = hub->listeners;
 
         hub->listeners = l->next;
-        uv_close((uv_handle_t *)&l->poll, on_listener_closed);
+        rbt_uv.uv_close((uv_handle_t *)&l->poll, on_listener_closed);
     }
     while (hub->conns != NULL) {
         rbt_conn *c = hub->conns;
@@ -124,10 +124,10 @@ static void shut(rbt_hub *hub)
         }
         rbt_conn_close(c);
     }
-    if (!uv_is_closing((uv_handle_t *)&hub->wake))
-        uv_close((uv_handle_t *)&hub->wake, NULL);
-    if (!uv_is_closing((uv_handle_t *)&hub->tick))
-        uv_close((uv_handle_t *)&hub->tick, NULL);
+    if (!rbt_uv.uv_is_closing((uv_handle_t *)&hub->wake))
+        rbt_uv.uv_close((uv_handle_t *)&hub->wake, NULL);
+    if (!rbt_uv.uv_is_closing((uv_handle_t *)&hub->tick))
+        rbt_uv.uv_close((uv_handle_t *)&hub->tick, NULL);
 }
 
 /* Has a peer still something to be sent, or to acknowledge? */
@@ -160,7 +160,7 @@ void rbt_hub_stop_when_quiet(rbt_hub *hub)
 {
     bool is_late, busy = false;
 
-    if (!atomic_load(&hub->stopping) || uv_is_closing((uv_handle_t *)&hub->tick))
+    if (!atomic_load(&hub->stopping) || rbt_uv.uv_is_closing((uv_handle_t *)&hub->tick))
         return;
     is_late = rbt_now_ns() >= hub->stop_at_ns;
     for (rbt_remote_state *peer = hub->peers; peer != NULL && !hub->parting; peer = peer->next)
@@ -258,7 +258,7 @@ static void on_tick(uv_timer_t *timer)
     for (rbt_listener *l = hub->listeners; l != NULL; l = l->next)
         if (l->is_paused) {
             l->is_paused = false;
-            uv_poll_start(&l->poll, UV_READABLE, on_caller);
+            rbt_uv.uv_poll_start(&l->poll, UV_READABLE, on_caller);
         }
     for (rbt_remote_state *peer = hub->peers, *next; peer != NULL; peer = next) {
         next = peer->next;
@@ -288,7 +288,7 @@ static void *serve(void *argument)
     rbt_hub *hub = argument;
 
     atomic_store(&hub->self, pthread_self());
-    while (uv_run(&hub->loop, stays_awake(hub) ? UV_RUN_NOWAIT : UV_RUN_ONCE) != 0)
+    while (rbt_uv.uv_run(&hub->loop, stays_awake(hub) ? UV_RUN_NOWAIT : UV_RUN_ONCE) != 0)
         ;
     return NULL;
 }
@@ -298,18 +298,18 @@ static void *serve(void *argument)
 /* The loop and what wakes it. */
 static rbt_err open_loop(rbt_hub *hub, rbt_error *error)
 {
-    int failed = uv_loop_init(&hub->loop);
+    int failed = rbt_uv.uv_loop_init(&hub->loop);
 
     if (failed == 0) {
-        failed = uv_async_init(&hub->loop, &hub->wake, on_wake);
+        failed = rbt_uv.uv_async_init(&hub->loop, &hub->wake, on_wake);
         if (failed != 0)
-            uv_loop_close(&hub->loop);
+            rbt_uv.uv_loop_close(&hub->loop);
     }
     if (failed != 0)
         return refused("serve the network", failed, error);
     hub->wake.data = hub->tick.data = hub;
-    RBT_ASSERT(uv_timer_init(&hub->loop, &hub->tick) == 0); /* which takes nothing */
-    uv_timer_start(&hub->tick, on_tick, TICK_MS, TICK_MS);
+    RBT_ASSERT(rbt_uv.uv_timer_init(&hub->loop, &hub->tick) == 0); /* which takes nothing */
+    rbt_uv.uv_timer_start(&hub->tick, on_tick, TICK_MS, TICK_MS);
     return RBT_OK;
 }
 
@@ -320,6 +320,8 @@ rbt_err rbt_hub_create(const rbt_link_config *config, const rbt_hub_events *even
     uint8_t nonce[RBT_KEY_NONCE];
     rbt_err err = rbt_key_nonce(nonce, error);
 
+    if (err == RBT_OK)
+        err = rbt_library_load(&rbt_uv_library, error);
     if (err == RBT_OK)
         err = open_loop(hub, error);
     if (err != RBT_OK) {
@@ -336,8 +338,8 @@ rbt_err rbt_hub_create(const rbt_link_config *config, const rbt_hub_events *even
     pthread_mutex_init(&hub->lock, NULL);
     if (pthread_create(&hub->thread, NULL, serve, hub) != 0) {
         shut(hub);
-        uv_run(&hub->loop, UV_RUN_DEFAULT);
-        uv_loop_close(&hub->loop);
+        rbt_uv.uv_run(&hub->loop, UV_RUN_DEFAULT);
+        rbt_uv.uv_loop_close(&hub->loop);
         rbt_free(hub);
         return rbt_fail(error, RBT_E_LIMIT, "the system refused a thread for the network");
     }
@@ -351,9 +353,9 @@ void rbt_hub_destroy(rbt_hub *hub, uint64_t grace_ms)
         return;
     hub->stop_at_ns = rbt_now_ns() + grace_ms * RBT_NS_PER_MS;
     atomic_store(&hub->stopping, true);
-    uv_async_send(&hub->wake);
+    rbt_uv.uv_async_send(&hub->wake);
     pthread_join(hub->thread, NULL);
-    RBT_ASSERT(uv_loop_close(&hub->loop) == 0);
+    RBT_ASSERT(rbt_uv.uv_loop_close(&hub->loop) == 0);
     while (hub->peers != NULL) {
         rbt_remote_state *peer = hub->peers;
 
@@ -384,7 +386,7 @@ rbt_err rbt_hub_listen(rbt_hub *hub, const rbt_address *address, rbt_address *bo
     l->next = hub->new_listeners;
     hub->new_listeners = l;
     pthread_mutex_unlock(&hub->lock);
-    uv_async_send(&hub->wake);
+    rbt_uv.uv_async_send(&hub->wake);
     return RBT_OK;
 }
 
@@ -409,7 +411,7 @@ rbt_remote *rbt_hub_dial(rbt_hub *hub, const rbt_address *address, uint32_t rank
     peer->next = hub->new_peers;
     hub->new_peers = peer;
     pthread_mutex_unlock(&hub->lock);
-    uv_async_send(&hub->wake);
+    rbt_uv.uv_async_send(&hub->wake);
     return &peer->peer;
 }
 
@@ -440,7 +442,7 @@ void rbt_hub_send(rbt_remote *to, rbt_frame *frame)
     }
     pthread_mutex_unlock(&peer->lock);
     if (must_wake)
-        uv_async_send(&to->hub->wake);
+        rbt_uv.uv_async_send(&to->hub->wake);
 }
 
 /* Lists of keys are named by what went before: who squeezes must be the next to send. */
@@ -474,7 +476,7 @@ void rbt_hub_wait_room(rbt_remote *to)
 void rbt_hub_free_waiters(rbt_hub *hub)
 {
     atomic_store(&hub->is_free, true);
-    uv_async_send(&hub->wake); /* its thread knows all peers */
+    rbt_uv.uv_async_send(&hub->wake); /* its thread knows all peers */
 }
 
 size_t rbt_hub_queued(rbt_remote *to)
@@ -496,7 +498,7 @@ void rbt_hub_cut(rbt_remote *to, const rbt_error *why)
     peer->must_cut = true;
     peer->cut_why = *why;
     pthread_mutex_unlock(&peer->lock);
-    uv_async_send(&to->hub->wake);
+    rbt_uv.uv_async_send(&to->hub->wake);
 }
 
 void rbt_hub_part(rbt_remote *to)
@@ -506,7 +508,7 @@ void rbt_hub_part(rbt_remote *to)
     pthread_mutex_lock(&peer->lock);
     peer->must_part = true;
     pthread_mutex_unlock(&peer->lock);
-    uv_async_send(&to->hub->wake);
+    rbt_uv.uv_async_send(&to->hub->wake);
 }
 
 void rbt_hub_stay(rbt_remote *to)
@@ -530,7 +532,7 @@ void rbt_hub_resume(rbt_remote *to)
 {
     to->state->may_resume = to->state->is_held;
     if (to->state->may_resume)
-        uv_async_send(&to->hub->wake);
+        rbt_uv.uv_async_send(&to->hub->wake);
 }
 
 void rbt_hub_share(rbt_hub *hub, size_t ring_bytes)

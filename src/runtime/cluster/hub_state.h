@@ -6,9 +6,9 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <uv.h>
 
 #include "runtime/cluster/hub.h"
+#include "runtime/cluster/libuv.h"
 #include "runtime/cluster/vigil.h"
 
 #define RBT_NS_PER_MS 1000000u

@@ -61,7 +61,7 @@ static void set_id(rbt_key *key)
 rbt_err rbt_key_create(rbt_key *key, rbt_error *error)
 {
     rbt_key made;
-    rbt_err err = rbt_ssl_load(error);
+    rbt_err err = rbt_library_load(&rbt_ssl_library, error);
 
     if (err == RBT_OK)
         err = fill_random(made.secret, sizeof made.secret, error);
@@ -80,7 +80,7 @@ void rbt_key_wipe(rbt_key *key)
 
 rbt_err rbt_key_nonce(uint8_t nonce[RBT_KEY_NONCE], rbt_error *error)
 {
-    rbt_err err = rbt_ssl_load(error); /* what is proved with the nonce needs it */
+    rbt_err err = rbt_library_load(&rbt_ssl_library, error); /* what is proved with the nonce needs it */
 
     return err == RBT_OK ? fill_random(nonce, RBT_KEY_NONCE, error) : err;
 }
@@ -161,7 +161,7 @@ void rbt_key_text(const rbt_key *key, char text[RBT_KEY_ROOM])
 rbt_err rbt_key_parse(const char *text, const char *place, rbt_key *key, rbt_error *error)
 {
     rbt_key found = {{0}, {0}}, right;
-    rbt_err err = rbt_ssl_load(error);
+    rbt_err err = rbt_library_load(&rbt_ssl_library, error);
 
     if (err != RBT_OK)
         return err;

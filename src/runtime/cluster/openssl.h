@@ -1,8 +1,5 @@
-/* OpenSSL's functions, found when the first key needs them.
- *
- * A program that is linked with OpenSSL reads 1.7 MB of it at every start, and takes longer for that than for the rest of
- * its start; most commands open no connection. So it is loaded at run time: a function F is called as rbt_ssl.F, and
- * what OpenSSL's headers have as a macro is written out. Headers and library must be of one major version.
+/* OpenSSL, loaded when the first key needs it (base/library.h): a program that is linked with it reads 1.7 MB at every
+ * start, and takes longer for that than for the rest of its start.
  *
  * Called by key.c and tls.c. Proved by tests/unit/test_key.c.
  */
@@ -16,7 +13,7 @@
 #include <openssl/hmac.h>
 #include <openssl/ssl.h>
 
-#include "rubato.h"
+#include "base/library.h"
 
 #define RBT_SSL_FUNCTIONS(F)                                                                                           \
     F(BIO_clear_flags)                                                                                                 \
@@ -72,15 +69,6 @@
     F(SSL_write_ex)                                                                                                    \
     F(TLS_method)
 
-#define RBT_SSL_MEMBER(name) __typeof__(name) *name;
-struct rbt_ssl {
-    RBT_SSL_FUNCTIONS(RBT_SSL_MEMBER)
-};
-#undef RBT_SSL_MEMBER
-
-extern struct rbt_ssl rbt_ssl; /* to be called after rbt_ssl_load only */
-
-/* Fails when the library is not there, or not the one the headers are of. Any thread, any number of times. */
-rbt_err rbt_ssl_load(rbt_error *error);
+RBT_LIBRARY_DECLARE(rbt_ssl, RBT_SSL_FUNCTIONS);
 
 #endif

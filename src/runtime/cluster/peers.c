@@ -111,9 +111,9 @@ void rbt_conn_close(rbt_conn *c)
         destroy_conn(c);
         return;
     }
-    uv_poll_stop(&c->poll);
+    rbt_uv.uv_poll_stop(&c->poll);
     shutdown(c->link->fd, SHUT_RDWR); /* now, not when the loop gets round to it */
-    uv_close((uv_handle_t *)&c->poll, on_conn_closed);
+    rbt_uv.uv_close((uv_handle_t *)&c->poll, on_conn_closed);
 }
 
 /* What the link has not sent is kept for the next one. */
@@ -191,7 +191,7 @@ static void tell_room(rbt_remote_state *peer)
     hub->answering = peer;
     hub->events.on_room(hub->events.context, &peer->peer);
     hub->answering = NULL;
-    uv_async_send(&hub->wake); /* for its answers */
+    rbt_uv.uv_async_send(&hub->wake); /* for its answers */
 }
 
 /* Looks at what became of a link after something was done with it. */
@@ -222,10 +222,10 @@ void rbt_conn_settle(rbt_conn *c)
     if (wants == c->wants) /* asking again costs two calls of the system */
         return;
     c->wants = wants;
-    uv_poll_start(&c->poll,
-                  (wants & RBT_LINK_READ ? UV_READABLE : 0) | (wants & RBT_LINK_WRITE ? UV_WRITABLE : 0) |
-                      (link->is_held ? UV_DISCONNECT : 0), /* who does not read sees no end either */
-                  on_poll);
+    rbt_uv.uv_poll_start(&c->poll,
+                         (wants & RBT_LINK_READ ? UV_READABLE : 0) | (wants & RBT_LINK_WRITE ? UV_WRITABLE : 0) |
+                             (link->is_held ? UV_DISCONNECT : 0), /* who does not read sees no end either */
+                         on_poll);
 }
 
 static void take_session(rbt_conn *c, const rbt_arrival *arrival);
@@ -302,7 +302,7 @@ static void on_link_arrival(rbt_link *link, rbt_arrival *arrival)
 rbt_conn *rbt_conn_open(rbt_hub *hub, int fd, const rbt_address *remote, bool accepting, rbt_remote_state *peer)
 {
     rbt_conn *c = rbt_alloc(1, sizeof *c);
-    int failed = uv_poll_init(&hub->loop, &c->poll, fd);
+    int failed = rbt_uv.uv_poll_init(&hub->loop, &c->poll, fd);
 
     c->hub = hub;
     c->peer = peer;

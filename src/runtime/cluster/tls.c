@@ -173,7 +173,7 @@ static bool set_up(SSL_CTX *context)
 
 rbt_err rbt_tls_create(const rbt_key *key, rbt_tls **tls, rbt_error *error)
 {
-    rbt_err err = rbt_ssl_load(error);
+    rbt_err err = rbt_library_load(&rbt_ssl_library, error);
     if (err != RBT_OK)
         return err;
     rbt_tls *made = rbt_alloc(1, sizeof *made);
