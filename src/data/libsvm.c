@@ -188,13 +188,10 @@ static inline const char *plain_value(const char *at, float *value)
     return stop;
 }
 
-/* Is the value one digit, as where features are there or not, and all of the feature in the word? */
-static inline bool marked(uint64_t word, unsigned digits, float *value)
+/* Is this, behind an index, the rest of a feature that says no more than that it is there, and a blank? */
+static inline bool is_mark(uint64_t rest)
 {
-    uint64_t rest = word >> 8 * (digits + 1) % 64;
-    unsigned digit = (unsigned char)rest - '0', after = rest >> 8 & 0xff;
-    *value = (float)digit;
-    return digits <= 5 && digit <= 9 && (after == ' ' || after == '\n');
+    return (rest & 0xffffff) == (':' | '1' << 8 | ' ' << 16);
 }
 
 /* Features as they nearly always are, one blank apart; the first that is not, for whatever reason, is left to
@@ -214,7 +211,15 @@ static void parse_plain_features(rbt_reader *r, int64_t *last)
         float value;
         if (digits == 0 || digits == 8 || !rbt_digits_parse(word, digits, &index) || index <= before)
             break;
-        const char *stop = marked(word, digits, &value) ? at + digits + 2 : plain_value(at + digits + 1, &value);
+        if (is_mark(word >> 8 * digits)) {
+            before = index;
+            zero_based |= index == 0;
+            indices[nnz] = index - 1; /* 0 turns over, and back when the data counts from 0 */
+            values[nnz++] = 1;
+            at += digits + 3;
+            continue;
+        }
+        const char *stop = plain_value(at + digits + 1, &value);
         if (stop == NULL) {
             stop = rbt_number_parse(at + digits + 1, end, &value);
             if (stop == NULL || stop == end || (*stop != ' ' && *stop != '\n') || !isfinite(value))
@@ -222,7 +227,7 @@ static void parse_plain_features(rbt_reader *r, int64_t *last)
         }
         before = index;
         zero_based |= index == 0;
-        indices[nnz] = index - 1; /* 0 turns over, and back when the data counts from 0 */
+        indices[nnz] = index - 1;
         values[nnz] = value;
         nnz += value != 0;
         at = stop;
