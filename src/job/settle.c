@@ -18,8 +18,9 @@
 #define MOST_EPOCHS    10000
 #define WEAK           0.01 /* l2 times rows, of a row's square */
 #define HEAVY_BYTES    (double)((size_t)64 << 20)
-#define HEAVY_TIMES    2  /* the data's own bytes */
-#define HURRIED        10 /* passes, in which averaged steps come further than dual ones along a loss with corners */
+#define HEAVY_TIMES    2 /* the data's own bytes */
+#define HURRIED        10 /* passes, in which averaged steps come further than dual ones along a loss with corners, ... */
+#define HURRIED_FEW    3 /* ... and than Newton's iterations, which are there for few parameters */
 
 /* Do so few features occur in the data that there are at most FEW_PARAMETERS to learn? Looks only as long as it may. */
 static rbt_err has_few_parameters(const rbt_problem *problem, bool *few, rbt_error *error)
@@ -41,12 +42,14 @@ static bool is_weak(const rbt_problem *problem)
     return problem->l2 * (double)problem->data->rows < WEAK * rbt_squares_of_row(problem->data);
 }
 
-/* Of few parameters and a loss with corners: shall it end after so few passes that dual steps have hardly begun? A mean of steps
- * has none of the zeros that l1 is for. Newton's method is not left even for one pass: it does not mind features of unlike size. */
+/* Of few parameters and a loss with corners: shall it end after so few passes that dual steps, or Newton's, have hardly begun? A mean
+ * of steps has none of the zeros that l1 is for. Of a smooth loss Newton's method is not left even for one pass: it does not mind
+ * features of unlike size. */
 static bool is_hurried(const rbt_problem *problem, const rbt_options *options)
 {
     double passes = options->clocks > 0 ? (double)options->clocks : options->epochs;
-    return options->tolerance == 0 && problem->l1 == 0 && !rbt_newton_fits(problem) && passes <= HURRIED;
+    double most = !rbt_newton_fits(problem) ? HURRIED : rbt_newton_rounds(problem) ? HURRIED_FEW : 0;
+    return options->tolerance == 0 && problem->l1 == 0 && passes <= most;
 }
 
 /* Would what a solver keeps, so many bytes for each row and class, be much, and far more than the data itself? */
@@ -82,15 +85,14 @@ static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, 
     rbt_options_settle_decay(options);
     if (options->optimizer == RBT_OPTIMIZER_NEWTON && !rbt_newton_fits(&problem))
         return options->l1 > 0
-                   ? rbt_fail(
-                         error, RBT_E_USAGE,
-                         "--optimizer newton with --l1 needs a smooth loss of one output and at most %d parameters; "
-                         "leave out --l1, or use --optimizer sdca",
-                         RBT_NEWTON_SQUARE)
+                   ? rbt_fail(error, RBT_E_USAGE,
+                              "--optimizer newton with --l1 needs one output and at most %d parameters; leave out "
+                              "--l1, or use --optimizer sdca",
+                              RBT_NEWTON_SQUARE)
                    : rbt_fail(error, RBT_E_USAGE,
-                              "--optimizer newton needs a smooth loss, which that of %s is not; use --optimizer sdca, "
-                              "or train svm2",
-                              loaded->model->name);
+                              "--optimizer newton needs at most %d parameters for %s, whose loss is not smooth; use "
+                              "--optimizer sdca, or train svm2",
+                              RBT_NEWTON_SQUARE, loaded->model->name);
     if (options->optimizer == RBT_OPTIMIZER_NEWTON && slowed)
         return rbt_fail(
             error, RBT_E_USAGE,

@@ -49,11 +49,12 @@ static const char *judge(rbt_watch *watch, double objective, double gap)
     return watch->stuck ? "the objective does not get better any more" : NULL;
 }
 
-/* Dual ascent's objective may rise for a while. Few parameters are kept from the start, many only when it has done so. */
+/* Dual ascent's objective may rise for a while, and so may Newton's where the loss has a corner. Few parameters are kept from the
+ * start, many only when it has done so. */
 static bool begins_to_keep(const rbt_watch *watch, double objective)
 {
     const rbt_options *o = watch->options;
-    return watch->best == NULL && o->patience == 0 && o->optimizer == RBT_OPTIMIZER_SDCA &&
+    return watch->best == NULL && o->patience == 0 && o->optimizer >= RBT_OPTIMIZER_SDCA &&
            (watch->n <= FEW || (watch->looks > 1 && objective > watch->last));
 }
 

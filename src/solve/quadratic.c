@@ -15,19 +15,32 @@ static void take_away(size_t from, size_t n, double by, const double *restrict w
         to[k] -= by * what[k];
 }
 
-/* Cholesky's U^T U = H into the upper triangle, each line taken away from all below; a zero on the diagonal stands for a parameter
- * that others make up for: it is not moved. */
+/* The same of four that stand below each other, one after another. */
+static void take_away_four(size_t from, size_t n, const double by[4], const double *restrict what, double *restrict to)
+{
+    const double *restrict second = what + n, *restrict third = second + n, *restrict fourth = third + n;
+    for (size_t k = from; k < n; k++)
+        to[k] = to[k] - by[0] * what[k] - by[1] * second[k] - by[2] * third[k] - by[3] * fourth[k];
+}
+
+/* Cholesky's U^T U = H into the upper triangle, all lines above taken away from each; one of zeros stands for a parameter that
+ * others make up for: it is not moved. */
 static void factorise(size_t n, const double *h, double *u)
 {
-    for (size_t i = 0; i < n; i++)
-        memcpy(u + i * n + i, h + i * n + i, (n - i) * sizeof *u);
     for (size_t i = 0; i < n; i++) {
-        double *line = u + i * n, root = line[i] > FLAT * h[i * n + i] ? sqrt(line[i]) : 0;
+        double *line = u + i * n;
+        size_t j = 0;
+        memcpy(line + i, h + i * n + i, (n - i) * sizeof *line);
+        for (; j + 4 <= i; j += 4) {
+            const double *above = u + j * n;
+            take_away_four(i, n, (double[]){above[i], above[n + i], above[2 * n + i], above[3 * n + i]}, above, line);
+        }
+        for (; j < i; j++)
+            take_away(i, n, u[j * n + i], u + j * n, line);
+        double root = line[i] > FLAT * h[i * n + i] ? sqrt(line[i]) : 0;
         line[i] = root;
-        for (size_t k = i + 1; root > 0 && k < n; k++)
-            line[k] /= root;
-        for (size_t j = i + 1; root > 0 && j < n; j++)
-            take_away(j, n, line[j], line, u + j * n);
+        for (size_t k = i + 1; k < n; k++)
+            line[k] = root > 0 ? line[k] / root : 0;
     }
 }
 

@@ -84,6 +84,24 @@ static inline float rbt_row_dot(rbt_row row, const float *w)
     return (a + b) + (c + d);
 }
 
+/* The same in double; nobody else writes these parameters. */
+static inline double rbt_row_dot_double(rbt_row row, const double *w)
+{
+    const uint32_t *index = row.index;
+    const float *value = row.value;
+    double a = 0, b = 0, c = 0, d = 0;
+    size_t i = 0;
+    for (; i + 4 <= row.n; i += 4) {
+        a += (double)value[i] * w[index[i]];
+        b += (double)value[i + 1] * w[index[i + 1]];
+        c += (double)value[i + 2] * w[index[i + 2]];
+        d += (double)value[i + 3] * w[index[i + 3]];
+    }
+    for (; i < row.n; i++)
+        a += (double)value[i] * w[index[i]];
+    return (a + b) + (c + d);
+}
+
 static inline void rbt_row_add(rbt_row row, float scale, float *w)
 {
     for (size_t i = 0; i < row.n; i++) {

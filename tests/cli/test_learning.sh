@@ -173,6 +173,8 @@ check run.json 'any("without coming within" in e["note"] and "--normalize" not i
 # where passes cost nothing, sdca makes as many as it needs; steps by row do not say that they are near when they are not
 awk 'NR <= 60' two.svm >few.svm
 expect 0 train svm --data few.svm --json run.json
+check run.json "first['optimizer'] == 'newton' and '--tolerance' in last['ended'] and last['clocks'] < 20"
+expect 0 train svm --data few.svm --optimizer sdca --json run.json
 check run.json 'events("start")[0]["epochs"] == 10000 and "--tolerance" in last["ended"]'
 expect 0 train lr --data two.svm --tolerance 1e-6 --json run.json --quiet
 expect 0 train lr --data two.svm --optimizer adagrad --json b.json --quiet

@@ -109,8 +109,9 @@ refuses '--l1 makes no sense with --rule adarev' --rule adarev --l1 0.1
 refuses '--decay makes no sense with --rule adarev' --rule adarev --decay sqrt:1
 refuses 'choose one' --rule momentum --optimizer momentum
 refuses '--global-rate makes no sense with --rule adarev' --rule adarev --global-rate 0.5
-expect 2 train svm --data d.svm --optimizer newton
-says 'needs a smooth loss'
+awk 'BEGIN { for (i = 1; i <= 600; i++) print i % 2, i ":1" }' >wide.svm
+expect 2 train svm --data wide.svm --optimizer newton
+says 'needs at most 256 parameters for svm, whose loss is not smooth'
 
 # too large a step: said, not saved
 awk '{ $1 = NR % 7; print }' d.svm >numbers.svm

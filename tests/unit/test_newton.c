@@ -1,5 +1,5 @@
-/* Proves src/solve/newton.c and columns.c: known optima, the closed form of least squares, l1 and no l2, and that it knows how far it
- * is. */
+/* Proves src/solve/newton*.c and columns.c: known optima, the closed form of least squares, l1 and no l2, rounded corners, and that it
+ * knows how far it is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,17 +151,20 @@ static void newton_knows_how_far_it_is(void **state)
 /* Nothing holds the bias: it must not run away to where numbers end. */
 static void newton_on_one_class_stays_finite(void **state)
 {
-    test_kind kind = kind_of("lr");
-    test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 1, .passes = 300};
-    test_problem p;
+    static const char *const MODELS[] = {"lr", "svm"};
     (void)state;
-    test_problem_init(&p, &kind);
-    for (size_t r = 0; r < p.data.rows; r++)
-        p.data.label[r] = 1;
-    assert_true(train(&p.problem, &t, NULL) < 1e-9);
-    for (size_t i = 0; i < t.looks; i++)
-        assert_true(t.objective[i] >= 0 && t.objective[i] < 1);
-    test_problem_deinit(&p);
+    for (size_t m = 0; m < 2; m++) {
+        test_kind kind = kind_of(MODELS[m]);
+        test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 1, .passes = 300};
+        test_problem p;
+        test_problem_init(&p, &kind);
+        for (size_t r = 0; r < p.data.rows; r++)
+            p.data.label[r] = 1;
+        assert_true(train(&p.problem, &t, NULL) < 1e-9);
+        for (size_t i = 0; i < t.looks; i++)
+            assert_true(t.objective[i] >= 0 && t.objective[i] < 1);
+        test_problem_deinit(&p);
+    }
 }
 
 /* The same rows with their columns far apart. */
@@ -353,14 +356,90 @@ static void newton_is_not_misled_by_the_rows_it_begins_with(void **state)
     }
 }
 
-static void newton_is_only_for_smooth_losses_and_with_l1_for_few_columns(void **state)
+/* A hinge by ever less round corners: the optimum that dual variables taken in pairs come to, with each tolerance, and not said to be
+ * near before it is. */
+static void newton_comes_to_the_corners_of_a_hinge(void **state)
+{
+    static const double CLOSE[] = {1e-2, 1e-3, 1e-5};
+    (void)state;
+    for (unsigned variant = 0; variant < 16; variant++) {
+        test_kind kind = kind_of("svm");
+        test_problem p;
+        kind.rows = 150;
+        kind.no_bias = variant & 1;
+        kind.weights = variant & 2;
+        kind.l2 = variant & 4 ? 1e-3 : 0.01;
+        test_problem_init(&p, &kind);
+        double optimum = reference_svm(&p.problem);
+        for (size_t c = 0; c < 3; c++) {
+            test_training t = {
+                .optimizer = RBT_OPTIMIZER_NEWTON, .workers = 1 + variant / 8, .passes = 100, .close = CLOSE[c]};
+            (void)train(&p.problem, &t, NULL);
+            if (t.looks == t.passes || !within(t.outcome, optimum, CLOSE[c]))
+                fail_msg("close %g, %u: %.9g after %zu iterations, optimum %.9g", CLOSE[c], variant, t.outcome, t.looks,
+                         optimum);
+            for (size_t i = 0; i < t.looks; i++)
+                assert_true(t.gap[i] >= t.objective[i] - optimum - 1e-6 * optimum);
+        }
+        test_problem_deinit(&p);
+    }
+}
+
+/* Columns of unlike size, on which dual steps would take many thousands of passes. */
+static void newton_on_a_hinge_does_not_mind_columns_of_unlike_size(void **state)
+{
+    test_kind kind = kind_of("svm");
+    test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 1, .passes = 40, .close = 1e-3};
+    test_problem p;
+    (void)state;
+    kind.spread = 1e4;
+    kind.l2 = 1e-5;
+    test_problem_init(&p, &kind);
+    (void)train(&p.problem, &t, NULL);
+    assert_true(t.looks < t.passes);
+    t.close = 1e-7;
+    t.passes = 300;
+    double found = t.outcome;
+    assert_true(within(found, train(&p.problem, &t, NULL), 1e-3));
+    test_problem_deinit(&p);
+}
+
+static void newton_on_a_hinge_with_l1_comes_where_dual_steps_come(void **state)
+{
+    (void)state;
+    for (unsigned variant = 0; variant < 4; variant++) {
+        test_kind kind = kind_of("svm");
+        test_training t = {.optimizer = RBT_OPTIMIZER_NEWTON, .workers = 1, .passes = 60, .close = 1e-4};
+        test_training dual = {.optimizer = RBT_OPTIMIZER_SDCA, .workers = 1, .passes = 2000};
+        test_problem p;
+        float w[21];
+        size_t zeros = 0;
+        kind.l1 = 0.02;
+        kind.no_bias = variant & 1;
+        kind.weights = variant & 2;
+        test_problem_init(&p, &kind);
+        double found = train(&p.problem, &t, w);
+        assert_true(within(found, train(&p.problem, &dual, NULL), 1e-3));
+        for (size_t i = 0; i < 20; i++)
+            zeros += w[i] == 0;
+        assert_true(zeros > 0);
+        test_problem_deinit(&p);
+    }
+}
+
+static void newton_is_with_l1_or_a_corner_for_few_columns(void **state)
 {
     static const struct {
         const char *model;
         double l1, l2;
         bool fits;
-    } CASES[] = {{"lr", 0, 0.1, true}, {"softmax", 0, 0.1, true}, {"huber", 0, 0.1, true},     {"svm", 0, 0.1, false},
+    } CASES[] = {{"lr", 0, 0.1, true}, {"softmax", 0, 0.1, true}, {"huber", 0, 0.1, true},     {"svm", 0, 0.1, true},
                  {"lr", 0, 0, true},   {"lr", 0.1, 0.1, true},    {"softmax", 0.1, 0.1, false}};
+    static const struct {
+        const char *model;
+        double l1;
+        bool fits;
+    } WIDE[] = {{"lr", 0, true}, {"lr", 0.1, false}, {"svm", 0, false}};
     (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         test_kind kind = kind_of(CASES[i].model);
@@ -374,11 +453,13 @@ static void newton_is_only_for_smooth_losses_and_with_l1_for_few_columns(void **
         assert_int_equal(rbt_newton_fits(&p.problem), CASES[i].fits);
         test_problem_deinit(&p);
     }
-    test_kind kind = {.model = "lr", .rows = 300, .cols = 400, .density = 1, .l1 = 0.1, .l2 = 0.1};
-    test_problem p;
-    test_problem_init(&p, &kind);
-    assert_false(rbt_newton_fits(&p.problem));
-    test_problem_deinit(&p);
+    for (size_t i = 0; i < sizeof WIDE / sizeof WIDE[0]; i++) {
+        test_kind kind = {.model = WIDE[i].model, .rows = 300, .cols = 400, .density = 1, .l1 = WIDE[i].l1, .l2 = 0.1};
+        test_problem p;
+        test_problem_init(&p, &kind);
+        assert_int_equal(rbt_newton_fits(&p.problem), WIDE[i].fits);
+        test_problem_deinit(&p);
+    }
 }
 
 int main(void)
@@ -398,7 +479,10 @@ int main(void)
         cmocka_unit_test(newton_on_many_rows_begins_with_some),
         cmocka_unit_test(newton_is_not_misled_by_the_rows_it_begins_with),
         cmocka_unit_test(columns_that_occur_have_places_in_their_order),
-        cmocka_unit_test(newton_is_only_for_smooth_losses_and_with_l1_for_few_columns),
+        cmocka_unit_test(newton_comes_to_the_corners_of_a_hinge),
+        cmocka_unit_test(newton_on_a_hinge_does_not_mind_columns_of_unlike_size),
+        cmocka_unit_test(newton_on_a_hinge_with_l1_comes_where_dual_steps_come),
+        cmocka_unit_test(newton_is_with_l1_or_a_corner_for_few_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
