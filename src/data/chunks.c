@@ -19,7 +19,8 @@
 
 #define CHUNK_BYTES (size_t)(1024 * 1024) /* large beside what taking a chunk costs, small beside a core's share */
 #define DROP_LEAST  (size_t)(64 * 1024)   /* fewer bytes are not worth a system call */
-#define KEEP_MOST   (8 * CHUNK_BYTES)     /* of text may stay in memory: to meet its pages twice takes longer */
+#define KEEP_MOST                                                                                                      \
+    (8 * CHUNK_BYTES) /* of text stays in memory until it is parsed: to meet its pages anew takes longer */
 
 /* A chunk: whole rows of one text. */
 typedef struct chunk {
@@ -41,7 +42,7 @@ struct rbt_chunks {
     rbt_source source;
     rbt_row_format format;
     uint64_t skip_bad;
-    bool drops; /* text leaves memory as soon as it has been looked at */
+    bool drops; /* text leaves memory as soon as it has been looked at, and not only when it has been parsed */
     bool piece; /* out of the middle of a text: it may have no rows */
     rbt_data data;
     atomic_size_t refused; /* the first chunk known to be refused; those after it need not be parsed */
@@ -72,9 +73,9 @@ static void drop_pages(const void *from, const void *to)
         (void)madvise((void *)a, b - a, MADV_DONTNEED);
 }
 
-static void drop_text(const rbt_chunks *all, const chunk *c)
+static void drop_text(const chunk *c)
 {
-    if (all->drops && c->text->mapped)
+    if (c->text->mapped)
         drop_pages(c->at, c->end);
 }
 
@@ -134,7 +135,8 @@ static void cut_text(rbt_chunks *all, const rbt_text *text, size_t first_line, s
         const char *stop = (size_t)(end - at) > chunk_bytes ? row_end(&all->format, at, at + chunk_bytes, end) : end;
         chunk c = {.at = at, .end = stop, .text = text, .line = line};
         rbt_array_push(&all->list, c);
-        drop_text(all, &c); /* of which only the end may have been looked at; but systems map much around that */
+        if (all->drops)
+            drop_text(&c); /* of which only the end may have been looked at; but systems map much around that */
         at = stop;
     }
 }
@@ -196,7 +198,8 @@ static void count_item(void *context, size_t item)
 {
     rbt_chunks *all = context;
     count_bounds(&all->list.at[item], &all->format);
-    drop_text(all, &all->list.at[item]);
+    if (all->drops)
+        drop_text(&all->list.at[item]);
 }
 
 static void parse_item(void *context, size_t item)
@@ -206,7 +209,7 @@ static void parse_item(void *context, size_t item)
     if (item > refused)
         return;
     parse_chunk(&all->list.at[item], all, all->skip_bad, NULL);
-    drop_text(all, &all->list.at[item]);
+    drop_text(&all->list.at[item]);
     if (all->list.at[item].err != RBT_OK)
         while (item < refused && !atomic_compare_exchange_weak_explicit(&all->refused, &refused, item,
                                                                         memory_order_relaxed, memory_order_relaxed))
@@ -217,7 +220,8 @@ static void look_item(void *context, size_t item)
 {
     rbt_chunks *all = context;
     all->look(all->look_context, all->list.at[item].at, all->list.at[item].end);
-    drop_text(all, &all->list.at[item]);
+    if (all->drops)
+        drop_text(&all->list.at[item]);
 }
 
 /* ------------------------------------------------------------------------------------------------------ placing */

@@ -66,6 +66,16 @@ typedef struct training {
 
 /* -------------------------------------------------------------------------------------------------- setting up */
 
+static bool is_dual(const training *t)
+{
+    return t->options->optimizer == RBT_OPTIMIZER_SDCA;
+}
+
+static bool is_newton(const training *t)
+{
+    return t->options->optimizer == RBT_OPTIMIZER_NEWTON;
+}
+
 static rbt_err make_workers(training *t, const rbt_shards *shards, rbt_error *error)
 {
     t->workers = shards->workers;
@@ -74,6 +84,8 @@ static rbt_err make_workers(training *t, const rbt_shards *shards, rbt_error *er
         worker *me = &t->worker[m];
         me->n = shards->shard[m].n;
         atomic_init(&me->next, me->n);
+        if (is_newton(t)) /* whose passes go through the rows as they are */
+            continue;
         me->order = rbt_try_alloc_raw(me->n, sizeof *me->order);
         if (t->options->average)
             me->own = rbt_try_alloc(t->problem->n, sizeof *me->own);
@@ -86,16 +98,6 @@ static rbt_err make_workers(training *t, const rbt_shards *shards, rbt_error *er
         rbt_walker_init(&me->walker, &t->walk, me->own != NULL ? me->own : t->w, m);
     }
     return RBT_OK;
-}
-
-static bool is_dual(const training *t)
-{
-    return t->options->optimizer == RBT_OPTIMIZER_SDCA;
-}
-
-static bool is_newton(const training *t)
-{
-    return t->options->optimizer == RBT_OPTIMIZER_NEWTON;
 }
 
 static rbt_err make_solver(training *t, rbt_error *error)
