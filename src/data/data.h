@@ -55,6 +55,9 @@ void rbt_data_release_rows(const rbt_data *data, size_t first, size_t n);
  * through first .. first + n - 1: rows are released when a block of them is complete. */
 void rbt_data_release_passed(const rbt_data *data, size_t first, size_t n);
 
+/* The same for some of all values, by their places among them: for who looks at values and not at rows. */
+void rbt_data_release_values(const rbt_data *data, size_t first, size_t n);
+
 /* How many rows at a time one works on so that little of a streamed data set is in memory: at least 1. */
 size_t rbt_data_block_rows(const rbt_data *data);
 

@@ -2,11 +2,13 @@
 #include "solve/rate.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/data.h"
 #include "model/link.h"
 
 #define FACTOR       2.0
@@ -69,6 +71,7 @@ double rbt_rate_steepness(const rbt_problem *p)
         if (p->data->weight != NULL)
             squares *= (double)p->data->weight[r];
         largest = fmax(largest, squares);
+        rbt_data_release_passed(p->data, r, 1);
     }
     return p->model->link->steepest * largest;
 }
@@ -133,6 +136,34 @@ static rbt_err find_facts(const rbt_problem *problem, rbt_facts *facts, rbt_erro
                                               : RBT_OK;
 }
 
+/* A row of the sample, and its turn among those that are tried. */
+typedef struct turn {
+    uint32_t row;
+    uint32_t at;
+} turn;
+
+static int by_row(const void *a, const void *b)
+{
+    const turn *x = a, *y = b;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Copies of the rows, in the order of the file, which is read once and not to and fro; `rows` then says where they are. */
+static rbt_err copy_sample(const rbt_data *data, uint32_t *rows, size_t n, rbt_data *sample, rbt_error *error)
+{
+    turn *turns = rbt_alloc(n, sizeof *turns);
+    for (size_t i = 0; i < n; i++)
+        turns[i] = (turn){rows[i], (uint32_t)i};
+    qsort(turns, n, sizeof *turns, by_row);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = turns[i].row;
+    rbt_err err = rbt_data_select(data, rows, n, sample, error);
+    for (size_t i = 0; i < n; i++)
+        rows[turns[i].at] = (uint32_t)i;
+    rbt_free(turns);
+    return err;
+}
+
 /* Rows that lie all over a large file are better visited once: what is tried are copies. */
 static rbt_err find_streamed(const rbt_problem *problem, uint32_t *rows, size_t n, double steepness,
                              rbt_optimizer optimizer, double momentum, double *rate, rbt_error *error)
@@ -140,11 +171,9 @@ static rbt_err find_streamed(const rbt_problem *problem, uint32_t *rows, size_t 
     rbt_data sample = {0};
     rbt_facts facts = {0};
     rbt_problem seen = *problem;
-    rbt_err err = rbt_data_select(problem->data, rows, n, &sample, error);
+    rbt_err err = copy_sample(problem->data, rows, n, &sample, error);
     if (err == RBT_OK)
         err = find_facts(problem, &facts, error);
-    for (size_t i = 0; i < n; i++)
-        rows[i] = (uint32_t)i;
     seen.data = &sample;
     seen.facts = &facts;
     if (err == RBT_OK)

@@ -82,7 +82,7 @@ static size_t sample(const rbt_data *data, size_t cols, double visits, uint32_t 
         for (size_t i = data->start[first]; i < data->start[first + n]; i++)
             if (data->index[i] < cols)
                 counts[data->index[i]]++;
-        rbt_data_release_passed(data, first, n);
+        rbt_data_release_rows(data, first, n); /* what lies between the runs is not visited */
         sampled += n;
     }
     return sampled;

@@ -6,19 +6,27 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/data.h"
 #include "math/functions.h"
 #include "model/link.h"
 #include "model/model.h"
 
 #define LOG_ADAM_SECOND  -0.0010005003335835335 /* the logarithm of RBT_ADAM_SECOND */
 #define VALUES_LOOKED_AT 65536
+#define VALUES_TOGETHER  (RBT_DATA_BLOCK_BYTES / sizeof(float))
 #define PATH_POINTS      65536 /* of a parameter's path over a pass, at most: more would drown in a float's rounding */
 
 void rbt_squares_add(rbt_squares *squares, const rbt_data *data, size_t first, size_t nnz)
 {
-    size_t step = nnz / VALUES_LOOKED_AT + 1;
-    for (size_t i = (step - first % step) % step; i < data->nnz; i += step, squares->n++)
+    size_t step = nnz / VALUES_LOOKED_AT + 1, piece = 0;
+    for (size_t i = (step - first % step) % step; i < data->nnz; i += step, squares->n++) {
         squares->sum += (double)data->value[i] * (double)data->value[i];
+        if (i - piece >= VALUES_TOGETHER) { /* values of streamed data, all over it, leave memory again */
+            rbt_data_release_values(data, piece, i - piece);
+            piece = i;
+        }
+    }
+    rbt_data_release_values(data, piece, data->nnz - piece);
 }
 
 double rbt_squares_mean(const rbt_squares *squares)

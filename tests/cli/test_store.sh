@@ -118,3 +118,11 @@ for try in 'from text' 'from the cache'; do
     echo "store disk, $size MiB, $try: $(cat "$err")"
     check lines "last['loss'] < 0.6931 and sum(w['rows'] for w in last['workers']) == $i * 25000"
 done
+
+# what looks at rows or values all over the file (a step size, typical squares, common features) leaves none of it in memory
+for how in '--optimizer sgd' '--optimizer sgd --lr 1' '--sync ssp'; do
+    # shellcheck disable=SC2086
+    python3 "$bounded" "$((limit / 2))+$limit" "$RUBATO" train lr --data 'big/part-*.svm' --store disk --cache auto --workers 2 \
+        --epochs 1 --quiet $how 2>"$err" || fail "$how: more than $((limit / 2)) MiB for $size MiB of data: $(cat "$err")"
+    echo "store disk, $size MiB, $how: $(cat "$err")"
+done
