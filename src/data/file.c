@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,6 +69,19 @@ static rbt_err read_whole(int fd, rbt_input *input, rbt_error *error)
                     input->name, (double)n / 1e6);
 }
 
+/* Is there a limit that a mapping of so many bytes does not fit into? Memory of that size would not fit, either. */
+static bool is_too_wide(size_t bytes, const rbt_input *input, rbt_error *error)
+{
+    struct rlimit limit;
+    if (errno != ENOMEM || getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return false;
+    (void)rbt_fail(error, RBT_E_LIMIT,
+                   "%s: has %.1f MB, which cannot be mapped within the limit of address space (ulimit -v) of %.1f MB; "
+                   "raise that limit: mapped bytes count there, but are in memory only while they are looked at",
+                   input->name, (double)bytes / 1e6, (double)limit.rlim_cur / 1e6);
+    return true;
+}
+
 rbt_err rbt_input_open(const char *path, rbt_input *input, rbt_error *error)
 {
     bool standard = strcmp(path, "-") == 0;
@@ -78,6 +92,7 @@ rbt_err rbt_input_open(const char *path, rbt_input *input, rbt_error *error)
 
     /* Files of /proc say that they are empty and are not: only a size above zero is believed. */
     struct stat status;
+    bool too_wide = false;
     if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 && !standard) {
         void *at = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (at != MAP_FAILED) {
@@ -86,9 +101,11 @@ rbt_err rbt_input_open(const char *path, rbt_input *input, rbt_error *error)
             in.bytes = at;
             in.n = (size_t)status.st_size;
             in.mapped = true;
+        } else {
+            too_wide = is_too_wide((size_t)status.st_size, &in, error);
         }
     }
-    rbt_err err = in.mapped ? RBT_OK : read_whole(fd, &in, error);
+    rbt_err err = in.mapped ? RBT_OK : too_wide ? RBT_E_LIMIT : read_whole(fd, &in, error);
     if (!standard)
         (void)close(fd);
     if (err == RBT_OK)

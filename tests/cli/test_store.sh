@@ -84,6 +84,18 @@ done
 # bounded memory: not under a sanitizer, which has memory of its own
 [ "$RUBATO_SANITIZED" -eq 0 ] || exit 0
 
+# a file that cannot be mapped names the limit of address space, not memory
+"$RUBATO" convert --data data.svm --out wide.cache
+for file in wide.svm wide.cache; do
+    truncate -s 8G "$file"
+    for level in memory disk; do
+        case $file$level in wide.svmdisk) continue ;; esac # text is streamed
+        (ulimit -v 1000000 && expect 1 train lr --data "$file" --store "$level")
+        says "$file: has 8589.9 MB, which cannot be mapped within the limit of address space (ulimit -v) of 1024.0 MB; raise"
+    done
+    rm "$file"
+done
+
 # rows that have no room may be streamed, and a job that can be is told so
 "$RUBATO" gen lr --out wide.svm --rows 160000 --cols 2000 --nnz 20
 for folds in '' '--folds 2'; do
