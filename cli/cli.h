@@ -165,6 +165,9 @@ void cli_columns_note(const cli_command *command, const rbt_read_report *report,
 /* And with which --bits Vowpal Wabbit text of so many columns, which was written, is to be read, if the usual ones are too few. */
 void cli_bits_note(const cli_command *command, size_t cols);
 
+/* A message that rows have no room in memory is told the way round it: a cache of them. */
+void cli_memory_hint(rbt_error *error);
+
 /* ------------------------------------------------------------------------------------ fitted models of methods */
 
 /* Is the file one of those? Then these do what predict, eval, info and export do with it. `array`: which one, for npy; NULL:

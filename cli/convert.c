@@ -1,7 +1,12 @@
 /* rubato convert: data in whatever format, from wherever it may come, written as a cache or as text. */
 #include "cli/cli.h"
 
+#include <string.h>
+#include <sys/stat.h>
+
+#include "data/cache_build.h"
 #include "data/origin.h"
+#include "data/paths.h"
 #include "data/write_rows.h"
 
 /* A model that was trained on the original counts from 0, whatever it is given. */
@@ -12,6 +17,55 @@ static void base_note(const cli_command *command, const rbt_data *data, rbt_form
                       "rubato %s: features are counted from 0 in the data and from 1 in what is written; give --base 1 "
                       "when a model that was trained on the data reads it\n",
                       command->name);
+}
+
+/* How many files those are; 0: several, of which one can be read only once. */
+static size_t count_files(const char *path)
+{
+    struct stat status;
+    rbt_paths paths;
+    if (rbt_paths_list(path, &paths, NULL) != RBT_OK) /* reading will say why */
+        return 1;
+    size_t count = paths.count;
+    for (size_t i = 0; paths.count > 1 && i < paths.count; i++)
+        if (strcmp(paths.at[i], "-") == 0 || stat(paths.at[i], &status) != 0 || !S_ISREG(status.st_mode))
+            count = 0;
+    rbt_paths_free(&paths);
+    return count;
+}
+
+/* Is that a file, there or to be made, next to which others can be? */
+static bool is_place(const char *out)
+{
+    struct stat status;
+    return strcmp(out, "-") != 0 && (stat(out, &status) != 0 || S_ISREG(status.st_mode));
+}
+
+static rbt_err convert(const cli_command *command, const char *path, const rbt_reading *reading, rbt_format format,
+                       const char *out, rbt_error *error)
+{
+    rbt_data data = {0};
+    size_t files = format == RBT_FORMAT_CACHE && is_place(out) ? count_files(path) : 0;
+    rbt_err err;
+    if (files > 0) { /* in bounded memory */
+        const rbt_cache_building how = {.reading = reading, .whole = true, .stop = cli_stop_flag()};
+        err = rbt_cache_build(path, &how, out, error);
+        if (err != RBT_E_UNSUPPORTED || files == 1)
+            return err;
+        *reading->report = (rbt_read_report){0};
+    }
+    err = rbt_data_read_as(path, reading, &data, error);
+    if (err != RBT_OK && format != RBT_FORMAT_CACHE)
+        cli_memory_hint(error);
+    if (err == RBT_OK)
+        err = rbt_data_write(&data, format, &(rbt_writing){.path = out, .stop = cli_stop_flag()}, error);
+    if (err == RBT_OK) {
+        base_note(command, &data, format);
+        if (format == RBT_FORMAT_VW)
+            cli_bits_note(command, data.cols);
+    }
+    rbt_data_deinit(&data);
+    return err;
 }
 
 int cli_convert(const cli_command *command, int argc, char **argv)
@@ -31,7 +85,6 @@ int cli_convert(const cli_command *command, int argc, char **argv)
          &to},
     };
     cli_arguments arguments = {.own = own, .own_count = sizeof own / sizeof own[0]};
-    rbt_data data = {0};
     rbt_err err = cli_parse(&arguments, argc, argv, &error);
 
     if (err == RBT_OK && arguments.help) {
@@ -54,16 +107,9 @@ int cli_convert(const cli_command *command, int argc, char **argv)
     if (err == RBT_OK)
         err = cli_reading_settle(&given, &report, &reading, &error);
     if (err == RBT_OK)
-        err = rbt_data_read_as(path, &reading, &data, &error);
-    if (err == RBT_OK)
-        cli_reading_note(command, &report);
-    if (err == RBT_OK)
-        err = rbt_data_write(&data, format, &(rbt_writing){.path = out, .stop = cli_stop_flag()}, &error);
-    if (err == RBT_OK) {
-        base_note(command, &data, format);
-        if (format == RBT_FORMAT_VW)
-            cli_bits_note(command, data.cols);
-    }
-    rbt_data_deinit(&data);
-    return err == RBT_OK ? 0 : cli_fail(command, &error);
+        err = convert(command, path, &reading, format, out, &error);
+    if (err != RBT_OK)
+        return cli_fail(command, &error);
+    cli_reading_note(command, &report);
+    return 0;
 }

@@ -6,7 +6,10 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "data/data.h"
 #include "data/origin.h"
+#include "data/paths.h"
+#include "data/stream.h"
 #include "data/where.h"
 #include "job/text.h"
 #include "model/classes.h"
@@ -89,28 +92,97 @@ static rbt_err parse_metrics(const rbt_trained *trained, eval_request *request, 
 
 /* ------------------------------------------------------------------------------------------------------- measuring */
 
-static rbt_err measure(subject *s, rbt_data *data, unsigned want, rbt_error *error)
+static rbt_err measure(subject *s, rbt_data *block, rbt_error *error)
 {
-    rbt_err err = rbt_shape_apply(&s->trained.shape, true, data, error);
+    rbt_err err = rbt_shape_apply(&s->trained.shape, true, block, error);
 
-    return err == RBT_OK ? rbt_metrics_compute(&s->trained, data, want, &s->metrics, error) : err;
+    return err == RBT_OK ? rbt_metrics_add(&s->metrics, &s->trained, block, error) : err;
 }
 
-/* Both models on the same data. Making data fit a model changes it: labels are put back in between, and a model that
+/* Both models on the same rows. Making data fit a model changes it: labels are put back in between, and a model that
  * wants rows of length 1 goes last. */
-static rbt_err measure_both(subject *s, rbt_data *data, unsigned want, rbt_error *error)
+static rbt_err measure_both(subject *s, rbt_data *block, rbt_error *error)
 {
-    float *labels = rbt_try_alloc(data->rows, sizeof *labels);
+    float *labels = rbt_try_alloc(block->rows, sizeof *labels);
     subject *first = &s[s[0].trained.shape.unit_rows ? 1 : 0], *second = first == s ? &s[1] : &s[0];
 
     if (labels == NULL)
-        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the labels of %zu rows", data->rows);
-    memcpy(labels, data->label, data->rows * sizeof *labels);
-    rbt_err err = measure(first, data, want, error);
-    memcpy(data->label, labels, data->rows * sizeof *labels);
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for the labels of %zu rows", block->rows);
+    memcpy(labels, block->label, block->rows * sizeof *labels);
+    rbt_err err = measure(first, block, error);
+    memcpy(block->label, labels, block->rows * sizeof *labels);
     if (err == RBT_OK)
-        err = measure(second, data, want, error);
+        err = measure(second, block, error);
     rbt_free(labels);
+    return err;
+}
+
+/* A block, of which a copy is made fit. A row in a message is counted from the first of all. */
+static rbt_err measure_block(eval_request *request, subject *s, const rbt_data *block, rbt_error *error)
+{
+    rbt_data copy = {0};
+    rbt_err err = rbt_data_join(block, 1, &copy, error);
+
+    if (err != RBT_OK)
+        return err;
+    request->cols = block->cols > request->cols ? block->cols : request->cols;
+    err = request->baseline == NULL ? measure(s, &copy, error) : measure_both(s, &copy, error);
+    if (err == RBT_E_DATA) {
+        rbt_where_count_on(s->metrics.rows, error);
+        rbt_where_rows(request->data, &request->reading, error);
+    }
+    rbt_data_deinit(&copy);
+    return err;
+}
+
+/* Rows that have been measured were read in another way than the rest. */
+static rbt_err refuse_late(const eval_request *request, size_t rows, rbt_error *error)
+{
+    char title[RBT_PATHS_TITLE_ROOM];
+
+    rbt_paths_title(request->data, title, sizeof title);
+    return rbt_fail(error, RBT_E_DATA,
+                    "%s: an index 0 after %zu rows without any, which were taken to count from 1, as the model does "
+                    "not say; give --base 0",
+                    title, rows);
+}
+
+static rbt_err measure_stream(eval_request *request, subject *s, rbt_rowstream *stream, rbt_error *error)
+{
+    size_t models = request->baseline == NULL ? 1 : 2;
+    const rbt_data *block = NULL;
+    rbt_err err;
+
+    for (size_t i = 0; i < models; i++)
+        rbt_metrics_init(&s[i].metrics, &s[i].trained, request->want);
+    do {
+        err = rbt_rowstream_next(stream, &block, error);
+        if (err == RBT_OK && rbt_rowstream_low(stream) > 0)
+            err = refuse_late(request, s->metrics.rows, error);
+        if (err == RBT_OK && block != NULL)
+            err = measure_block(request, s, block, error);
+    } while (err == RBT_OK && block != NULL);
+    for (size_t i = 0; err == RBT_OK && i < models; i++)
+        err = rbt_metrics_finish(&s[i].metrics, error);
+    return err;
+}
+
+/* Block after block: memory does not grow with the data, but for the decision values that auc needs. */
+static rbt_err measure_all(eval_request *request, subject *s, rbt_error *error)
+{
+    rbt_rowstream *stream = NULL;
+    rbt_err err = rbt_rowstream_open(request->data, &request->reading, true, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
+
+    if (err != RBT_OK)
+        return err;
+    err = measure_stream(request, s, stream, error);
+    if (err == RBT_OK) {
+        char *origin = rbt_rowstream_origin(stream);
+
+        request->base = rbt_reading_base(&(rbt_reading){.origin = origin});
+        rbt_free(origin);
+    }
+    rbt_rowstream_close(stream);
     return err;
 }
 
@@ -311,7 +383,6 @@ static rbt_err write_json(const eval_request *request, const subject *s, rbt_err
 static rbt_err evaluate(eval_request *request, rbt_error *error)
 {
     subject s[2];
-    rbt_data data = {0};
 
     memset(s, 0, sizeof s);
     rbt_err err = cli_trained_load(request->model, &request->plugin, &s[0].trained, error);
@@ -331,21 +402,13 @@ static rbt_err evaluate(eval_request *request, rbt_error *error)
         err = cli_compare_origins(request->model, s[0].trained.origin, request->baseline, s[1].trained.origin, error);
     request->reading.origin = s[0].trained.origin != NULL ? s[0].trained.origin : s[1].trained.origin;
     if (err == RBT_OK)
-        err = rbt_data_read_as(request->data, &request->reading, &data, error);
-    request->cols = data.cols;
-    request->base = rbt_reading_base(&(rbt_reading){.origin = data.origin});
-    if (err == RBT_OK)
-        err = request->baseline == NULL ? measure(&s[0], &data, request->want, error)
-                                        : measure_both(s, &data, request->want, error);
-    if (err == RBT_E_DATA && data.rows > 0)
-        rbt_where_rows(request->data, &request->reading, error);
+        err = measure_all(request, s, error);
     if (err == RBT_OK && (request->json == NULL || strcmp(request->json, "-") != 0))
         print(request, s);
     if (err == RBT_OK && request->json != NULL)
         err = write_json(request, s, error);
     if (err == RBT_OK && request->baseline != NULL)
         note_ratios(request, s);
-    rbt_data_deinit(&data);
     for (size_t i = 0; i < 2; i++) {
         rbt_metrics_deinit(&s[i].metrics);
         rbt_trained_deinit(&s[i].trained);

@@ -396,6 +396,8 @@ static rbt_err tell(const char *path, const rbt_trainee *plugin, const rbt_readi
                         path);
     }
     err = pattern ? rbt_data_read_as(path, reading, &data, error) : rbt_data_take(&input, reading, &data, error);
+    if (err != RBT_OK)
+        cli_memory_hint(error);
     if (err == RBT_OK)
         err = print_data(strcmp(path, "-") == 0 ? "standard input" : title, &data, reading->report->unlabelled, error);
     rbt_data_deinit(&data);

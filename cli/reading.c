@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "data/origin.h"
 #include "data/stream.h"
 #include "data/read.h"
@@ -103,6 +104,13 @@ rbt_err cli_answer_stream(const char *path, const rbt_reading *reading,
     }
     rbt_rowstream_close(stream);
     return err;
+}
+
+void cli_memory_hint(rbt_error *error)
+{
+    if (error->code == RBT_E_MEMORY && strstr(error->text, "not enough memory for data of") != NULL)
+        (void)rbt_text_add(error->text, sizeof error->text, strlen(error->text),
+                           ", or make a cache of it first, which takes little memory: rubato convert --out FILE.cache");
 }
 
 void cli_bits_note(const cli_command *command, size_t cols)

@@ -12,6 +12,11 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "data/cache.h"
+#include "data/data.h"
+#include "data/stream.h"
+#include "data/write.h"
+
+#define CREATED "cannot be created"
 
 enum { START, INDEX, VALUE, LABEL, WEIGHT, NAMES, SOURCE, ARRAYS };
 
@@ -29,10 +34,11 @@ struct rbt_cache_builder {
 
 static rbt_err failed(const rbt_cache_builder *b, const char *what, rbt_error *error)
 {
+    bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
     return rbt_fail(error, RBT_E_IO, "%s: %s: %s%s", b->path, what, strerror(errno),
-                    errno == ENOSPC || errno == EDQUOT || errno == EFBIG
-                        ? "; it needs room for the data twice while it is made: make room; nothing was left behind"
-                        : "");
+                    full ? "; it needs room for the data twice while it is made: make room; nothing was left behind"
+                    : strcmp(what, CREATED) == 0 ? "; choose a place that can be written"
+                                                 : "");
 }
 
 /* A file without a name, next to the target. */
@@ -72,7 +78,7 @@ rbt_err rbt_cache_builder_create(const char *path, rbt_cache_builder **out, rbt_
     for (int i = 0; err == RBT_OK && i < ARRAYS; i++) {
         b->fd[i] = open_nameless(path);
         if (b->fd[i] < 0)
-            err = failed(b, "cannot be created", error);
+            err = failed(b, CREATED, error);
     }
     if (err == RBT_OK)
         err = append(b, START, &(uint64_t){0}, sizeof(uint64_t), error);
@@ -147,7 +153,7 @@ static rbt_err check_names(rbt_cache_builder *b, const rbt_data *block, rbt_erro
     }
     b->sizes.label_count = first ? block->label_count : b->sizes.label_count;
     if (err == RBT_OK && !same)
-        err = rbt_fail(error, RBT_E_DATA,
+        err = rbt_fail(error, RBT_E_UNSUPPORTED,
                        "%s: its files have different words as labels, which cannot be told apart before all have been "
                        "read; use --store memory",
                        b->path);
@@ -242,7 +248,61 @@ rbt_err rbt_cache_builder_finish(rbt_cache_builder *builder, size_t low, const c
     }
     rbt_free(hashes);
     if (err == RBT_OK)
-        return rbt_output_finish(&output, false, error);
+        return rbt_output_finish(&output, source == 0, error); /* as rbt_cache_write_of */
     rbt_output_abandon(&output);
+    return err;
+}
+
+/* Adds the block and all that follow. */
+static rbt_err add_blocks(rbt_cache_builder *b, rbt_rowstream *stream, const rbt_data *block, const atomic_bool *stop,
+                          rbt_error *error)
+{
+    const rbt_writing writing = {.path = b->path, .stop = stop};
+    rbt_err err = RBT_OK;
+    while (err == RBT_OK && block != NULL) {
+        err = rbt_writing_check(&writing, error);
+        if (err == RBT_OK)
+            err = rbt_cache_builder_add(b, block, error);
+        if (err == RBT_OK)
+            err = rbt_rowstream_next(stream, &block, error);
+    }
+    return err;
+}
+
+/* The number of a source that can be found again. */
+static uint64_t number_of(const rbt_cache_building *how)
+{
+    return how->source != 0 ? how->source + how->reading->report->skipped : 0;
+}
+
+rbt_err rbt_cache_build(const char *path, const rbt_cache_building *how, const char *to, rbt_error *error)
+{
+    rbt_cache_builder *builder = NULL;
+    rbt_rowstream *stream = NULL;
+    const rbt_data *block = NULL;
+    rbt_data data = {0};
+    rbt_err err = rbt_rowstream_open(path, how->reading, true, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
+    if (err != RBT_OK)
+        return err;
+    err = rbt_rowstream_next(stream, &block, error);
+    if (err != RBT_OK)
+        goto close_stream;
+    if (how->whole && rbt_rowstream_take(stream, &data)) {
+        err = rbt_cache_write_of(&data, number_of(how), to, error);
+        rbt_data_deinit(&data);
+        goto close_stream;
+    }
+    err = rbt_cache_builder_create(to, &builder, error);
+    if (err != RBT_OK)
+        goto close_stream;
+    err = add_blocks(builder, stream, block, how->stop, error);
+    if (err == RBT_OK) {
+        char *origin = rbt_rowstream_origin(stream);
+        err = rbt_cache_builder_finish(builder, rbt_rowstream_low(stream), origin, number_of(how), error);
+        rbt_free(origin);
+    }
+    rbt_cache_builder_destroy(builder);
+close_stream:
+    rbt_rowstream_close(stream);
     return err;
 }

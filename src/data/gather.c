@@ -138,8 +138,8 @@ static rbt_err add(gathered *g, const rbt_data *block, const char *path, rbt_err
         char title[RBT_PATHS_TITLE_ROOM];
         rbt_paths_title(path, title, sizeof title);
         return rbt_fail(error, RBT_E_MEMORY,
-                        "%s: not enough memory for its rows (%zu so far); use --store disk, or a larger machine", title,
-                        d->rows);
+                        "%s: not enough memory for data of %zu rows and more; use fewer rows or a larger machine",
+                        title, d->rows);
     }
     for (size_t r = 1; r <= block->rows; r++)
         d->start[d->rows + r] = d->nnz + block->start[r];

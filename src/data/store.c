@@ -20,7 +20,6 @@
 #include "data/origin.h"
 #include "data/paths.h"
 #include "data/read.h"
-#include "data/stream.h"
 
 #define NAME_ROOM     64
 #define LEFT_OUT_MOST UINT32_MAX /* bad rows that a cache remembers; one with more is made again every time */
@@ -294,34 +293,6 @@ static uint64_t number_of(const place *p, const rbt_reading *reading)
     return p->source != 0 ? p->source + reading->report->skipped : 0;
 }
 
-/* The source to a cache, block by block. */
-static rbt_err convert(const char *path, const place *p, const rbt_reading *reading, rbt_error *error)
-{
-    rbt_cache_builder *builder = NULL;
-    rbt_rowstream *stream = NULL;
-    const rbt_data *block = NULL;
-    rbt_err err = rbt_rowstream_open(path, reading, true, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
-    if (err != RBT_OK)
-        return err;
-    err = rbt_cache_builder_create(p->path, &builder, error);
-    if (err != RBT_OK)
-        goto close_stream;
-    do {
-        err = rbt_rowstream_next(stream, &block, error);
-        if (err == RBT_OK && block != NULL)
-            err = rbt_cache_builder_add(builder, block, error);
-    } while (err == RBT_OK && block != NULL);
-    if (err == RBT_OK) {
-        char *origin = rbt_rowstream_origin(stream);
-        err = rbt_cache_builder_finish(builder, rbt_rowstream_low(stream), origin, number_of(p, reading), error);
-        rbt_free(origin);
-    }
-    rbt_cache_builder_destroy(builder);
-close_stream:
-    rbt_rowstream_close(stream);
-    return err;
-}
-
 static rbt_err read_to_disk(const char *path, const place *p, const rbt_storing *storing, rbt_data *data,
                             rbt_error *error)
 {
@@ -330,7 +301,8 @@ static rbt_err read_to_disk(const char *path, const place *p, const rbt_storing 
                         "%s: --store disk needs a folder for its cache, and neither the data's folder nor "
                         "$XDG_CACHE_HOME/rubato nor ~/.cache/rubato can be written to; set XDG_CACHE_HOME",
                         path);
-    rbt_err err = convert(path, p, storing->reading, error);
+    const rbt_cache_building how = {.reading = storing->reading, .source = p->source};
+    rbt_err err = rbt_cache_build(path, &how, p->path, error);
     if (err == RBT_OK && storing->keep)
         note(storing, "made for the next start", p->path, NULL);
     if (err == RBT_OK)

@@ -1,6 +1,6 @@
 /* Data in blocks of rows, in order, in bounded memory whatever its size.
  *
- * Called by `rubato predict`, store.c and gather.c. A path is what it is for rbt_data_read. Text is read, unpacked and parsed
+ * Called by `rubato predict`, `rubato eval`, cache_build.c and gather.c. A path is what it is for rbt_data_read. Text is read, unpacked and parsed
  * piece by piece; of a pipe a piece is what is there, so that somebody who types a row gets an answer. A cache is mapped
  * and cut into blocks. What the columns of CSV are is seen by going over its files first, unless the reading's origin says it, or by
  * the first rows when the reading says how many features they make. Always holds: the blocks' rows are those of rbt_data_read, or the refusal is,

@@ -102,30 +102,59 @@ static bool locate(const texts *t, const rbt_reading *reading, uint64_t row, cha
     return line > 0;
 }
 
-void rbt_where_rows(const char *path, const rbt_reading *reading, rbt_error *error)
+/* What a "row N" is replaced with; false: it stays. */
+typedef bool namer(const void *context, uint64_t row, char *out, size_t room);
+
+/* `first` follows what the message begins with. */
+static void rename_rows(rbt_error *error, namer *name, const void *context, const char *first)
 {
-    texts t = {.kind = RBT_KIND_AUTO};
     char text[sizeof error->text], where[sizeof error->text];
     const char *at = error->text, *found;
     size_t n = 0;
-    if (strstr(error->text, "row ") == NULL || reading->skip_bad > 0 || !open_texts(path, reading, &t)) {
-        close_texts(&t);
-        return;
-    }
     while ((found = strstr(at, "row ")) != NULL && n < sizeof text) {
         char *end;
         unsigned long long row = strtoull(found + 4, &end, 10);
         bool begins = found == error->text;
         n += (size_t)snprintf(text + n, sizeof text - n, "%.*s", (int)(found - at), at);
-        bool known = row > 0 && (begins || found[-1] == ' ' || found[-1] == '(') &&
-                     locate(&t, reading, row - 1, where, sizeof where);
+        bool known =
+            row > 0 && (begins || found[-1] == ' ' || found[-1] == '(') && name(context, row, where, sizeof where);
         at = known ? end : found + 4;
         if (n < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", known ? where : "row ",
-                                  known && begins ? ": the row" : "");
+                                  known && begins ? first : "");
     }
     if (n < sizeof text)
         (void)snprintf(text + n, sizeof text - n, "%s", at);
     memcpy(error->text, text, sizeof text);
-    close_texts(&t);
+}
+
+typedef struct locating {
+    texts texts;
+    const rbt_reading *reading;
+} locating;
+
+static bool name_place(const void *context, uint64_t row, char *out, size_t room)
+{
+    const locating *l = context;
+    return locate(&l->texts, l->reading, row - 1, out, room);
+}
+
+void rbt_where_rows(const char *path, const rbt_reading *reading, rbt_error *error)
+{
+    locating l = {.texts = {.kind = RBT_KIND_AUTO}, .reading = reading};
+    if (strstr(error->text, "row ") != NULL && reading->skip_bad == 0 && open_texts(path, reading, &l.texts))
+        rename_rows(error, name_place, &l, ": the row");
+    close_texts(&l.texts);
+}
+
+static bool name_number(const void *context, uint64_t row, char *out, size_t room)
+{
+    const uint64_t *before = context;
+    (void)snprintf(out, room, "row %llu", (unsigned long long)(row + *before));
+    return true;
+}
+
+void rbt_where_count_on(uint64_t before, rbt_error *error)
+{
+    rename_rows(error, name_number, &before, "");
 }

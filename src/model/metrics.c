@@ -165,9 +165,9 @@ rbt_err rbt_metrics_add(rbt_metrics *metrics, const rbt_trained *trained, const 
     rbt_err err = wanted(s, RBT_METRIC_AUC) ? reserve_ranks(s, data->rows, error) : RBT_OK;
     if (err != RBT_OK)
         return err;
-    for (size_t row = 0, block = data->streamed ? rbt_data_block_rows(data) : data->rows; row < data->rows; row++) {
-        if (row % block == 0)
-            s->loss += model->loss(shape, data, row, data->rows - row < block ? data->rows - row : block, trained->w);
+    for (size_t row = 0; row < data->rows; row++) {
+        /* One at a time: the sum is the same however the rows are cut into blocks. */
+        s->loss += model->loss(shape, data, row, 1, trained->w);
         double weight = data->weight != NULL ? (double)data->weight[row] : 1, label = (double)data->label[row];
         model->score(shape, data, row, trained->w, s->score);
         double said = model->label(shape, s->score);

@@ -124,7 +124,7 @@ static void blocks_have_the_same_words_as_labels_however_long(void **state)
     assert_int_equal(rbt_cache_builder_add(builder, &d, NULL), RBT_OK);
     assert_int_equal(rbt_cache_builder_add(builder, &d, NULL), RBT_OK);
     d.label_names = others;
-    assert_int_equal(rbt_cache_builder_add(builder, &d, &error), RBT_E_DATA);
+    assert_int_equal(rbt_cache_builder_add(builder, &d, &error), RBT_E_UNSUPPORTED);
     assert_non_null(strstr(error.text, "different words as labels"));
     rbt_cache_builder_destroy(builder);
     d.label_names = NULL;
