@@ -260,6 +260,31 @@ static bool number_fits(const place *p, const rbt_reading *reading, uint64_t num
     return number != 0 && *left_out <= reading->skip_bad && *left_out <= LEFT_OUT_MOST;
 }
 
+/* Data that is read as other data was may be that very data: then the cache that the file has for itself, whose origin is the
+ * one that is asked for, holds what would be read. */
+static bool use_own(const char *path, const rbt_storing *storing, rbt_data *data)
+{
+    rbt_reading reading = *storing->reading;
+    rbt_storing own = *storing;
+    place p = {0};
+    bool cache, same = false;
+    uint64_t left_out;
+    reading.origin = NULL;
+    own.reading = &reading;
+    if (storing->reading->origin == NULL || find_place(path, &own, &p, NULL) != RBT_OK)
+        return false;
+    if (p.path != NULL && number_fits(&p, &reading, source_in(p.path, &cache), &left_out) &&
+        open_cache(p.path, storing->level, data, NULL) == RBT_OK) {
+        same = data->origin != NULL && strcmp(data->origin, storing->reading->origin) == 0;
+        if (same)
+            *storing->reading->report = (rbt_read_report){.skipped = left_out};
+        else
+            rbt_data_deinit(data);
+    }
+    rbt_free(p.path);
+    return same;
+}
+
 /* The kept cache, if it stands for the source as it is now; false: it has to be made. */
 static bool use_kept(const place *p, const rbt_storing *storing, rbt_data *data)
 {
@@ -347,7 +372,7 @@ static rbt_err read_stored(const char *path, const rbt_storing *storing, rbt_dat
                      "%s: is no plain file, whose cache could be found again; save it to a file, or leave out --cache "
                      "auto and --store both",
                      path);
-    else if (err == RBT_OK && keep && p.path != NULL && use_kept(&p, storing, data))
+    else if (err == RBT_OK && keep && p.path != NULL && (use_own(path, storing, data) || use_kept(&p, storing, data)))
         err = RBT_OK;
     else if (err == RBT_OK)
         err = storing->level == RBT_STORE_DISK ? read_to_disk(path, &p, storing, data, error)

@@ -45,7 +45,21 @@ for try in first second; do
 done
 check second.json "events('note') == []"
 prints '1 bad row was left out when the kept cache was made'
-rm kept.svm* data.svm-*.rbt-cache
+rm kept.svm*
+
+# a file that is trained on and validated with has one cache; where it is read as other data was, it has another one
+[ "$(find . -name 'data.svm*.rbt-cache' | wc -l)" -eq 1 ] || fail '--valid of the same file makes a cache of its own'
+sed 's/ / 0:1 /' data.svm >zero.svm
+for cache in off auto auto; do
+    expect 0 train lr --data zero.svm --valid data.svm --cache $cache --clocks 1 --json "zero.$cache.json"
+done
+python3 - <<'PYTHON' || fail 'a cache of data that was read in another way is used'
+import json
+ends = [[json.loads(line) for line in open("zero.%s.json" % cache)] for cache in ("off", "auto")]
+sums = [[e["loss"] for e in lines if e["event"] == "eval"] for lines in ends]
+raise SystemExit(0 if sums[0] and sums[0] == sums[1] else 1)
+PYTHON
+rm zero.svm* data.svm-*.rbt-cache
 
 # several jobs at once make the same cache
 rm data.svm.rbt-cache

@@ -225,7 +225,7 @@ static void every_way_to_read_keeps_a_cache_of_its_own(void **state)
     (void)state;
     static const rbt_reading ways[] = {{0},
                                        {.base = RBT_BASE_0},
-                                       {.origin = "base 1\n"},
+                                       {.origin = "base 0\n"},
                                        {.skip_bad = 2},
                                        {.format = "libsvm"},
                                        {.skip_bad = 2, .classes = true}};
@@ -235,11 +235,28 @@ static void every_way_to_read_keeps_a_cache_of_its_own(void **state)
         for (size_t i = 0; i < 6; i++) {
             rbt_data d = stored("a", levels[i % 2], true, &ways[i]);
             assert_int_equal(d.rows, 2);
-            assert_int_equal(d.cols, 2 + (ways[i].base == RBT_BASE_0));
+            assert_int_equal(d.cols, 2 + (i == 1 || i == 2)); /* from 0 */
             assert_true(again == 0 ? strstr(notes, "made for the next start") != NULL : notes[0] == '\0');
             assert_null(strstr(notes, "again"));
             rbt_data_deinit(&d);
         }
+}
+
+static void what_is_read_as_itself_has_one_cache(void **state)
+{
+    (void)state;
+    const rbt_reading same = {.origin = "base 1\n"}, other = {.origin = "base 0\n"};
+    put_file("a", "1 1:1\n-1 2:2\n");
+    rbt_data d = stored("a", RBT_STORE_MEMORY, true, NULL);
+    rbt_data_deinit(&d);
+    d = stored("a", RBT_STORE_DISK, true, &same);
+    assert_string_equal(notes, "");
+    assert_int_equal(d.cols, 2);
+    rbt_data_deinit(&d);
+    d = stored("a", RBT_STORE_DISK, true, &other);
+    assert_non_null(strstr(notes, "made for the next start"));
+    assert_int_equal(d.cols, 3);
+    rbt_data_deinit(&d);
 }
 
 static void labels_of_classes_are_kept_for_all(void **state)
@@ -477,6 +494,7 @@ int main(void)
         IN_FOLDER(an_index_0_at_the_end_counts_for_the_beginning),
         IN_FOLDER(a_kept_cache_is_used_until_the_source_changes),
         IN_FOLDER(every_way_to_read_keeps_a_cache_of_its_own),
+        IN_FOLDER(what_is_read_as_itself_has_one_cache),
         IN_FOLDER(labels_of_classes_are_kept_for_all),
         IN_FOLDER(a_kept_cache_knows_how_many_rows_were_left_out),
         IN_FOLDER(a_damaged_cache_is_made_again),
