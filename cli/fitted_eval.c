@@ -68,6 +68,8 @@ static rbt_err examine(const cli_fitted_request *request, const char *model, rbt
                         x->fitted.method->as_trained == NULL;
         as.classes = x->fitted.method->has_classes;
         err = rbt_data_read_as(request->data, &as, data, error);
+        if (err != RBT_OK)
+            cli_memory_hint(error);
         if (as.report != NULL && as.expect != RBT_CONTENT_ROWS)
             as.report->unlabelled = 0; /* nobody asks for labels */
         rbt_free(origin);

@@ -1,9 +1,9 @@
 /* A cache made from blocks of rows, in bounded memory: for data that is larger than memory.
  *
- * Called by store.c and by `rubato convert`. The arrays of a cache stand one behind the other in the file, and how long each becomes is known at
- * the end: so each grows in a file of its own next to the target, which has no name and is gone with the process, and
- * all are copied into the target at the end. Always holds: the bytes are those rbt_cache_write would have written; the
- * file appears complete or not at all. Proved by tests/unit/test_store.c.
+ * Called by store.c and by `rubato convert`. The arrays of a cache stand one behind the other in the file, and how
+ * long each becomes is known at the end: so each grows in a file of its own next to the target, which has no name and
+ * is gone with the process, and all are copied into the target at the end. Always holds: the bytes are those
+ * rbt_cache_write would have written; the file appears complete or not at all. Proved by tests/unit/test_store.c.
  */
 #ifndef RBT_DATA_CACHE_BUILD_H
 #define RBT_DATA_CACHE_BUILD_H
@@ -21,8 +21,8 @@ typedef struct rbt_cache_building {
     const atomic_bool *stop; /* ends it with RBT_E_INTERRUPTED once it is true; NULL: nobody will */
 } rbt_cache_building;
 
-/* The rows of the path, streamed (stream.h), to a cache. RBT_E_UNSUPPORTED: they have to be in memory together to become one; of
- * those some were read, so that they can be read again only from files. */
+/* The rows of the path, streamed (stream.h), to a cache. RBT_E_UNSUPPORTED: they have to be in memory together to
+ * become one; of those some were read, so that they can be read again only from files. */
 rbt_err rbt_cache_build(const char *path, const rbt_cache_building *how, const char *to, rbt_error *error);
 
 typedef struct rbt_cache_builder rbt_cache_builder;

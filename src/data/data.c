@@ -14,9 +14,9 @@
 #include "data/names.h"
 #include "data/triples.h"
 
-/* Who visits rows with others may be late, when the processor went to somebody else: what it touches after the others have come
- * through is released once they are so many blocks further. (With one block, a fifth of a cache of 250 MB stayed on two
- * cores that others used, too.) */
+/* Who visits rows with others may be late, when the processor went to somebody else: what it touches after the
+ * others have come through is released once they are so many blocks further. (With one block, a fifth of a cache
+ * of 250 MB stayed on two cores that others used, too.) */
 #define LATE_BLOCKS 16
 
 rbt_err rbt_data_alloc(size_t rows, size_t nnz, rbt_data *data, rbt_error *error)

@@ -260,8 +260,8 @@ static bool number_fits(const place *p, const rbt_reading *reading, uint64_t num
     return number != 0 && *left_out <= reading->skip_bad && *left_out <= LEFT_OUT_MOST;
 }
 
-/* Data that is read as other data was may be that very data: then the cache that the file has for itself, whose origin is the
- * one that is asked for, holds what would be read. */
+/* Data that is read as other data was may be that very data: then the cache that the file has for itself, whose
+ * origin is the one that is asked for, holds what would be read. */
 static bool use_own(const char *path, const rbt_storing *storing, rbt_data *data)
 {
     rbt_reading reading = *storing->reading;

@@ -1,14 +1,15 @@
 /* Data in blocks of rows, in order, in bounded memory whatever its size.
  *
- * Called by `rubato predict`, `rubato eval`, cache_build.c and gather.c. A path is what it is for rbt_data_read. Text is read, unpacked and parsed
- * piece by piece; of a pipe a piece is what is there, so that somebody who types a row gets an answer. A cache is mapped
- * and cut into blocks. What the columns of CSV are is seen by going over its files first, unless the reading's origin says it, or by
- * the first rows when the reading says how many features they make. Always holds: the blocks' rows are those of rbt_data_read, or the refusal is,
- * with its file:line; memory is a few times RBT_ROWSTREAM_PIECE_BYTES, or the longest line. Exceptions, which are read
- * whole: images, a cache that is compressed or comes through a pipe, and CSV through a pipe that does not make the
- * features that the reading says; such a pipe is refused when it is the first of several paths. What a pipe holds is told by as much
- * of it as of a file, whenever it comes; who answers rows as they come (not `late`) does not wait for more than a row, unless
- * it expects documents. Proved by tests/unit/test_stream.c.
+ * Called by `rubato predict`, `rubato eval`, cache_build.c and gather.c. A path is what it is for rbt_data_read. Text
+ * is read, unpacked and parsed piece by piece; of a pipe a piece is what is there, so that somebody who types a row
+ * gets an answer. A cache is mapped and cut into blocks. What the columns of CSV are is seen by going over its files
+ * first, unless the reading's origin says it, or by the first rows when the reading says how many features they make.
+ * Always holds: the blocks' rows are those of rbt_data_read, or the refusal is, with its file:line; memory is a few
+ * times RBT_ROWSTREAM_PIECE_BYTES, or the longest line. Exceptions, which are read whole: images, a cache that is
+ * compressed or comes through a pipe, and CSV through a pipe that does not make the features that the reading says;
+ * such a pipe is refused when it is the first of several paths. What a pipe holds is told by as much of it as of a
+ * file, whenever it comes; who answers rows as they come (not `late`) does not wait for more than a row, unless it
+ * expects documents. Proved by tests/unit/test_stream.c.
  */
 #ifndef RBT_DATA_STREAM_H
 #define RBT_DATA_STREAM_H

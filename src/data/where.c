@@ -150,7 +150,8 @@ void rbt_where_rows(const char *path, const rbt_reading *reading, rbt_error *err
 static bool name_number(const void *context, uint64_t row, char *out, size_t room)
 {
     const uint64_t *before = context;
-    (void)snprintf(out, room, "row %llu", (unsigned long long)(row + *before));
+    unsigned long long number = row + *before;
+    (void)snprintf(out, room, "row %llu", number);
     return true;
 }
 

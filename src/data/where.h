@@ -12,7 +12,8 @@
  * with it. It stays what it is when nobody can tell: a cache, the standard input, images, bad rows that may be left out. */
 void rbt_where_rows(const char *path, const rbt_reading *reading, rbt_error *error);
 
-/* For who looks at rows in blocks, when so many rows came before that of the message: every "row N" is counted on from them. */
+/* For who looks at rows in blocks, when so many rows came before that of the message: every "row N" is counted on
+ * from them. */
 void rbt_where_count_on(uint64_t before, rbt_error *error);
 
 #endif

@@ -148,7 +148,8 @@ static int by_row(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Copies of the rows, in the order of the file, which is read once and not to and fro; `rows` then says where they are. */
+/* Copies of the rows, in the order of the file, which is read once and not to and fro; `rows` then says where they
+ * are. */
 static rbt_err copy_sample(const rbt_data *data, uint32_t *rows, size_t n, rbt_data *sample, rbt_error *error)
 {
     turn *turns = rbt_alloc(n, sizeof *turns);

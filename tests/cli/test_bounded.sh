@@ -1,5 +1,5 @@
 #!/bin/sh
-# What is larger than memory is converted to a cache and measured all the same, with the bytes and the numbers of the whole.
+# What is larger than memory is converted to a cache and measured, with the bytes and the numbers of the whole.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -11,7 +11,7 @@ esac
 # a cache is made of blocks where it goes to a file, and of the whole where it goes to the standard output
 same() { # DATA... [OPTIONS]: of both ways
     rm -f blocks.cache
-    "$RUBATO" convert --data "$@" --out - >whole.cache 2>whole.err || fail "convert $* to standard output: $(cat whole.err)"
+    "$RUBATO" convert --data "$@" --out - >whole.cache 2>whole.err || fail "convert $* to -: $(cat whole.err)"
     "$RUBATO" convert --data "$@" --out blocks.cache 2>"$err" || fail "convert $*: $(cat "$err")"
     cmp whole.cache blocks.cache || fail "convert $*: other bytes, block by block"
     cmp whole.err "$err" || fail "convert $*: other notes, block by block"
@@ -114,9 +114,11 @@ for file in wide.svm wide.svm.gz; do
 done
 for command in "info wide.svm" "convert --data wide.svm.gz --out back.svm"; do
     # shellcheck disable=SC2086
-    ! python3 "$bounded" 40 "$RUBATO" $command >"$out" 2>"$err" || fail "$command: enough memory for 8 million values in 40 MiB"
+    ! python3 "$bounded" 40 "$RUBATO" $command >"$out" 2>"$err" ||
+        fail "$command: enough memory for 8 million values in 40 MiB"
     says 'or make a cache of it first, which takes little memory: rubato convert --out FILE.cache'
 done
+# shellcheck disable=SC3045 # every sh on Linux has it
 (ulimit -d 40960 && "$RUBATO" info blocks.cache >"$out" && "$RUBATO" convert --data blocks.cache --out back.svm) ||
     fail 'what a message advises does not work'
 cmp back.svm wide.svm || fail 'a cache converted back: other bytes'
