@@ -135,7 +135,7 @@ static rbt_err measure_block(eval_request *request, subject *s, const rbt_data *
     return err;
 }
 
-/* Rows that have been measured were read in another way than the rest. */
+/* Rows of a pipe that have been measured were read in another way than the rest. */
 static rbt_err refuse_late(const eval_request *request, size_t rows, rbt_error *error)
 {
     char title[RBT_PATHS_TITLE_ROOM];
@@ -144,10 +144,11 @@ static rbt_err refuse_late(const eval_request *request, size_t rows, rbt_error *
     return rbt_fail(error, RBT_E_DATA,
                     "%s: an index 0 after %zu rows without any, which were taken to count from 1, as the model does "
                     "not say; give --base 0",
-                    title, rows);
+                    strcmp(request->data, "-") == 0 ? "standard input" : title, rows);
 }
 
-static rbt_err measure_stream(eval_request *request, subject *s, rbt_rowstream *stream, rbt_error *error)
+/* *late: an index 0 tells only now that all features count from 0, also those that have been measured. */
+static rbt_err measure_stream(eval_request *request, subject *s, rbt_rowstream *stream, bool *late, rbt_error *error)
 {
     size_t models = request->baseline == NULL ? 1 : 2;
     const rbt_data *block = NULL;
@@ -157,8 +158,12 @@ static rbt_err measure_stream(eval_request *request, subject *s, rbt_rowstream *
         rbt_metrics_init(&s[i].metrics, &s[i].trained, request->want);
     do {
         err = rbt_rowstream_next(stream, &block, error);
-        if (err == RBT_OK && rbt_rowstream_low(stream) > 0)
-            err = refuse_late(request, s->metrics.rows, error);
+        if (err == RBT_OK && rbt_rowstream_low(stream) > 0) {
+            if (!rbt_rowstream_is_repeatable(stream))
+                return refuse_late(request, s->metrics.rows, error);
+            *late = true;
+            return RBT_OK;
+        }
         if (err == RBT_OK && block != NULL)
             err = measure_block(request, s, block, error);
     } while (err == RBT_OK && block != NULL);
@@ -171,11 +176,19 @@ static rbt_err measure_stream(eval_request *request, subject *s, rbt_rowstream *
 static rbt_err measure_all(eval_request *request, subject *s, rbt_error *error)
 {
     rbt_rowstream *stream = NULL;
+    bool late = false;
     rbt_err err = rbt_rowstream_open(request->data, &request->reading, true, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
 
     if (err != RBT_OK)
         return err;
-    err = measure_stream(request, s, stream, error);
+    err = measure_stream(request, s, stream, &late, error);
+    if (err == RBT_OK && late) {
+        rbt_rowstream_close(stream);
+        for (size_t i = 0; i < 2; i++)
+            rbt_metrics_deinit(&s[i].metrics);
+        request->reading.base = RBT_BASE_0;
+        return measure_all(request, s, error);
+    }
     if (err == RBT_OK) {
         char *origin = rbt_rowstream_origin(stream);
 

@@ -411,7 +411,7 @@ static void close_file(rbt_rowstream *s)
 /* --------------------------------------------------------------------------------------------------------- CSV */
 
 /* Can all files be read as often as need be? */
-static bool is_repeatable(const rbt_rowstream *s)
+bool rbt_rowstream_is_repeatable(const rbt_rowstream *s)
 {
     struct stat status;
     for (size_t i = 0; i < s->paths.count; i++)
@@ -487,7 +487,7 @@ static rbt_err survey_files(rbt_rowstream *s, rbt_error *error)
 static rbt_err find_columns(rbt_rowstream *s, size_t lines, rbt_error *error)
 {
     bool again;
-    if (s->reading.features == 0 && is_repeatable(s))
+    if (s->reading.features == 0 && rbt_rowstream_is_repeatable(s))
         return survey_files(s, error);
     look_at_rows(s, s->looked, lines, s->line + s->looked_lines);
     s->looked_lines += count_lines(s->buffer + s->looked, lines - s->looked);
@@ -496,7 +496,7 @@ static rbt_err find_columns(rbt_rowstream *s, size_t lines, rbt_error *error)
         s->settled = true;
         return rbt_csv_pieces_settle(s->csv, s->title, &again, error);
     }
-    if (is_repeatable(s))
+    if (rbt_rowstream_is_repeatable(s))
         return survey_files(s, error);
     if (!s->ended && s->paths.count == 1)
         return RBT_OK;

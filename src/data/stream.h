@@ -41,6 +41,9 @@ size_t rbt_rowstream_low(const rbt_rowstream *stream);
 /* How it was read (origin.h), in memory of its own; known when the last block has come. NULL: it is not. */
 char *rbt_rowstream_origin(const rbt_rowstream *stream);
 
+/* Are all of its files such that can be read again? */
+bool rbt_rowstream_is_repeatable(const rbt_rowstream *stream);
+
 /* Does it come from a pipe or a terminal, so that somebody may wait for an answer? */
 bool rbt_rowstream_is_live(const rbt_rowstream *stream);
 

@@ -84,10 +84,13 @@ expect 0 eval --model late.rbt --data data.svm
 [ ! -s "$err" ] || fail 'eval counts features otherwise than the model'
 "$RUBATO" export --model model.rbt --format liblinear --out model.liblinear
 "$RUBATO" import --model model.liblinear --out unknown.rbt
-expect 1 eval --model unknown.rbt --data late.svm
-says 'late.svm: an index 0 after'
+expect 0 eval --model unknown.rbt --data late.svm --base 0 --json given.json
+expect 0 eval --model unknown.rbt --data late.svm --json found.json
+cmp given.json found.json || fail 'eval: an index 0 behind all others is found too late'
+"$RUBATO" eval --model unknown.rbt --data - >"$out" 2>"$err" <late.svm &&
+    fail 'eval of a pipe measures some rows otherwise than others'
+says 'standard input: an index 0 after'
 says 'give --base 0'
-expect 0 eval --model unknown.rbt --data late.svm --base 0
 {
     cat data.svm
     echo '7 1:1'
