@@ -136,7 +136,7 @@ static rbt_err allocate(rbt_newton *t, rbt_error *error)
     t->losses = rbt_alloc(threads, sizeof *t->losses);
     if (may_square(p)) {
         t->square = rbt_alloc(threads * n * n, sizeof *t->square);
-        t->factor = rbt_alloc(n * n, sizeof *t->factor);
+        t->factor = rbt_alloc(p->l1 > 0 ? RBT_QUADRATIC_ROOM(n) : n * n, sizeof *t->factor);
     }
     return RBT_OK;
 }
@@ -254,8 +254,7 @@ static double solve_square(rbt_newton *t)
     complete_square(t);
     if (p->l1 == 0)
         return rbt_quadratic_solve(p->n, t->square, t->gradient, t->step, t->factor);
-    return rbt_quadratic_solve_l1(p->n, t->square, t->gradient, p->shape->bias, t->w, p->l1, t->step, t->residual,
-                                  t->factor);
+    return rbt_quadratic_solve_l1(p->n, t->square, t->gradient, p->shape->bias, t->w, p->l1, t->step, t->factor);
 }
 
 /* Where a parameter is in the vector of all of them. */

@@ -20,7 +20,8 @@
 typedef struct rbt_newton rbt_newton;
 
 #define RBT_NEWTON_ROW_BYTES (3 * sizeof(double)) /* kept for each row and class */
-#define RBT_NEWTON_SQUARE    256 /* parameters, whose second derivatives have room in a cache: with l1 or a corner, the most */
+#define RBT_NEWTON_SQUARE                                                                                              \
+    256 /* parameters, whose second derivatives have room in a cache: with l1 or a corner, the most */
 
 /* Can it: with l1, or a loss with a corner, are there few parameters? */
 bool rbt_newton_fits(const rbt_problem *problem);

@@ -24,7 +24,7 @@ struct rbt_newton {
     double *z, *bend, *zd;                  /* rows * outputs: decision values, second derivatives, along a direction */
     double *partial;                        /* threads * 2 n: sums of each thread */
     double *square;                         /* threads * n^2: likewise of all second derivatives, or NULL ... */
-    double *factor;                         /* ... and room for as many as a thread has */
+    double *factor;                         /* ... and room to solve for the step */
     double *losses;                         /* threads: likewise of the rows' losses */
     double round;                           /* how round the loss's corner is; 0: it has none */
     bool begun;

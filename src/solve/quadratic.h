@@ -15,8 +15,9 @@
 double rbt_quadratic_solve(size_t n, const double *h, const double *g, double *d, double *factor);
 
 /* The same with l1 |w + d|_1 - l1 |w|_1 added, for all parameters but, with a bias, the last: w + d is 0 exactly where that is best.
- * `slope` has room for n, `room` for H. */
+ * `room` has room for RBT_QUADRATIC_ROOM(n). Infinite: it fell, but not to the minimum. */
+#define RBT_QUADRATIC_ROOM(n) (3 * (n) * ((n) + 1))
 double rbt_quadratic_solve_l1(size_t n, const double *h, const double *g, bool bias, const double *w, double l1,
-                              double *d, double *slope, double *room);
+                              double *d, double *room);
 
 #endif
