@@ -196,7 +196,7 @@ static double walk_clock(const rbt_training *training, const rbt_shard *shard, u
         size_t at = (size_t)((first + done) % shard->n);
         size_t n = steps - done < shard->n - at ? (size_t)(steps - done) : shard->n - at;
 
-        n = rbt_shards_together(training->shards, shard->rows + at, n);
+        n = rbt_shards_together(training->shards, shard->rows, at, n);
         rbt_walker_rows(walker, shard->rows + at, n, n);
         rbt_shards_release(training->shards, training->data, shard->rows, shard->n, at, n);
         done += n;
