@@ -119,7 +119,7 @@ static rbt_err open_pieces(reader *r, const rbt_hosting *hosting, rbt_error *err
 
 /* --------------------------------------------------------------------------------------------------------- kinds */
 
-/* What a process sees in the files that begin in its part, and the file by which it tells the kind. */
+/* What a process sees in the files that begin in its part. */
 typedef struct vote {
     uint64_t caches;
     uint64_t others;
@@ -127,7 +127,7 @@ typedef struct vote {
     uint32_t kind;   /* by the first */
 } vote;
 
-static vote vote_on_kind(const reader *r, const rbt_input **by)
+static vote vote_on_kind(const reader *r)
 {
     vote v = {0};
     for (size_t i = 0; i < r->pieces.count; i++) {
@@ -140,17 +140,24 @@ static vote vote_on_kind(const reader *r, const rbt_input **by)
             continue;
         v.weight = weight;
         v.kind = rbt_kind_of(&p->input, r->reading->expect);
-        *by = &p->input;
     }
     return v;
+}
+
+/* Those that begin in a process's part. */
+static rbt_err refuse_models(const reader *r, rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+    for (size_t i = 0; err == RBT_OK && i < r->pieces.count; i++)
+        if (r->pieces.at[i].slice.from == 0)
+            err = rbt_kind_refuse_model(&r->pieces.at[i].input, error);
+    return err;
 }
 
 /* What the files hold: what the first that is not empty does. All caches or none. */
 static rbt_err agree_on_kind(const reader *r, rbt_err err, rbt_kind *kind, rbt_error *error)
 {
-    const rbt_input *by = NULL;
-    uint32_t decides = 0; /* which process */
-    vote mine = err == RBT_OK ? vote_on_kind(r, &by) : (vote){0};
+    vote mine = err == RBT_OK ? vote_on_kind(r) : (vote){0};
     vote *all = rbt_alloc(r->crew->size, sizeof *all), sum = {0};
     if (err == RBT_OK)
         err = rbt_reading_kind(r->reading, kind, error);
@@ -161,19 +168,17 @@ static rbt_err agree_on_kind(const reader *r, rbt_err err, rbt_kind *kind, rbt_e
         if (all[q].weight > sum.weight && all[q].kind <= RBT_KIND_CACHE) {
             sum.weight = all[q].weight;
             sum.kind = all[q].kind;
-            decides = q;
         }
     }
     rbt_free(all);
     if (err != RBT_OK || *kind != RBT_KIND_AUTO)
         return err;
-    if (sum.caches > 0 && sum.others > 0)
+    err = rbt_crew_agree(r->crew, refuse_models(r, error), error);
+    if (err == RBT_OK && sum.caches > 0 && sum.others > 0)
         return rbt_fail(error, RBT_E_DATA,
                         "%s: matches caches and files that are none; choose a pattern that matches one kind", r->path);
     *kind = sum.weight > 0 ? (rbt_kind)sum.kind : RBT_KIND_LIBSVM;
-    if (by != NULL && decides == r->crew->rank)
-        err = rbt_kind_refuse_model(by, error);
-    return rbt_crew_agree(r->crew, err, error);
+    return err;
 }
 
 /* --------------------------------------------------------------------------------------------------------- texts */

@@ -372,10 +372,10 @@ static rbt_err look_at_file(rbt_rowstream *s, rbt_error *error)
     rbt_input file = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = s->used};
     rbt_err err = RBT_OK;
     s->begun = true;
-    if (s->kind == RBT_KIND_AUTO && s->used > 0) {
+    if (s->kind == RBT_KIND_AUTO && s->used > 0)
         s->kind = rbt_kind_of(&file, s->reading.expect);
+    if (!s->given && s->used > 0)
         err = rbt_kind_refuse_model(&file, error);
-    }
     if (err == RBT_OK)
         err = rbt_reading_fits(&s->reading, s->kind, rbt_feed_name(s->feed), error);
     if (err != RBT_OK || s->used == 0)

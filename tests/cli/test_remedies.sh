@@ -61,7 +61,18 @@ expect 0 predict --model large.rbt --data large.svm
 # models among data
 train 0 lr --data data.svm --out a.rbt
 train 0 lr --data data.svm --out b.rbt
-expect 1 info a.rbt b.rbt
-says 'a.rbt: is a model of Rubato, not data; give it with --model (rubato info takes one model at a time)'
+expect 0 convert --data data.svm --out data.cache
+gzip -k data.svm
+model='is a model of Rubato, not data; give it with --model (rubato info takes one model at a time)'
+for beside in b.rbt data.svm data.cache data.svm.gz; do # in either order
+    expect 1 info a.rbt $beside
+    says "a.rbt: $model"
+    expect 1 info $beside a.rbt
+    says ".rbt: $model"
+done
+expect 1 train lr --data data.svm a.rbt --store disk
+says "a.rbt: $model"
+expect 1 train lr --data 'data.svm*' a.rbt
+says "a.rbt: $model"
 expect 0 info a.rbt
 expect 0 info b.rbt

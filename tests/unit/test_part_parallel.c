@@ -403,7 +403,7 @@ static void caches_and_texts_do_not_mix(void **state)
     }
 }
 
-/* By its first file that is not empty, as in one process, whoever has that. */
+/* Wherever it stands among the files, as in one process, whoever has it. */
 static void a_model_is_told_apart_by_all(void **state)
 {
     (void)state;
