@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "data/read.h"
 #include "job/cluster_job.h"
+#include "job/text.h"
 #include "job/trainee.h"
 #include "job/method_job.h"
 #include "job/peer_job.h"
@@ -287,6 +288,7 @@ static rbt_err judge(const rbt_job *job, rbt_error *error)
 {
     const rbt_result *result = &job->result;
     const rbt_method *method = rbt_trainee_method(job->options.model);
+    char loss[RBT_REAL_ROOM];
     bool has_rate = method != NULL ? !rbt_method_unheeds(method, "lr") : job->options.optimizer < RBT_OPTIMIZER_SDCA;
 
     if (result->interrupted)
@@ -294,10 +296,10 @@ static rbt_err judge(const rbt_job *job, rbt_error *error)
                         (unsigned long long)result->updates);
     if (result->has_target && !result->reached)
         return rbt_fail(error, RBT_E_TARGET,
-                        "the target %g was not reached: the objective is %g after %llu updates; give more --clocks or "
+                        "the target %g was not reached: the objective is %s after %llu updates; give more --clocks or "
                         "--epochs%s",
-                        job->options.target_loss, result->loss, (unsigned long long)result->updates,
-                        has_rate ? ", or another --lr" : ", or a higher target");
+                        job->options.target_loss, rbt_text_from_loss(result->loss, loss),
+                        (unsigned long long)result->updates, has_rate ? ", or another --lr" : ", or a higher target");
     return RBT_OK;
 }
 
@@ -447,16 +449,16 @@ static rbt_err run_fold(rbt_job *job, const rbt_loaded *whole, uint32_t fold, fo
 
 static void note_fold(rbt_job *job, const rbt_model *model, uint32_t fold, const fold_outcome *outcome)
 {
-    char text[256], score[48];
+    char text[256], score[48], loss[RBT_REAL_ROOM], rmse[RBT_REAL_ROOM];
     bool classes = rbt_model_is_classifier(model);
 
     if (classes)
         snprintf(score, sizeof score, "accuracy %.1f %%", 100 * outcome->score);
     else
-        snprintf(score, sizeof score, "rmse %.6g", outcome->score);
+        snprintf(score, sizeof score, "rmse %s", rbt_text_from_loss(outcome->score, rmse));
     snprintf(
-        text, sizeof text, "fold %u of %u: loss %.6g, %s on the rows left out%s", fold + 1, job->options.folds,
-        outcome->loss, score,
+        text, sizeof text, "fold %u of %u: loss %s, %s on the rows left out%s", fold + 1, job->options.folds,
+        rbt_text_from_loss(outcome->loss, loss), score,
         classes && outcome->one_label
             ? "; all others have the same label, so this says nothing: use fewer --folds, or more rows of each label"
             : "");
