@@ -215,17 +215,18 @@ void rbt_shards_release(const rbt_shards *shards, const rbt_data *data, const ui
     }
 }
 
-/* Pieces of PIECE_ROWS rows in random order; of each PIECES_TOGETHER of them one row in turn, and a piece's rows in one of
- * PIECE_ROWS orders. */
+/* Pieces of PIECE_ROWS rows in random order; of up to PIECES_TOGETHER of them one row in turn, and a piece's rows in one of
+ * PIECE_ROWS orders. No few are left for the end: steps would end near what suits these neighbours. */
 static void interleave(const rbt_shard *shard, rbt_rng *rng, uint32_t *order)
 {
     size_t pieces = (shard->n + PIECE_ROWS - 1) / PIECE_ROWS;
+    size_t groups = (pieces + PIECES_TOGETHER - 1) / PIECES_TOGETHER;
     uint32_t *piece = rbt_alloc(pieces, sizeof *piece);
     for (size_t i = 0; i < pieces; i++)
         piece[i] = (uint32_t)i;
     rbt_rng_shuffle_u32(rng, piece, pieces);
-    for (size_t first = 0; first < pieces; first += PIECES_TOGETHER) {
-        size_t together = pieces - first < PIECES_TOGETHER ? pieces - first : PIECES_TOGETHER;
+    for (size_t g = 0; g < groups; g++) {
+        size_t first = pieces * g / groups, together = pieces * (g + 1) / groups - first;
         size_t turn[PIECES_TOGETHER];
         for (size_t k = 0; k < together; k++)
             turn[k] = (size_t)rbt_rng_below(rng, PIECE_ROWS);

@@ -205,6 +205,32 @@ static void neighbours_that_were_dealt_are_visited_in_another_order_each_time(vo
     rbt_data_deinit(&d);
 }
 
+/* Also at the end of a pass, however many rows there are: what was learned last is what is looked at. */
+static void no_stretch_of_dealt_rows_is_of_few_places(void **state)
+{
+    enum { STRETCH = 256, PIECE = 64, LEAST = 64 * PIECE };
+    (void)state;
+    for (size_t rows = LEAST; rows < 4 * LEAST; rows += 57) {
+        rbt_data d = data_of(rows);
+        rbt_rng rng = rbt_rng_stream(1, RBT_STREAM_TEST, rows);
+        rbt_shards s;
+        uint32_t *order = calloc(rows, sizeof *order);
+        assert_non_null(order);
+        assert_int_equal(rbt_shards_deal(&d, 1, 1, &s, NULL), RBT_OK);
+        rbt_shards_shuffle(&s, 0, &rng, order);
+        for (size_t end = rows; end > STRETCH; end -= STRETCH) {
+            unsigned char seen[4 * LEAST / PIECE] = {0};
+            size_t places = 0;
+            for (size_t i = end - STRETCH; i < end; i++)
+                places += seen[order[i] / PIECE]++ == 0;
+            assert_in_range(places, 8, STRETCH);
+        }
+        free(order);
+        rbt_shards_destroy(&s);
+        rbt_data_deinit(&d);
+    }
+}
+
 static void more_workers_than_rows_is_refused_with_both_numbers(void **state)
 {
     (void)state;
@@ -237,6 +263,7 @@ int main(void)
         cmocka_unit_test(streamed_data_is_dealt_block_after_block),
         cmocka_unit_test(streamed_rows_meet_those_of_other_blocks_in_each_pass),
         cmocka_unit_test(neighbours_that_were_dealt_are_visited_in_another_order_each_time),
+        cmocka_unit_test(no_stretch_of_dealt_rows_is_of_few_places),
         cmocka_unit_test(more_workers_than_rows_is_refused_with_both_numbers),
         cmocka_unit_test(too_many_rows_are_refused),
     };
