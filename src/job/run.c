@@ -207,7 +207,7 @@ static void note_limit(rbt_model_run *r)
     const rbt_options *options = &r->job->options;
     const rbt_watch *watch = &r->evaluation.watch;
     bool far = watch->stuck && options->optimizer == RBT_OPTIMIZER_SDCA; /* its bound says so */
-    char text[320], ends[64] = "";
+    char text[400], ends[64] = "";
 
     if (!(options->tolerance > 0) || (watch->why != NULL && !far) || r->job->result.interrupted)
         return;
@@ -216,8 +216,10 @@ static void note_limit(rbt_model_run *r)
     snprintf(
         text, sizeof text,
         "training ended after %llu clocks without coming within %g of the optimum, as far as can be told; give more "
-        "--epochs%s%s%s",
+        "--epochs%s%s%s%s",
         (unsigned long long)r->job->result.clocks, options->tolerance, ends,
+        options->sync == RBT_SYNC_PSGD && options->workers > 1 ? ", or fewer --workers, whose mean is not the optimum"
+                                                               : "",
         options->l2 == 0 ? ", or an --l2 above 0" : "",
         options->normalize == RBT_NORMALIZE_NONE ? ", or --normalize standard if features differ much in size" : "");
     rbt_job_emit(r->job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = r->job, .note = text});
