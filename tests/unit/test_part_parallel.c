@@ -226,6 +226,42 @@ static void csv_text_with_quotes_is_not_cut(void **state)
     same_in_parts("[abc].csv", (rbt_reading){.bits = 5, .skip_bad = 1});
 }
 
+/* Behind the first of all it is a row like others, whoever has it. */
+static void a_first_row_is_judged_in_the_first_file_alone(void **state)
+{
+    static const char rows[] = "1,5,6\n0,7,8\n1,2,3\n0,1,4\n1,9,7\n0,6,4\n";
+    static const char *const first[] = {"0,\"o\"pen,1\n1,2,3\n0,3,4\n", "1,\"open\n", "q,q,r\n1,2,3\n0,3,4\n",
+                                        "q,r,q\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+        for (size_t header = 0; header < 2; header++) {
+            char text[sizeof rows + 8];
+            (void)snprintf(text, sizeof text, "%s%s", header ? "y,a,b\n" : "", rows);
+            put_file("a.csv", text);
+            put_file("b.csv", first[i]);
+            put_file("c.csv", first[i]);
+            for (uint64_t allowed = 0; allowed < 10; allowed += 3) {
+                same_in_parts("[abc].csv", (rbt_reading){.bits = 4, .skip_bad = allowed});
+                same_in_parts("b.csv\na.csv", (rbt_reading){.bits = 4, .skip_bad = allowed});
+            }
+            put_file("a.csv", "\n\n\n\n\n\n\n\n\n\n\n\n");
+            same_in_parts("[abc].csv", (rbt_reading){.skip_bad = 9});
+        }
+    }
+    trial t = {.path = "[abc].csv", .reading = {.skip_bad = 2}};
+    put_file("a.csv", rows);
+    put_file("b.csv", first[0]);
+    put_file("c.csv", first[0]);
+    host(&t, 3, 0, 1);
+    run_crew(3, read_part, &t);
+    for (uint32_t r = 0; r < 3; r++) {
+        assert_int_equal(t.err[r], RBT_OK);
+        assert_int_equal(t.part[r].rows, 10);
+        assert_int_equal(t.report[r].skipped, 2);
+    }
+    end(&t, 3);
+}
+
 /* -------------------------------------------------------------------------------------------------------- damage */
 
 static void bad_rows_are_told_by_file_and_line_and_counted_over_all(void **state)
@@ -544,6 +580,7 @@ int main(void)
         TEST(csv_columns_are_the_same_everywhere),
         TEST(ratings_and_documents_are_the_same_everywhere),
         TEST(csv_text_with_quotes_is_not_cut),
+        TEST(a_first_row_is_judged_in_the_first_file_alone),
         TEST(bad_rows_are_told_by_file_and_line_and_counted_over_all),
         TEST(options_without_sense_are_refused_everywhere),
         TEST(a_host_that_does_not_see_a_file_is_named),
