@@ -127,6 +127,8 @@ bool rbt_csv_layout_has_rows(const rbt_source *source)
     return find_row(&first);
 }
 
+/* Without a row below it, it is known to be a header (only words, no two alike) or a row (no words); else the one below
+ * tells, if only which refusal it is. */
 bool rbt_csv_layout_is_clear(const rbt_source *source)
 {
     rbt_cells first = cells_of(source, 0, ',');
@@ -136,12 +138,13 @@ bool rbt_csv_layout_is_clear(const rbt_source *source)
     if (!find_row(&first))
         return false;
     find_delimiter(&first);
+    rbt_cells row = first;
     while (rbt_cells_next(&first, &cell)) {
         bool number = rbt_cell_is_number(&cell, &ignored);
         numbers += number;
         words += !number && !rbt_cell_is_missing(&cell);
     }
-    return words == 0 || numbers == 0 || find_row(&first);
+    return words == 0 || find_row(&first) || (numbers == 0 && !has_twins(row, &cell));
 }
 
 /* -------------------------------------------------------------------------------------------- label and weight */

@@ -205,6 +205,41 @@ static void every_cut_of_csv_gives_the_same_rows(void **state)
     }
 }
 
+/* Whether words of which two are alike are a header, and then refused, or a row is told by the row below. */
+static void twin_names_are_refused_like_the_whole_whatever_the_cut(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *refusal; /* NULL: they are a row */
+    } known[] = {{"y,a,a\n1,2,3\n0,3,4\n", "a:1: two columns are named 'a'; give each a name of its own"},
+                 {"\n;q;q\n\n \n1;2;3\n", "a:2: two columns are named 'q'; give each a name of its own"},
+                 {"red,a,a\nblue,b,a\n", NULL},
+                 {"red,a,a", NULL}};
+    const rbt_reading readings[] = {
+        {.format = "csv", .bits = 4},
+        {.format = "csv", .bits = 4, .features = 1 << 4, .label = "none", .unlabelled = true}, /* answered at once */
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        put_file("a", known[i].text);
+        for (size_t k = 0; k < 2; k++) {
+            rbt_data whole = {0};
+            rbt_error error = {0};
+            rbt_err err = rbt_data_read_as("a", &readings[k], &whole, &error);
+            assert_int_equal(err, known[i].refusal != NULL ? RBT_E_DATA : RBT_OK);
+            assert_string_equal(error.text, known[i].refusal != NULL ? known[i].refusal : "");
+            for (size_t piece = 1; piece < 40; piece++) {
+                rbt_data d = streamed_as("a", &readings[k], piece, NULL, &error);
+                assert_int_equal(error.code, err);
+                assert_string_equal(error.text, known[i].refusal != NULL ? known[i].refusal : "");
+                if (err == RBT_OK)
+                    same_data(&d, &whole);
+                rbt_data_deinit(&d);
+            }
+            rbt_data_deinit(&whole);
+        }
+    }
+}
+
 /* What a model's features are is known: columns need be looked at only until they make as many. */
 static void csv_that_fits_a_model_is_answered_in_one_go(void **state)
 {
@@ -643,6 +678,7 @@ int main(void)
         IN_FOLDER(files_of_a_pattern_follow_each_other_without_kept_caches),
         IN_FOLDER(other_formats_give_the_same_rows),
         IN_FOLDER(every_cut_of_csv_gives_the_same_rows),
+        IN_FOLDER(twin_names_are_refused_like_the_whole_whatever_the_cut),
         IN_FOLDER(csv_that_fits_a_model_is_answered_in_one_go),
         IN_FOLDER(who_types_csv_gets_it_back_at_once),
         IN_FOLDER(csv_of_a_pipe_beside_files_is_refused_or_read_with_them),
