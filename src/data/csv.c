@@ -279,7 +279,9 @@ rbt_err rbt_csv_parse(const rbt_source *source, const rbt_reading *reading, rbt_
     rbt_err err = rbt_csv_layout_init(&layout, source, 1, reading, error);
     if (err != RBT_OK)
         return err;
-    err = parse(source, reading, &layout, &d, error);
+    err = rbt_csv_layout_assign(&layout, reading, source->name, error);
+    if (err == RBT_OK)
+        err = parse(source, reading, &layout, &d, error);
     if (err == RBT_OK) {
         d.cols = rbt_csv_layout_cols(&layout);
         d.label_names = layout.label_names;
@@ -330,6 +332,11 @@ rbt_err rbt_csv_pieces_create(const rbt_source *piece, size_t line, const rbt_re
     else
         rbt_free(p);
     return err;
+}
+
+rbt_err rbt_csv_pieces_assign(rbt_csv_pieces *p, const char *name, rbt_error *error)
+{
+    return rbt_csv_layout_assign(&p->layout, &p->reading, name, error);
 }
 
 void rbt_csv_pieces_destroy(rbt_csv_pieces *p)

@@ -666,16 +666,19 @@ rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, si
     (void)rbt_origin_parse(reading->origin, &l.origin); /* what is none says nothing */
     rbt_err err = read_header(&l, source, line, error);
     if (err == RBT_OK)
-        rbt_csv_origin_forget(&l);
-    if (err == RBT_OK && !l.converted)
-        err = rbt_origin_kind_fits(reading, RBT_KIND_CSV, source->name, error);
-    if (err == RBT_OK)
-        err = find_roles(&l, reading, source->name, error);
-    if (err == RBT_OK)
         *layout = l;
     else
         rbt_csv_layout_deinit(&l);
     return err;
+}
+
+rbt_err rbt_csv_layout_assign(rbt_csv_layout *l, const rbt_reading *reading, const char *name, rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+    rbt_csv_origin_forget(l);
+    if (!l->converted)
+        err = rbt_origin_kind_fits(reading, RBT_KIND_CSV, name, error);
+    return err == RBT_OK ? find_roles(l, reading, name, error) : err;
 }
 
 bool rbt_csv_layout_has_names(const rbt_csv_layout *l)

@@ -29,6 +29,7 @@ typedef RBT_ARRAY(rbt_origin_of) origin_list;
 /* A part being read. */
 typedef struct reader {
     const char *path;
+    char title[RBT_PATHS_TITLE_ROOM]; /* of the path */
     const rbt_reading *reading;
     rbt_crew *crew;
     rbt_slicing plan;
@@ -47,6 +48,13 @@ void rbt_data_part_deinit(rbt_data_part *part)
     rbt_free(part->nnz_of);
     rbt_free(part->worker_rows);
     *part = (rbt_data_part){0};
+}
+
+/* All that the path stands for, in messages that are about no single file: as who reads the whole names it. */
+static const char *name_of_all(const reader *r)
+{
+    const char *name = r->plan.count == 1 && !rbt_path_is_ranked(r->path) ? r->plan.at[0].path : r->title;
+    return strcmp(name, "-") == 0 ? "standard input" : name;
 }
 
 /* ------------------------------------------------------------------------------------------------------- opening */
@@ -272,10 +280,7 @@ static rbt_err read_texts(reader *r, rbt_kind kind, rbt_data *data, rbt_error *e
         portion.first = r->pieces.at[0].slice.file;
         portion.middle = r->pieces.at[0].slice.from > 0;
     }
-    char title[RBT_PATHS_TITLE_ROOM];
-    rbt_paths_title(r->path, title, sizeof title);
-    const char *name = strcmp(r->path, "-") == 0 ? "standard input" : title;
-    const rbt_source source = {texts, count, name, rbt_cut_default(), &portion};
+    const rbt_source source = {texts, count, name_of_all(r), rbt_cut_default(), &portion};
     err = rbt_texts_parse(&source, kind, r->reading, data, error);
     rbt_free(texts);
     return err;
@@ -460,7 +465,7 @@ static rbt_err agree_on_names(const reader *r, rbt_err err, rbt_data *d, rbt_err
 {
     const rbt_names mine = {d->label_names, d->label_count};
     rbt_names names = {0};
-    err = rbt_names_share(&mine, r->crew, err, r->path, &names, error);
+    err = rbt_names_share(&mine, r->crew, err, name_of_all(r), &names, error);
     if (err != RBT_OK)
         return err;
     for (size_t row = 0; row < d->rows; row++)
@@ -540,11 +545,11 @@ static rbt_err read_kind(reader *r, rbt_kind kind, rbt_data *data, rbt_error *er
     }
     if (r->reading->report != NULL)
         *r->reading->report = (rbt_read_report){0};
-    rbt_err err = rbt_reading_fits(r->reading, kind, r->path, error);
+    rbt_err err = rbt_reading_fits(r->reading, kind, name_of_all(r), error);
     if (err != RBT_OK)
         return err;
     err = kind == RBT_KIND_IDX && r->plan.count > 1 && !rbt_path_is_ranked(r->path)
-              ? rbt_images_refuse(r->path, r->plan.count, error)
+              ? rbt_images_refuse(name_of_all(r), r->plan.count, error)
               : read_each(r, kind, data, error);
     err = unite(r, err, data, error);
     if (err == RBT_OK)
@@ -592,6 +597,7 @@ rbt_err rbt_data_part_read(rbt_data_part *part, const char *path, const rbt_read
     reader r = {.path = path, .reading = reading, .crew = crew};
     rbt_data_part p = {.first = 0};
     rbt_kind kind = RBT_KIND_AUTO;
+    rbt_paths_title(path, r.title, sizeof r.title);
     rbt_err err = agree_on_kind(&r, open_pieces(&r, hosting, error), &kind, error);
     if (err == RBT_OK)
         err = read_kind(&r, kind, &p.data, error);

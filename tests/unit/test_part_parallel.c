@@ -177,6 +177,7 @@ static void csv_columns_are_the_same_everywhere(void **state)
     put_file("c.csv", "y,w,t,u\n2,black,5,6\n1,blue,7,8\n");
     same_in_parts("[bc].csv", (rbt_reading){.label = "y", .weight = "w"});
     same_in_parts("[bc].csv", (rbt_reading){.label = "nobody"});
+    same_in_parts("[b].csv", (rbt_reading){.label = "nobody"}); /* a pattern of one file names it */
     put_file("a.csv", "\n\n\n");
     same_in_parts("a.csv", (rbt_reading){0});
     put_file("a.csv", "y,name\n");
