@@ -24,9 +24,10 @@ void rbt_watch_deinit(rbt_watch *watch)
     watch->best = NULL;
 }
 
-/* Is it time to stop by the objective alone? A bound or an estimate says so itself. Where none is known, steps get smaller as
- * it goes on: what they may still bring is about the last change, times as many as there have been, and one small change may be
- * chance. That they bring nothing more does not say that the optimum is near: they may be too small for the way. */
+/* Is it time to stop by the objective alone? A bound or an estimate says so itself. Where none is known, steps get
+ * smaller as it goes on: what they may still bring is about the last change, times as many as there have been, and one
+ * small change may be chance. That they bring nothing more does not say that the optimum is near: they may be too small
+ * for the way. */
 static const char *judge(rbt_watch *watch, double objective, double gap)
 {
     const rbt_options *o = watch->options;
@@ -51,8 +52,8 @@ static const char *judge(rbt_watch *watch, double objective, double gap)
     return watch->stuck ? "the objective does not get better any more" : NULL;
 }
 
-/* Dual ascent's objective may rise for a while, and so may Newton's where the loss has a corner. Few parameters are kept from the
- * start, many only when it has done so. */
+/* Dual ascent's objective may rise for a while, and so may Newton's where the loss has a corner. Few parameters are
+ * kept from the start, many only when it has done so. */
 static bool begins_to_keep(const rbt_watch *watch, double objective)
 {
     const rbt_options *o = watch->options;

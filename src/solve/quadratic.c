@@ -24,8 +24,8 @@ static void take_away_four(size_t from, size_t n, const double by[4], const doub
         to[k] = to[k] - by[0] * what[k] - by[1] * second[k] - by[2] * third[k] - by[3] * fourth[k];
 }
 
-/* Cholesky's U^T U = H into the upper triangle, all lines above taken away from each; one of zeros stands for a parameter that
- * others make up for: it is not moved. */
+/* Cholesky's U^T U = H into the upper triangle, all lines above taken away from each; one of zeros stands for a
+ * parameter that others make up for: it is not moved. */
 static void factorise(size_t n, const double *h, double *u)
 {
     for (size_t i = 0; i < n; i++) {
@@ -73,8 +73,8 @@ static double best_along(double w, double slope, double bend, double l1)
     return free > by ? free - by : free < -by ? free + by : 0;
 }
 
-/* The minimum over the last parameter, which has no penalty, for all values of the others: what is left is theirs. With that as a
- * mean, the others would move in its wake, by and by. */
+/* The minimum over the last parameter, which has no penalty, for all values of the others: what is left is theirs. With
+ * that as a mean, the others would move in its wake, by and by. */
 static double eliminate(size_t m, const double *h, const double *g, double *rest, double *slope)
 {
     size_t n = m + 1;
@@ -133,8 +133,9 @@ static size_t narrow(const way *y, double *h, double *slope)
     return n;
 }
 
-/* Those that are not 0 go together to where they would be best if none changed its sign, but only until the first one is 0: true, the
- * others can go on. Adds what that brings. Where parameters nearly make up for each other, one after the other would take for ever. */
+/* Those that are not 0 go together to where they would be best if none changed its sign, but only until the first one
+ * is 0: true, the others can go on. Adds what that brings. Where parameters nearly make up for each other, one after
+ * the other would take for ever. */
 static bool move_together(way *y, double *room, double *gain)
 {
     size_t m = y->m, first = m;
