@@ -18,9 +18,9 @@
 #define MOST_EPOCHS    10000
 #define WEAK           0.01 /* l2 times rows, of a row's square */
 #define HEAVY_BYTES    (double)((size_t)64 << 20)
-#define HEAVY_TIMES    2 /* the data's own bytes */
+#define HEAVY_TIMES    2  /* the data's own bytes */
 #define HURRIED        10 /* passes, in which averaged steps come further than dual ones along corners, ... */
-#define HURRIED_FEW    3 /* ... and than Newton's iterations, which are there for few parameters */
+#define HURRIED_FEW    3  /* ... and than Newton's iterations, which are there for few parameters */
 
 /* Do so few features occur in the data that there are at most FEW_PARAMETERS to learn? Looks only as long as it may. */
 static rbt_err has_few_parameters(const rbt_problem *problem, bool *few, rbt_error *error)
