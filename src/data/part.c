@@ -182,9 +182,13 @@ static rbt_err agree_on_kind(const reader *r, rbt_err err, rbt_kind *kind, rbt_e
     if (err != RBT_OK || *kind != RBT_KIND_AUTO)
         return err;
     err = rbt_crew_agree(r->crew, refuse_models(r, error), error);
-    if (err == RBT_OK && sum.caches > 0 && sum.others > 0)
+    if (err == RBT_OK && sum.caches > 0 && sum.others > 0) {
+        char title[RBT_PATHS_TITLE_ROOM];
+        rbt_paths_title(r->path, title, sizeof title);
         return rbt_fail(error, RBT_E_DATA,
-                        "%s: matches caches and files that are none; choose a pattern that matches one kind", r->path);
+                        "%s: some of the files are caches, and some are none; give caches alone, or none of them",
+                        title);
+    }
     *kind = sum.weight > 0 ? (rbt_kind)sum.kind : RBT_KIND_LIBSVM;
     return err;
 }

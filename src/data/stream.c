@@ -382,10 +382,8 @@ static rbt_err look_at_file(rbt_rowstream *s, rbt_error *error)
     if (err != RBT_OK || s->used == 0)
         return err;
     if (!s->given && cache != (s->kind == RBT_KIND_CACHE))
-        return rbt_fail(
-            error, RBT_E_DATA,
-            "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", s->title,
-            cache ? path : s->paths.at[0], cache ? s->paths.at[0] : path);
+        return rbt_fail(error, RBT_E_DATA, "%s: %s is a cache, and %s is none; give caches alone, or none of them",
+                        s->title, cache ? path : s->paths.at[0], cache ? s->paths.at[0] : path);
     if (s->kind == RBT_KIND_LIBSVM || s->kind == RBT_KIND_VW || s->kind == RBT_KIND_CSV)
         return RBT_OK;
     bool mapped =

@@ -593,7 +593,7 @@ static void a_cache_comes_in_blocks(void **state)
     rbt_data_deinit(&two);
     put_file("part-2", "1 1:1\n");
     back = streamed("part-*", 100, NULL, &error);
-    assert_non_null(strstr(error.text, "part-*: matches part-1, which is a cache, and part-2, which is not"));
+    assert_non_null(strstr(error.text, "part-*: part-1 is a cache, and part-2 is none; give"));
     rbt_data_deinit(&back);
     rbt_data_deinit(&d);
 }
