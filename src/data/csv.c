@@ -86,12 +86,15 @@ static rbt_err parse_cell(rbt_reader *r, const rbt_csv_layout *l, size_t column,
     if (column == l->weight) {
         if (rbt_csv_cell_is_weight(cell, &r->data->weight[r->rows]))
             return RBT_OK;
-        return refuse(r, column, cell, "a weight: a number above 0; leave out rows that do not count");
+        return refuse(r, column, cell,
+                      rbt_cell_is_number(cell, &value) && value > 0
+                          ? "a weight that a 32-bit float holds"
+                          : "a weight: a number above 0; leave out rows that do not count");
     }
     if (atomic_load_explicit(&l->column[column].words, memory_order_relaxed))
         return rbt_cell_is_missing(cell) ? RBT_OK : parse_word(r, l, column, cell);
     if (rbt_cell_is_number(cell, &value) && !put_number(r, l, column, value))
-        return refuse(r, column, cell, "a number that a 32-bit float holds");
+        return refuse(r, column, cell, RBT_EXPECTED_FLOAT);
     if (rbt_cell_is_number(cell, &value) || rbt_cell_is_missing(cell))
         return RBT_OK;
     return refuse(r, column, cell, /* the column has no words */
