@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "job/text.h"
 #include "report/compare.h"
 #include "report/html.h"
 
@@ -162,7 +163,7 @@ static void write_result(comparison *c, const rbt_recorder *run)
 
 static void say_result(comparison *c, const rbt_recorder *run, size_t number, size_t of)
 {
-    char seconds[RBT_CELL_ROOM];
+    char seconds[RBT_CELL_ROOM], loss[RBT_REAL_ROOM];
 
     if (c->text == NULL)
         return;
@@ -170,7 +171,7 @@ static void say_result(comparison *c, const rbt_recorder *run, size_t number, si
             rbt_compare_state(run));
     if (run->has_result && run->error.code != RBT_E_DIVERGED) {
         if (!isnan(run->result.loss))
-            fprintf(c->text, ", loss %.6g", run->result.loss);
+            fprintf(c->text, ", loss %s", rbt_text_from_loss(run->result.loss, loss));
         fprintf(c->text, " after %s and %llu updates", rbt_show_seconds(seconds, run->result.seconds),
                 (unsigned long long)run->result.updates);
     }

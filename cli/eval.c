@@ -249,7 +249,7 @@ static void cell_of(char cell[RBT_CELL_ROOM], rbt_metric metric, double value)
     else if (metric == RBT_METRIC_ACCURACY)
         snprintf(cell, RBT_CELL_ROOM, "%.4f %%", 100 * value);
     else
-        snprintf(cell, RBT_CELL_ROOM, "%.6g", value);
+        (void)rbt_text_from_loss(value, cell);
 }
 
 static void print_alone(const eval_request *request, const subject *s)

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "job/text.h"
 #include "method/method.h"
 #include "report/text.h"
 
@@ -104,7 +105,10 @@ static void print_figures(const cli_fitted_request *request, const examined *x, 
         for (size_t k = 0; k < (request->baseline != NULL ? 2 : 1); k++) {
             bool share = strcmp(x->figures[i].name, "accuracy") == 0;
             double value = (share ? 100 : 1) * x[k].figures[i].value;
-            snprintf(cell, sizeof cell, isnan(value) ? "-" : share ? "%.4f %%" : "%.6g", value);
+            if (share || isnan(value))
+                snprintf(cell, sizeof cell, isnan(value) ? "-" : "%.4f %%", value);
+            else
+                (void)rbt_text_from_loss(value, cell);
             rbt_grid_add(&grid, cell);
         }
         if (request->baseline != NULL) {

@@ -4,7 +4,7 @@
  *
  *   1. Errors               how a call says that it failed
  *   2. Data                 rows of sparse features with labels
- *   3. Gradient models      a parameter vector, a loss, its gradient: runs under every protocol with servers, and with peers
+ *   3. Gradient models      a parameter vector, a loss, its gradient: runs under every protocol with servers or peers
  *   4. Tables               shared parameters that workers read with a bound on staleness, and increment
  *   5. Jobs                 a training job from options to result
  *   6. Methods              table programs that are trained, saved and applied like models
@@ -76,7 +76,7 @@ typedef enum rbt_content {
     RBT_CONTENT_ROWS,    /* of features, with labels */
     RBT_CONTENT_RATINGS, /* users; columns are items, values ratings, of which alone some may be 0 */
     RBT_CONTENT_DOCS,    /* documents; columns are words, values how often each occurs */
-    RBT_CONTENT_POINTS, /* only of a method and a reading: rows of features whose labels are of no matter; data has ROWS */
+    RBT_CONTENT_POINTS,  /* only of a method and a reading: rows whose labels are of no matter; data has ROWS */
 } rbt_content;
 
 /* A list of names that does not change: what users and items are called in the file. Each is there once. */
@@ -160,10 +160,10 @@ typedef struct rbt_reading {
 #define RBT_BITS_DEFAULT 18
 #define RBT_BITS_LIMIT   31
 
-/* Reads data from a file, from the standard input ("-"), or from all files that match a pattern such as "part-*.svm", in
- * the order of their names, as one data set: LIBSVM text, Vowpal Wabbit text, CSV, IDX images, ratings, or documents
- * as UCI bags of words or lda-c (docs/formats.md has them). Files compressed with gzip or Zstandard are unpacked. A cache that `rubato convert` wrote is checked and mapped
- * instead. Uses all cores. rbt_data_read takes the defaults. */
+/* Reads data from a file, from the standard input ("-"), or from all files that match a pattern such as "part-*.svm",
+ * in the order of their names, as one data set: LIBSVM text, Vowpal Wabbit text, CSV, IDX images, ratings, or documents
+ * as UCI bags of words or lda-c (docs/formats.md has them). Files compressed with gzip or Zstandard are unpacked. A
+ * cache that `rubato convert` wrote is checked and mapped instead. Uses all cores. rbt_data_read takes the defaults. */
 RBT_API rbt_err rbt_data_read_as(const char *path, const rbt_reading *reading, rbt_data *data, rbt_error *error);
 RBT_API rbt_err rbt_data_read(const char *path, rbt_data *data, rbt_error *error);
 RBT_API void rbt_data_deinit(rbt_data *data);
@@ -184,19 +184,19 @@ typedef struct rbt_shape {
 
 RBT_API void rbt_shape_deinit(rbt_shape *shape);
 
-/* For `prepare` below. Columns, when they are 0, and: the classes are the data's labels, at least two different ones, and
- * exactly `wanted` unless that is 0; or no classes, labels are numbers, and there is at least one row. */
+/* For `prepare` below. Columns, when they are 0, and: the classes are the data's labels, at least two different ones,
+ * and exactly `wanted` unless that is 0; or no classes, labels are numbers, and there is at least one row. */
 RBT_API rbt_err rbt_shape_set_classes(const rbt_data *data, size_t wanted, rbt_shape *shape, rbt_error *error);
 RBT_API rbt_err rbt_shape_set_numbers(const rbt_data *data, rbt_shape *shape, rbt_error *error);
 
-/* Makes data fit a shape: labels become the numbers 0, 1, ... of the shape's classes (a label the shape does not have is
- * refused by its row), rows are scaled to length 1 if the shape says so. Do it once. Without `labels` the labels stay as
- * they are: enough for predicting. */
+/* Makes data fit a shape: labels become the numbers 0, 1, ... of the shape's classes (a label the shape does not have
+ * is refused by its row), rows are scaled to length 1 if the shape says so. Do it once. Without `labels` the labels
+ * stay as they are: enough for predicting. */
 RBT_API rbt_err rbt_shape_apply(const rbt_shape *shape, bool labels, rbt_data *data, rbt_error *error);
 
 /* A model is a flat vector of f32 parameters and the functions below; it holds no state of its own. The data they see
- * has been made to fit the shape: a label is the number of a class, or the number to predict. Weights of rows count. All must be there but
- * link and probability. */
+ * has been made to fit the shape: a label is the number of a class, or the number to predict. Weights of rows count.
+ * All must be there but link and probability. */
 typedef struct rbt_model {
     const char *name;
     const char *about;
@@ -304,9 +304,9 @@ typedef struct rbt_table_spec {
     rbt_type type;
     bool sparse;               /* store only what is not zero */
     const rbt_procedure *rule; /* what servers do with updates; NULL: what --rule says. Integers are always added up */
-    uint64_t block_rows; /* rows that are sent together, at most; 0: as many as suit the table's size; 1: a reader is
-                                  sent the rows it asks for and no others, and a procedure sees whole rows, which have at
-                                  most 65,536 columns then */
+    /* Rows that are sent together, at most; 0: as many as suit the table's size; 1: a reader is sent the rows it asks
+     * for and no others, and a procedure sees whole rows, which have at most 65,536 columns then. */
+    uint64_t block_rows;
 } rbt_table_spec;
 
 typedef uint32_t rbt_table; /* a table's number: 0, 1, ... in order of creation */
@@ -509,14 +509,17 @@ RBT_API void rbt_job_interrupt(rbt_job *job);
 RBT_API const rbt_result *rbt_job_result(const rbt_job *job);
 RBT_API const float *rbt_job_parameters(const rbt_job *job, size_t *n);
 
-/* A table program as a job: created with rbt_job_create(NULL), given tables and options (workers, servers, sync, ...), and
- * run once. Increments add up (rule sum) unless another rule is set. When all workers have ended, the tables can be read.
- * Its runtimes are local and sim: the processes of a cluster have no such function. A method in a shared object (section 6) runs there.
+/* A table program as a job: created with rbt_job_create(NULL), given tables and options (workers, servers, sync, ...),
+ * and run once. Increments add up (rule sum) unless another rule is set. When all workers have ended, the tables can be
+ * read. Its runtimes are local and sim: the processes of a cluster have no such function. A method in a shared object
+ * (section 6) runs there.
  *
  *     rbt_job *job = rbt_job_create(NULL);
- *     rbt_table_create(job, &(rbt_table_spec){.name = "counts", .rows = 1, .cols = 1000, .type = RBT_I64}, &counts, &error);
+ *     rbt_table_spec spec = {.name = "counts", .rows = 1, .cols = 1000, .type = RBT_I64};
+ *     rbt_program program = {.name = "count", .work = count, .argument = &counts};
+ *     rbt_table_create(job, &spec, &counts, &error);
  *     rbt_job_set(job, "workers", "8", &error);
- *     rbt_job_run_program(job, &(rbt_program){.name = "count", .work = count, .argument = &counts}, NULL, NULL, &error);
+ *     rbt_job_run_program(job, &program, NULL, NULL, &error);
  *     rbt_table_read(job, counts, 0, 0, 1000, values, &error);
  */
 RBT_API rbt_err rbt_table_create(rbt_job *job, const rbt_table_spec *spec, rbt_table *table, rbt_error *error);
@@ -545,12 +548,13 @@ RBT_API void rbt_trained_deinit(rbt_trained *trained);
 
 /* ----------------------------------------------------------------------------------------------- 6. Methods */
 
-/* A method is a table program with all that makes it a model for its user: options of its own, data, an objective, a file
- * with what was learned, and ways to apply that. `rubato train kmeans` runs a built-in one, `rubato train ./mine.so` one
- * from a shared object (below). From C: rbt_job_create(NAME), rbt_job_set, rbt_job_run, rbt_job_save, as for models.
+/* A method is a table program with all that makes it a model for its user: options of its own, data, an objective, a
+ * file with what was learned, and ways to apply that. `rubato train kmeans` runs a built-in one, `rubato train
+ * ./mine.so` one from a shared object (below). From C: rbt_job_create(NAME), rbt_job_set, rbt_job_run, rbt_job_save, as
+ * for models.
  *
- * The steps of a job: every process reads the data (or its part of it: see `own_rows`) and calls `plan`, which looks at it and
- * creates the tables, the same ones everywhere. Then every worker runs `work`:
+ * The steps of a job: every process reads the data (or its part of it: see `own_rows`) and calls `plan`, which looks at
+ * it and creates the tables, the same ones everywhere. Then every worker runs `work`:
  *
  *     while (rbt_plan_batch(plan, worker, &first, &n)) {
  *         ... rows[first] .. rows[first + n - 1] of rbt_plan_rows; rbt_get_..., rbt_inc_... ...
@@ -559,8 +563,8 @@ RBT_API void rbt_trained_deinit(rbt_trained *trained);
  *         rbt_clock(worker, error);
  *     }
  *
- * At the end `keep` puts what is in the tables into a fitted model, once, where the job was started; without servers also before that,
- * whenever --valid is looked at. */
+ * At the end `keep` puts what is in the tables into a fitted model, once, where the job was started; without servers
+ * also before that, whenever --valid is looked at. */
 
 #define RBT_METHOD_OPTIONS_MOST 64 /* options of a method; a shared object with more is refused */
 
@@ -576,8 +580,9 @@ typedef struct rbt_method_option {
 
 typedef struct rbt_method rbt_method;
 
-/* What a method's functions are told. Rows are all rows of the data, in every process; but of a method with `own_rows`, in a job of
- * several processes, those of workers elsewhere have their labels and weights, and no features unless they are `common`. */
+/* What a method's functions are told. Rows are all rows of the data, in every process; but of a method with `own_rows`,
+ * in a job of several processes, those of workers elsewhere have their labels and weights, and no features unless they
+ * are `common`. */
 typedef struct rbt_plan {
     const rbt_method *method;
     const rbt_data *data;
@@ -591,9 +596,9 @@ typedef struct rbt_plan {
     double l1, l2;      /* --l1, --l2; 0 and NAN: not given. `plan` may set what was not: the job goes on with it */
     bool shared;        /* in shared memory: `pass` is called, and there are no tables */
     bool peers;         /* without servers: `update` is called, and there are no tables */
-    /* With peers: how far a worker's update may take a parameter that all change, in units of its distance from the optimum, so that
-     * averages stay stable; and how much of what averages have lost of one that it alone changes it may make up for in a pass, in
-     * units of what is missing there (0: averages keep sums, nothing is lost). */
+    /* With peers: how far a worker's update may take a parameter that all change, in units of its distance from the
+     * optimum, so that averages stay stable; and how much of what averages have lost of one that it alone changes it
+     * may make up for in a pass, in units of what is missing there (0: averages keep sums, nothing is lost). */
     double reach;
     double own_reach;
     const float *result;  /* with peers, in `keep`: the parameters, which are the mean of the peers' */
@@ -610,15 +615,16 @@ RBT_API double rbt_plan_option(const rbt_plan *plan, const char *name);
 /* In `plan`: creates a table. */
 RBT_API rbt_err rbt_plan_table(rbt_plan *plan, const rbt_table_spec *spec, rbt_table *table, rbt_error *error);
 
-/* In `work`: the worker's rows; and which of them its present clock is for: false when there are none any more, because all
- * passes are done or the job is to end. A pass takes rbt_plan_pass_clocks clocks, the same number for every worker. */
+/* In `work`: the worker's rows; and which of them its present clock is for: false when there are none any more, because
+ * all passes are done or the job is to end. A pass takes rbt_plan_pass_clocks clocks, the same number for every
+ * worker. */
 RBT_API const uint32_t *rbt_plan_rows(const rbt_plan *plan, const rbt_worker *worker, size_t *n);
 RBT_API const uint32_t *rbt_plan_rows_of(const rbt_plan *plan, uint32_t worker, size_t *n); /* the same by its number */
 RBT_API bool rbt_plan_batch(const rbt_plan *plan, const rbt_worker *worker, size_t *first, size_t *n);
 RBT_API uint64_t rbt_plan_pass_clocks(const rbt_plan *plan);
 
-/* All clocks that a worker makes: opening, batches, closing. In `plan`, a method whose passes are not over rows says how
- * many clocks one takes: --epochs counts these. */
+/* All clocks that a worker makes: opening, batches, closing. In `plan`, a method whose passes are not over rows says
+ * how many clocks one takes: --epochs counts these. */
 RBT_API uint64_t rbt_plan_clocks(const rbt_plan *plan);
 RBT_API void rbt_plan_set_pass_clocks(rbt_plan *plan, uint64_t clocks);
 
@@ -634,8 +640,8 @@ RBT_API rbt_err rbt_plan_tell(const rbt_plan *plan, rbt_worker *worker, double s
 RBT_API rbt_err rbt_plan_read(const rbt_plan *plan, rbt_table table, uint64_t row, uint64_t col, uint64_t n, void *out,
                               rbt_error *error);
 
-/* What a method has learned: arrays, lists of names, and numbers, each by a name that no other of all these has, nor "model" or
- * "about". A file holds just that. */
+/* What a method has learned: arrays, lists of names, and numbers, each by a name that no other of all these has, nor
+ * "model" or "about". A file holds just that. */
 typedef struct rbt_values {
     char *name;
     rbt_type type;
@@ -662,7 +668,8 @@ typedef struct rbt_fitted {
     rbt_number *number;
 } rbt_fitted;
 
-/* Adds an array of zeros, or a list of names (copied; NULL: none are known); the array's values, or NULL without memory. */
+/* Adds an array of zeros, or a list of names (copied; NULL: none are known); the array's values, or NULL without
+ * memory. */
 RBT_API void *rbt_fitted_add(rbt_fitted *fitted, const char *name, rbt_type type, uint64_t rows, uint64_t cols);
 RBT_API void rbt_fitted_add_names(rbt_fitted *fitted, const char *name, size_t n, const char *const *names);
 RBT_API void rbt_fitted_set(rbt_fitted *fitted, const char *name, double value);
@@ -685,7 +692,8 @@ typedef struct rbt_told {
     uint64_t nonzeros; /* peers: as for rbt_worker_did */
 } rbt_told;
 
-/* Of a method name, about, plan, work and keep must be there; with update also size and losses; of facts and survey both or none. */
+/* Of a method name, about, plan, work and keep must be there; with update also size and losses; of facts and survey
+ * both or none. */
 struct rbt_method {
     const char *name;
     const char *about;
@@ -704,46 +712,51 @@ struct rbt_method {
     const char *unheeded;   /* job options that mean nothing to it, of lr, decay, l1, l2, batch, epochs, valid and
                                budget, with blanks between: these are refused; NULL: it may heed all */
 
-    /* `own_rows`: a process looks at features of its own workers' rows only, so that each reads but its part of the data. What `plan` has
-     * to know of all features is in plan->facts: `facts` bytes, zero at first, to which `survey` adds the rows of some data, of which the
-     * first is number `first` of all. It is called for all rows in their order, in whichever processes have read them. May be NULL. */
+    /* `own_rows`: a process looks at features of its own workers' rows only, so that each reads but its part of the
+     * data. What `plan` has to know of all features is in plan->facts: `facts` bytes, zero at first, to which `survey`
+     * adds the rows of some data, of which the first is number `first` of all. It is called for all rows in their
+     * order, in whichever processes have read them. May be NULL. */
     bool own_rows;
     size_t (*facts)(const rbt_data *data);
     void (*survey)(const rbt_data *rows, size_t first, void *facts);
 
-    /* With `own_rows`: rows whose features `plan` looks at in every process, whosever they are. Says how many, and writes their numbers, of
-     * `rows` in all, to `list` unless that is NULL; in any order, and some perhaps again. The plan has its options and no data yet. May be NULL. */
+    /* With `own_rows`: rows whose features `plan` looks at in every process, whosever they are. Says how many, and
+     * writes their numbers, of `rows` in all, to `list` unless that is NULL; in any order, and some perhaps again. The
+     * plan has its options and no data yet. May be NULL. */
     size_t (*common)(const rbt_plan *plan, size_t rows, uint32_t *list);
 
     rbt_err (*plan)(rbt_plan *plan, rbt_error *error);
     rbt_err (*work)(rbt_worker *worker, rbt_plan *plan, rbt_error *error);
     rbt_err (*keep)(const rbt_plan *plan, rbt_fitted *fitted, rbt_error *error);
 
-    /* NULL: the objective is the mean of what workers tell. A method whose workers cannot know it, as their copies lack what others do,
-     * works it out where the job is watched: from that mean (`told`) and the tables as servers have them (rbt_plan_read). */
+    /* NULL: the objective is the mean of what workers tell. A method whose workers cannot know it, as their copies lack
+     * what others do, works it out where the job is watched: from that mean (`told`) and the tables as servers have
+     * them (rbt_plan_read). */
     rbt_err (*judge)(const rbt_plan *plan, double told, double *objective, rbt_error *error);
 
     void (*end)(rbt_plan *plan); /* frees plan->state, also after a `plan` that failed; may be NULL */
 
-    /* Shared memory (--sync hogwild or sequential): called by every worker's thread once per pass over the data, by all at the
-     * same time, in the place of `work`. The worker goes through its share of the rows and changes what is in plan->state;
-     * what several change must be atomic. NULL: there is no such way. */
+    /* Shared memory (--sync hogwild or sequential): called by every worker's thread once per pass over the data, by all
+     * at the same time, in the place of `work`. The worker goes through its share of the rows and changes what is in
+     * plan->state; what several change must be atomic. NULL: there is no such way. */
     rbt_err (*pass)(rbt_plan *plan, uint32_t worker, uint64_t pass, rbt_told *told, rbt_error *error);
 
-    /* Peers without servers (--sync hop, adpsgd, allreduce): each worker has all parameters, `size` numbers that begin at 0, and
-     * averages them with its neighbours'. `update` is called once per clock in the place of `work`, by several workers at the same
-     * time: from the parameters w, which it may change, it works out what the n rows add to them, and writes that to u. In the
-     * result, the mean of all peers, an update counts but 1 / workers. `losses` is the sum of the objective over rows at w, and of
-     * its weight; called by one at a time. Opening and closing clocks are left out. NULL: there is no such way. */
+    /* Peers without servers (--sync hop, adpsgd, allreduce): each worker has all parameters, `size` numbers that begin
+     * at 0, and averages them with its neighbours'. `update` is called once per clock in the place of `work`, by
+     * several workers at the same time: from the parameters w, which it may change, it works out what the n rows add to
+     * them, and writes that to u. In the result, the mean of all peers, an update counts but 1 / workers. `losses` is
+     * the sum of the objective over rows at w, and of its weight; called by one at a time. Opening and closing clocks
+     * are left out. NULL: there is no such way. */
     size_t (*size)(const rbt_plan *plan);
     rbt_err (*update)(rbt_plan *plan, uint32_t worker, uint64_t clock, const uint32_t *rows, size_t n, float *w,
                       float *u, rbt_told *told, rbt_error *error);
     double (*losses)(const rbt_plan *plan, const uint32_t *rows, size_t n, const float *w, uint64_t *weight);
 
     /* What can be done with a fitted model. Writes a line for one row of data; finds at most RBT_FIGURES_MOST figures;
-     * describes it for a reader. Ratings in text are predicted one by one in the order of their lines, by the names of row and
-     * column, if there is a `predict_one`. A figure "loss" is the objective, without penalties, in the unit of what workers tell: that is what
-     * --patience watches. Each may be NULL. `open` checks a model from a file: may the others rely on its arrays? */
+     * describes it for a reader. Ratings in text are predicted one by one in the order of their lines, by the names of
+     * row and column, if there is a `predict_one`. A figure "loss" is the objective, without penalties, in the unit of
+     * what workers tell: that is what --patience watches. Each may be NULL. `open` checks a model from a file: may the
+     * others rely on its arrays? */
     rbt_err (*open)(const rbt_fitted *fitted, rbt_error *error);
     rbt_err (*predict)(const rbt_fitted *fitted, const rbt_data *data, size_t row, FILE *out, rbt_error *error);
     rbt_err (*predict_one)(const rbt_fitted *fitted, const char *row, const char *col, FILE *out, rbt_error *error);
@@ -751,15 +764,17 @@ struct rbt_method {
                         rbt_error *error);
     void (*describe)(const rbt_fitted *fitted, FILE *out);
 
-    /* The same as predict and evaluate for a method that reads files itself: for a line of text, which may be empty, of a file. */
+    /* The same as predict and evaluate for a method that reads files itself: for a line of text, which may be empty, of
+     * a file. */
     rbt_err (*answer)(const rbt_fitted *fitted, const char *line, size_t n, FILE *out, rbt_error *error);
     rbt_err (*measure)(const rbt_fitted *fitted, const char *path, rbt_figure *figures, size_t *n, rbt_error *error);
 
-    /* What was learned as a trained model, if that is what it is, such as lr: it is then predicted with, and exported, as one. May be
-     * NULL. */
+    /* What was learned as a trained model, if that is what it is, such as lr: it is then predicted with, and exported,
+     * as one. May be NULL. */
     rbt_err (*as_trained)(const rbt_fitted *fitted, rbt_trained *trained, rbt_error *error);
 
-    /* Writes the best n columns for a row of this name, a line each; those that `known` (or NULL) has for it are left out. */
+    /* Writes the best n columns for a row of this name, a line each; those that `known` (or NULL) has for it are left
+     * out. */
     rbt_err (*recommend)(const rbt_fitted *fitted, const rbt_data *known, const char *name, size_t n, FILE *out,
                          rbt_error *error);
 };
@@ -771,8 +786,8 @@ RBT_API const rbt_method *rbt_method_at(size_t i);
 /* After a method's run: what it learned. NULL before, and for models. */
 RBT_API const rbt_fitted *rbt_job_fitted(const rbt_job *job);
 
-/* Shared objects. One that is given in a model's place (`rubato train ./mine.so`) has a function RBT_PLUGIN that returns one of
- * these. It is loaded into every process of the job, from the same path. */
+/* Shared objects. One that is given in a model's place (`rubato train ./mine.so`) has a function RBT_PLUGIN that
+ * returns one of these. It is loaded into every process of the job, from the same path. */
 typedef struct rbt_plugin {
     uint32_t version;       /* RBT_PLUGIN_VERSION */
     const rbt_model *model; /* one of both, the other NULL */

@@ -106,7 +106,13 @@ static rbt_err read_block(rbt_cache_builder *b, int array, size_t at, size_t n, 
         ssize_t got = pread(b->fd[array], b->block + done, n - done, (off_t)(at + done));
         if (got > 0)
             done += (size_t)got;
-        else if (got == 0 || errno != EINTR)
+        else if (got == 0)
+            return rbt_fail(
+                error, RBT_E_IO,
+                "%s: its parts, which have no names while it is made, end too soon: something has cut them; "
+                "make it again",
+                b->path);
+        else if (errno != EINTR)
             return failed(b, "its parts cannot be read back", error);
     }
     return RBT_OK;
@@ -127,14 +133,20 @@ static rbt_err make_room(rbt_cache_builder *b, size_t rows, rbt_error *error)
                        : rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for a block of %zu rows", b->path, rows);
 }
 
-static bool has_bytes(rbt_cache_builder *b, int array, size_t at, const char *bytes, size_t n, rbt_error *error)
+/* *same: there they are. */
+static rbt_err compare_bytes(rbt_cache_builder *b, int array, size_t at, const char *bytes, size_t n, bool *same,
+                             rbt_error *error)
 {
-    bool same = at + n <= b->bytes[array];
-    for (size_t done = 0, piece; same && done < n; done += piece) {
+    bool s = at + n <= b->bytes[array];
+    for (size_t done = 0, piece; s && done < n; done += piece) {
         piece = n - done < RBT_CACHE_BLOCK_BYTES ? n - done : RBT_CACHE_BLOCK_BYTES;
-        same = read_block(b, array, at + done, piece, error) == RBT_OK && memcmp(b->block, bytes + done, piece) == 0;
+        rbt_err err = read_block(b, array, at + done, piece, error);
+        if (err != RBT_OK)
+            return err;
+        s = memcmp(b->block, bytes + done, piece) == 0;
     }
-    return same;
+    *same = s;
+    return RBT_OK;
 }
 
 /* The first block brings the names of the labels, if they are words; the others must have the same. */
@@ -148,7 +160,7 @@ static rbt_err check_names(rbt_cache_builder *b, const rbt_data *block, rbt_erro
         if (first)
             err = append(b, NAMES, block->label_names[i], n, error);
         else
-            same = has_bytes(b, NAMES, at, block->label_names[i], n, error);
+            err = compare_bytes(b, NAMES, at, block->label_names[i], n, &same, error);
         at += n;
     }
     b->sizes.label_count = first ? block->label_count : b->sizes.label_count;

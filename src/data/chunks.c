@@ -101,7 +101,8 @@ static size_t count_byte(const char *text, size_t bytes, char wanted)
     return count;
 }
 
-/* Upper bounds: a line is at most one row, a separator at most one feature. In pieces that stay in the nearest cache. */
+/* Upper bounds: a line is at most one row, a separator at most one feature. In pieces that stay in the nearest
+ * cache. */
 static void count_bounds(chunk *c, const rbt_row_format *format)
 {
     const size_t piece = 16384;

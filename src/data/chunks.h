@@ -19,6 +19,8 @@
 
 #define RBT_TOKEN_ROOM 32 /* how much of an offending text a message shows */
 
+#define RBT_EXPECTED_FLOAT "a number that a 32-bit float holds" /* all formats say so of 1e39 */
+
 /* One file's text. A last line that does not end, ends with the text. */
 typedef struct rbt_text {
     const char *name; /* stands before the line number in messages */

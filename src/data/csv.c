@@ -86,12 +86,15 @@ static rbt_err parse_cell(rbt_reader *r, const rbt_csv_layout *l, size_t column,
     if (column == l->weight) {
         if (rbt_csv_cell_is_weight(cell, &r->data->weight[r->rows]))
             return RBT_OK;
-        return refuse(r, column, cell, "a weight: a number above 0; leave out rows that do not count");
+        return refuse(r, column, cell,
+                      rbt_cell_is_number(cell, &value) && value > 0
+                          ? "a weight that a 32-bit float holds"
+                          : "a weight: a number above 0; leave out rows that do not count");
     }
     if (atomic_load_explicit(&l->column[column].words, memory_order_relaxed))
         return rbt_cell_is_missing(cell) ? RBT_OK : parse_word(r, l, column, cell);
     if (rbt_cell_is_number(cell, &value) && !put_number(r, l, column, value))
-        return refuse(r, column, cell, "a number that a 32-bit float holds");
+        return refuse(r, column, cell, RBT_EXPECTED_FLOAT);
     if (rbt_cell_is_number(cell, &value) || rbt_cell_is_missing(cell))
         return RBT_OK;
     return refuse(r, column, cell, /* the column has no words */
@@ -279,7 +282,9 @@ rbt_err rbt_csv_parse(const rbt_source *source, const rbt_reading *reading, rbt_
     rbt_err err = rbt_csv_layout_init(&layout, source, 1, reading, error);
     if (err != RBT_OK)
         return err;
-    err = parse(source, reading, &layout, &d, error);
+    err = rbt_csv_layout_assign(&layout, reading, source->name, error);
+    if (err == RBT_OK)
+        err = parse(source, reading, &layout, &d, error);
     if (err == RBT_OK) {
         d.cols = rbt_csv_layout_cols(&layout);
         d.label_names = layout.label_names;
@@ -330,6 +335,11 @@ rbt_err rbt_csv_pieces_create(const rbt_source *piece, size_t line, const rbt_re
     else
         rbt_free(p);
     return err;
+}
+
+rbt_err rbt_csv_pieces_assign(rbt_csv_pieces *p, const char *name, rbt_error *error)
+{
+    return rbt_csv_layout_assign(&p->layout, &p->reading, name, error);
 }
 
 void rbt_csv_pieces_destroy(rbt_csv_pieces *p)

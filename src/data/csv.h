@@ -34,6 +34,9 @@ void rbt_csv_pieces_destroy(rbt_csv_pieces *pieces);
 /* A piece that begins another file: its columns must be the same. */
 rbt_err rbt_csv_pieces_compare(const rbt_csv_pieces *pieces, const rbt_source *piece, rbt_error *error);
 
+/* Label and weight, before any rows are looked at; `name` stands for all files in refusals, here and below. */
+rbt_err rbt_csv_pieces_assign(rbt_csv_pieces *pieces, const char *name, rbt_error *error);
+
 /* `line` is the number of the piece's first line. */
 void rbt_csv_pieces_look(rbt_csv_pieces *pieces, const rbt_source *piece, size_t line);
 

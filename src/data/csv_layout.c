@@ -127,6 +127,8 @@ bool rbt_csv_layout_has_rows(const rbt_source *source)
     return find_row(&first);
 }
 
+/* Without a row below it, it is known to be a header (only words, no two alike) or a row (no words); else the one below
+ * tells, if only which refusal it is. */
 bool rbt_csv_layout_is_clear(const rbt_source *source)
 {
     rbt_cells first = cells_of(source, 0, ',');
@@ -136,12 +138,13 @@ bool rbt_csv_layout_is_clear(const rbt_source *source)
     if (!find_row(&first))
         return false;
     find_delimiter(&first);
+    rbt_cells row = first;
     while (rbt_cells_next(&first, &cell)) {
         bool number = rbt_cell_is_number(&cell, &ignored);
         numbers += number;
         words += !number && !rbt_cell_is_missing(&cell);
     }
-    return words == 0 || numbers == 0 || find_row(&first);
+    return words == 0 || find_row(&first) || (numbers == 0 && !has_twins(row, &cell));
 }
 
 /* -------------------------------------------------------------------------------------------- label and weight */
@@ -292,51 +295,80 @@ typedef struct first_told {
     uint8_t again;
 } first_told;
 
-/* Whoever has the first text with rows tells the others. *all is to be freed when nothing of `first` is needed any more. */
-static rbt_err agree_on_first(rbt_crew *crew, rbt_err err, first_row *first, rbt_bytes *all, rbt_error *error)
+/* The lowest process that `has` a first row; crew->size: none has. */
+static rbt_err find_teller(rbt_crew *crew, bool has, uint32_t *teller, rbt_error *error)
+{
+    uint8_t mine = has, *all = rbt_alloc(crew->size, sizeof *all);
+    rbt_err err = rbt_crew_share(crew, RBT_OK, &mine, sizeof mine, all, error);
+    *teller = 0;
+    while (err == RBT_OK && *teller < crew->size && all[*teller] == 0)
+        ++*teller;
+    rbt_free(all);
+    return err;
+}
+
+static rbt_err tell_first(const first_row *first, rbt_bytes *out, rbt_error *error)
 {
     first_told told = {first->count,
                        first->header ? first->bytes : 0,
-                       first->count > 0 ? strlen(first->name) + 1 : 0,
+                       strlen(first->name) + 1,
                        first->delimiter,
                        first->header,
                        first->doubtful,
                        first->again};
-    rbt_bytes mine = {.n = sizeof told + told.bytes + told.name_bytes};
-    mine.at = rbt_try_alloc_raw(mine.n, 1);
-    if (mine.at == NULL && err == RBT_OK)
-        err = rbt_fail(error, RBT_E_MEMORY, "not enough memory for a row of %zu bytes", mine.n);
-    if (mine.at != NULL) {
-        memcpy(mine.at, &told, sizeof told);
-        if (told.bytes > 0)
-            memcpy(mine.at + sizeof told, first->row, told.bytes);
-        if (told.name_bytes > 0)
-            memcpy(mine.at + sizeof told + told.bytes, first->name, told.name_bytes);
-    }
-    err = rbt_crew_collect(crew, err, mine, all, error);
+    out->n = sizeof told + told.bytes + told.name_bytes;
+    out->at = rbt_try_alloc_raw(out->n, 1);
+    if (out->at == NULL)
+        return rbt_fail(error, RBT_E_MEMORY, "not enough memory for a row of %zu bytes", out->n);
+    memcpy(out->at, &told, sizeof told);
+    if (told.bytes > 0)
+        memcpy(out->at + sizeof told, first->row, told.bytes);
+    memcpy(out->at + sizeof told + told.bytes, first->name, told.name_bytes);
+    return RBT_OK;
+}
+
+/* False: it is nonsense. */
+static bool hear_first(rbt_bytes in, first_row *first)
+{
+    first_told told = {0};
+    if (in.n >= sizeof told)
+        memcpy(&told, in.at, sizeof told);
+    if (told.count == 0 || told.name_bytes == 0 || told.bytes > in.n || told.name_bytes > in.n ||
+        in.n != sizeof told + told.bytes + told.name_bytes || in.at[in.n - 1] != 0)
+        return false;
+    *first = (first_row){.delimiter = told.delimiter,
+                         .header = told.header != 0,
+                         .doubtful = told.doubtful != 0,
+                         .again = told.again != 0,
+                         .count = told.count,
+                         .bytes = told.bytes,
+                         .row = (const char *)in.at + sizeof told,
+                         .name = (const char *)in.at + sizeof told + told.bytes};
+    return true;
+}
+
+/* Whoever has the first text with rows tells the others; what became of looking for it here (`err`, `why`) counts for
+ * that process alone: behind it, a first row is a row like others. *all is to be freed when nothing of `first` is needed
+ * any more. */
+static rbt_err agree_on_first(rbt_crew *crew, rbt_err err, const rbt_error *why, first_row *first, rbt_bytes *all,
+                              rbt_error *error)
+{
+    rbt_bytes mine = {0};
+    uint32_t teller;
+    rbt_err shared = find_teller(crew, err != RBT_OK || first->count > 0, &teller, error);
+    if (shared != RBT_OK || teller == crew->size)
+        return shared;
+    if (teller == crew->rank && err != RBT_OK)
+        shared = rbt_fail(error, err, "%s", why->text);
+    else if (teller == crew->rank && first->count > 0)
+        shared = tell_first(first, &mine, error);
+    shared = rbt_crew_collect(crew, shared, mine, all, error);
     rbt_free(mine.at);
-    for (uint32_t r = 0; err == RBT_OK && r < crew->size; r++) {
-        if (all[r].n >= sizeof told)
-            memcpy(&told, all[r].at, sizeof told);
-        if (all[r].n < sizeof told || told.bytes > all[r].n || told.name_bytes > all[r].n ||
-            all[r].n != sizeof told + told.bytes + told.name_bytes ||
-            (told.count > 0 && (told.name_bytes == 0 || all[r].at[all[r].n - 1] != 0))) {
-            rbt_crew_free(crew, all);
-            return rbt_fail(error, RBT_E_PROTOCOL, "process %u tells nonsense about its first row", r);
-        }
-        if (told.count == 0)
-            continue;
-        *first = (first_row){.delimiter = told.delimiter,
-                             .header = told.header != 0,
-                             .doubtful = told.doubtful != 0,
-                             .again = told.again != 0,
-                             .count = told.count,
-                             .bytes = told.bytes,
-                             .row = (const char *)all[r].at + sizeof told,
-                             .name = (const char *)all[r].at + sizeof told + told.bytes};
-        break;
+    if (shared == RBT_OK && !hear_first(all[teller], first)) {
+        rbt_crew_free(crew, all);
+        return rbt_fail(error, RBT_E_PROTOCOL, "process %u tells nonsense about its first row", teller);
     }
-    return err;
+    return shared;
 }
 
 rbt_err rbt_csv_layout_compare(const rbt_csv_layout *l, const rbt_source *source, const char *first, rbt_error *error)
@@ -366,11 +398,14 @@ static rbt_err read_header(rbt_csv_layout *l, const rbt_source *source, size_t l
     rbt_crew *crew = source->portion != NULL ? source->portion->crew : NULL;
     rbt_bytes *told = crew != NULL ? rbt_alloc(crew->size, sizeof *told) : NULL;
     first_row first = {0};
+    rbt_error why = {RBT_OK, ""};
     rbt_err err = RBT_OK;
     for (size_t i = 0; err == RBT_OK && first.count == 0 && i < source->count; i++)
-        err = find_first(source, i, i == 0 ? line : 1, &first, error);
+        err = find_first(source, i, i == 0 ? line : 1, &first, &why);
     if (crew != NULL)
-        err = agree_on_first(crew, err, &first, told, error);
+        err = agree_on_first(crew, err, &why, &first, told, error);
+    else if (err != RBT_OK)
+        err = rbt_fail(error, err, "%s", why.text);
     if (err != RBT_OK)
         goto free_told;
     if (first.count == 0) {
@@ -631,16 +666,19 @@ rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, si
     (void)rbt_origin_parse(reading->origin, &l.origin); /* what is none says nothing */
     rbt_err err = read_header(&l, source, line, error);
     if (err == RBT_OK)
-        rbt_csv_origin_forget(&l);
-    if (err == RBT_OK && !l.converted)
-        err = rbt_origin_kind_fits(reading, RBT_KIND_CSV, source->name, error);
-    if (err == RBT_OK)
-        err = find_roles(&l, reading, source->name, error);
-    if (err == RBT_OK)
         *layout = l;
     else
         rbt_csv_layout_deinit(&l);
     return err;
+}
+
+rbt_err rbt_csv_layout_assign(rbt_csv_layout *l, const rbt_reading *reading, const char *name, rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+    rbt_csv_origin_forget(l);
+    if (!l->converted)
+        err = rbt_origin_kind_fits(reading, RBT_KIND_CSV, name, error);
+    return err == RBT_OK ? find_roles(l, reading, name, error) : err;
 }
 
 bool rbt_csv_layout_has_names(const rbt_csv_layout *l)

@@ -50,10 +50,12 @@ typedef struct rbt_csv_layout {
     size_t label_count;
 } rbt_csv_layout;
 
-/* Delimiter, header, label and weight, from the first rows; `line` is the number of the source's first line. On failure
- * nothing is left to deinit. */
+/* Delimiter and header, from the first rows; `line` is the number of the source's first line. On failure nothing is left
+ * to deinit. Then, when the texts are known to agree, label and weight, as the reading asks for them of what `name`
+ * names. */
 rbt_err rbt_csv_layout_init(rbt_csv_layout *layout, const rbt_source *source, size_t line, const rbt_reading *reading,
                             rbt_error *error);
+rbt_err rbt_csv_layout_assign(rbt_csv_layout *layout, const rbt_reading *reading, const char *name, rbt_error *error);
 
 /* Are there any rows? And do they tell whether the first is a header? It may take the second one. */
 bool rbt_csv_layout_has_rows(const rbt_source *source);

@@ -171,10 +171,15 @@ rbt_err rbt_kind_refuse_model(const rbt_input *input, rbt_error *error)
 {
     const char *at = input->bytes;
     if (input->n >= 4 && memcmp(at, "\x89RB", 3) == 0 && (at[3] == 'T' || at[3] == 'F'))
-        return rbt_fail(
-            error, RBT_E_DATA,
-            "%s: is a model of Rubato, not data; give it with --model (rubato info takes one model at a time)",
-            input->name);
+        return input->n >= 8 && memcmp(at + 4, "\r\n\x1a\n", 4) == 0
+                   ? rbt_fail(error, RBT_E_DATA,
+                              "%s: is a model of Rubato, not data; give models with --model (predict, eval), or one "
+                              "alone (info)",
+                              input->name)
+                   : rbt_fail(error, RBT_E_DATA,
+                              "%s: begins as a model of Rubato does, but its first 8 bytes are damaged or cut short; "
+                              "copy it again (not as text), or train it again",
+                              input->name);
     if (rbt_cache_recognise(at, input->n) || rbt_idx_recognise(at, input->n) || !begins_unlike_text(at, input->n))
         return RBT_OK;
     return rbt_fail(error, RBT_E_DATA,

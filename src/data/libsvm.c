@@ -68,8 +68,10 @@ static rbt_err parse_label(rbt_reader *r, float *label)
 {
     float value;
     const char *stop = rbt_number_parse(r->at, r->end, &value);
-    if (stop == NULL || !ends_token(r, stop) || !isfinite(value))
+    if (stop == NULL || !ends_token(r, stop))
         return refuse_token(r, "a label at the start of the row: one finite number such as +1, -1 or 3.5");
+    if (!isfinite(value))
+        return refuse_token(r, RBT_EXPECTED_FLOAT);
     *label = value;
     if (context_of(r)->classes) {
         rbt_err err = rbt_reader_check_class(r, r->at, stop, value);
@@ -143,8 +145,9 @@ static rbt_err parse_feature(rbt_reader *r, int64_t *last)
         return err;
     const char *stop = rbt_number_parse(r->at, r->end, &value);
     if (stop == NULL || !ends_token(r, stop) || !isfinite(value)) {
+        bool large = stop != NULL && ends_token(r, stop);
         r->at = token;
-        return refuse_token(r, "a finite number after the colon, for example 7:0.25");
+        return refuse_token(r, large ? RBT_EXPECTED_FLOAT : "a finite number after the colon, for example 7:0.25");
     }
     if ((int64_t)index <= *last)
         return rbt_fail(

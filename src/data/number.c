@@ -21,10 +21,14 @@
 #include "base/error.h"
 #include "data/digits.h"
 
-#define FAST_DIGITS  19  /* 10^19 - 1 fits in 64 bits */
-#define EXACT_DIGITS 128 /* no middle between two floats has more than 113 significant digits */
-#define KEPT_ROOM    128 /* nobody calls a class by a longer number */
-#define FAST_POWER   22  /* 10^22 is the largest power of ten that is an exact double */
+#define FAST_DIGITS  19     /* 10^19 - 1 fits in 64 bits */
+#define EXACT_DIGITS 128    /* no middle between two floats has more than 113 significant digits */
+#define KEPT_ROOM    128    /* nobody calls a class by a longer number */
+#define FAST_POWER   22     /* 10^22 is the largest power of ten that is an exact double */
+#define FAST_LEAST   1e-13F /* from here to FAST_MOST a float times or over such a power has up to MOST_DIGITS digits */
+#define FAST_MOST    1e22F
+#define MOST_DIGITS  9        /* tell every float from all others */
+#define HALF_WAY     0.499999 /* of the last digit: rounded to the even one, if `scaled` is so exact */
 #define HUGE_POWER   100000
 #define LIMIT_POWER  INT64_C(1000000000000000)
 
@@ -218,6 +222,20 @@ static size_t print_decimal(bool minus, uint32_t m, int decimals, char *out)
     return length;
 }
 
+/* m / 10^decimals as printf's %g writes what is very large or small: 1.25e-05. */
+static size_t print_power(bool minus, uint32_t m, int decimals, char *out)
+{
+    int power = (int)count_digits(m) - 1 - decimals;
+    size_t length = print_decimal(minus, m, (int)count_digits(m) - 1, out);
+    out[length++] = 'e';
+    out[length++] = power < 0 ? '-' : '+';
+    power = abs(power);
+    out[length++] = (char)('0' + power / 10);
+    out[length++] = (char)('0' + power % 10);
+    out[length] = '\0';
+    return length;
+}
+
 /* Half of the distance between floats of this size. */
 static double half_step(float a)
 {
@@ -239,31 +257,59 @@ static int leading_digit(double a)
     return leading;
 }
 
-/* The fewest digits, 6 to 9, that read back as `a`, from 1e-4 to 1e9; 0 when none of them surely does. */
+/* The same beyond that range, where a division may round up to the next power of ten: as the number is printed, too. */
+static int leading_power(double a)
+{
+    int leading = a < 1 ? -5 : 9;
+    while (a < 1 && a * power_of_ten[-leading] < 1)
+        leading--;
+    while (a > 1 && a / power_of_ten[leading] >= 10)
+        leading++;
+    return leading;
+}
+
+/* a * 10^decimals; exact where both are small, else rounded once. */
+static inline double shift(double a, int decimals)
+{
+    return decimals < 0 ? a / power_of_ten[-decimals] : a * power_of_ten[decimals];
+}
+
+/* The fewest digits, 6 to 9, that read back as `a`, for FAST_LEAST <= a < FAST_MOST; 0 when only the library can tell
+ * them. */
 static size_t print_short(bool minus, float a, char *out)
 {
-    int leading = leading_digit((double)a);
+    bool ordinary = a >= 1e-4F && a < 1e9F;
+    int leading = ordinary ? leading_digit((double)a) : leading_power((double)a);
     double half = half_step(a);
-    for (int precision = leading >= 6 ? leading + 1 : 6; precision <= 9; precision++) {
+    for (int precision = ordinary && leading >= 6 ? leading + 1 : 6; precision <= 9; precision++) {
         int decimals = precision - 1 - leading;
-        double scaled = (double)a * power_of_ten[decimals];
+        double scaled = shift((double)a, decimals);
         uint32_t m = (uint32_t)(scaled + 0.5);
         /* Further away than half a step, and a little for the roundings: it reads back as another float. */
-        if (fabs((double)m - scaled) > half * power_of_ten[decimals] * (1 + 0x1p-20))
+        double away = fabs((double)m - scaled);
+        if (away > shift(half, decimals) * (1 + 0x1p-20))
             continue;
         float back;
-        if (float_from_decimal(m, -decimals, &back) && back == a)
-            return print_decimal(minus, m, decimals, out);
+        if (away > HALF_WAY || !float_from_decimal(m, -decimals, &back))
+            return 0;
+        if (back == a)
+            return ordinary ? print_decimal(minus, m, decimals, out) : print_power(minus, m, decimals, out);
     }
     return 0;
 }
 
-static size_t print_by_library(double value, char out[RBT_NUMBER_ROOM])
+/* In as many significant digits, from `least` on, as `value` needs to be read back as the same float, but 9 at most. */
+static size_t print_by_library(double value, int least, char out[RBT_NUMBER_ROOM])
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     RBT_ASSERT(c != (locale_t)0);
     locale_t before = uselocale(c); /* of this thread only */
-    int n = snprintf(out, RBT_NUMBER_ROOM, "%.9g", value);
+    int n = 0;
+    for (int precision = least; precision <= MOST_DIGITS; precision++) {
+        n = snprintf(out, RBT_NUMBER_ROOM, "%.*g", precision, value);
+        if (precision < MOST_DIGITS && strtof(out, NULL) == (float)value)
+            break;
+    }
     (void)uselocale(before);
     freelocale(c);
     return (size_t)n;
@@ -275,17 +321,17 @@ size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM])
     float a = fabsf(value);
     if (a < 1e9F && a == (float)(uint32_t)a)
         return print_decimal(minus, (uint32_t)a, 0, out);
-    size_t length = a >= 1e-4F && a < 1e9F ? print_short(minus, a, out) : 0;
+    size_t length = a >= FAST_LEAST && a < FAST_MOST ? print_short(minus, a, out) : 0;
     if (length > 0)
         return length;
-    return print_by_library((double)value, out);
+    return print_by_library((double)value, FLT_DIG, out);
 }
 
 size_t rbt_number_print_rounded(double value, char out[RBT_NUMBER_ROOM])
 {
     double a = fabs(value);
     if (!(a >= 1e-4 && a < 1e8))
-        return a == 0 ? print_decimal(false, 0, 0, out) : print_by_library(value, out);
+        return a == 0 ? print_decimal(false, 0, 0, out) : print_by_library(value, MOST_DIGITS, out);
     int decimals = 8 - leading_digit(a);
     return print_decimal(value < 0, (uint32_t)(a * power_of_ten[decimals] + 0.5), decimals, out);
 }
@@ -305,6 +351,15 @@ static size_t significant_digits(const char *at, const char *end)
     return digits;
 }
 
+/* Has it digits alone, and perhaps a sign? */
+static bool is_whole(const char *at, const char *end)
+{
+    at += at < end && (*at == '-' || *at == '+');
+    while (at < end && is_digit(*at))
+        at++;
+    return at == end;
+}
+
 bool rbt_number_is_kept(const char *at, const char *end, float value)
 {
     char printed[RBT_NUMBER_ROOM], given[KEPT_ROOM] = "";
@@ -317,7 +372,7 @@ bool rbt_number_is_kept(const char *at, const char *end, float value)
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     RBT_ASSERT(c != (locale_t)0);
     double was = strtod_l(given, NULL, c);
-    bool same = was == (double)value || was == strtod_l(printed, NULL, c);
+    bool same = was == (double)value || (!is_whole(at, end) && was == strtod_l(printed, NULL, c));
     freelocale(c);
     return same;
 }

@@ -19,11 +19,12 @@
  * infinity: the caller says what it thinks of that. */
 const char *rbt_number_parse(const char *at, const char *end, float *value);
 
-/* Is the number [at, end), which was parsed as `value`, still the one that the float prints as? Numbers of up to 6 digits always are;
- * 16777217 is not. */
+/* Is the number [at, end), which was parsed as `value`, still the one that the float prints as? Numbers of up to 6 digits
+ * always are; 16777217 is not, nor is any whole number of more digits, written in full, that the float is not exactly. */
 bool rbt_number_is_kept(const char *at, const char *end, float value);
 
-/* Prints a finite float in few digits (6 to 9) that parse back to it; returns the length. */
+/* Prints a finite float in the fewest of 6 to 9 significant digits that parse back to it, as printf's %g would, but
+ * whole numbers below 1e9 in full; returns the length. */
 size_t rbt_number_print(float value, char out[RBT_NUMBER_ROOM]);
 
 /* Prints a number with 9 significant digits, without trailing zeros, like printf's %.9g; returns the length. */

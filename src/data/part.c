@@ -29,6 +29,7 @@ typedef RBT_ARRAY(rbt_origin_of) origin_list;
 /* A part being read. */
 typedef struct reader {
     const char *path;
+    char title[RBT_PATHS_TITLE_ROOM]; /* of the path */
     const rbt_reading *reading;
     rbt_crew *crew;
     rbt_slicing plan;
@@ -47,6 +48,13 @@ void rbt_data_part_deinit(rbt_data_part *part)
     rbt_free(part->nnz_of);
     rbt_free(part->worker_rows);
     *part = (rbt_data_part){0};
+}
+
+/* All that the path stands for, in messages that are about no single file: as who reads the whole names it. */
+static const char *name_of_all(const reader *r)
+{
+    const char *name = r->plan.count == 1 && !rbt_path_is_ranked(r->path) ? r->plan.at[0].path : r->title;
+    return strcmp(name, "-") == 0 ? "standard input" : name;
 }
 
 /* ------------------------------------------------------------------------------------------------------- opening */
@@ -119,7 +127,7 @@ static rbt_err open_pieces(reader *r, const rbt_hosting *hosting, rbt_error *err
 
 /* --------------------------------------------------------------------------------------------------------- kinds */
 
-/* What a process sees in the files that begin in its part, and the file by which it tells the kind. */
+/* What a process sees in the files that begin in its part. */
 typedef struct vote {
     uint64_t caches;
     uint64_t others;
@@ -127,7 +135,7 @@ typedef struct vote {
     uint32_t kind;   /* by the first */
 } vote;
 
-static vote vote_on_kind(const reader *r, const rbt_input **by)
+static vote vote_on_kind(const reader *r)
 {
     vote v = {0};
     for (size_t i = 0; i < r->pieces.count; i++) {
@@ -140,17 +148,24 @@ static vote vote_on_kind(const reader *r, const rbt_input **by)
             continue;
         v.weight = weight;
         v.kind = rbt_kind_of(&p->input, r->reading->expect);
-        *by = &p->input;
     }
     return v;
+}
+
+/* Those that begin in a process's part. */
+static rbt_err refuse_models(const reader *r, rbt_error *error)
+{
+    rbt_err err = RBT_OK;
+    for (size_t i = 0; err == RBT_OK && i < r->pieces.count; i++)
+        if (r->pieces.at[i].slice.from == 0)
+            err = rbt_kind_refuse_model(&r->pieces.at[i].input, error);
+    return err;
 }
 
 /* What the files hold: what the first that is not empty does. All caches or none. */
 static rbt_err agree_on_kind(const reader *r, rbt_err err, rbt_kind *kind, rbt_error *error)
 {
-    const rbt_input *by = NULL;
-    uint32_t decides = 0; /* which process */
-    vote mine = err == RBT_OK ? vote_on_kind(r, &by) : (vote){0};
+    vote mine = err == RBT_OK ? vote_on_kind(r) : (vote){0};
     vote *all = rbt_alloc(r->crew->size, sizeof *all), sum = {0};
     if (err == RBT_OK)
         err = rbt_reading_kind(r->reading, kind, error);
@@ -161,19 +176,21 @@ static rbt_err agree_on_kind(const reader *r, rbt_err err, rbt_kind *kind, rbt_e
         if (all[q].weight > sum.weight && all[q].kind <= RBT_KIND_CACHE) {
             sum.weight = all[q].weight;
             sum.kind = all[q].kind;
-            decides = q;
         }
     }
     rbt_free(all);
     if (err != RBT_OK || *kind != RBT_KIND_AUTO)
         return err;
-    if (sum.caches > 0 && sum.others > 0)
+    err = rbt_crew_agree(r->crew, refuse_models(r, error), error);
+    if (err == RBT_OK && sum.caches > 0 && sum.others > 0) {
+        char title[RBT_PATHS_TITLE_ROOM];
+        rbt_paths_title(r->path, title, sizeof title);
         return rbt_fail(error, RBT_E_DATA,
-                        "%s: matches caches and files that are none; choose a pattern that matches one kind", r->path);
+                        "%s: some of the files are caches, and some are none; give caches alone, or none of them",
+                        title);
+    }
     *kind = sum.weight > 0 ? (rbt_kind)sum.kind : RBT_KIND_LIBSVM;
-    if (by != NULL && decides == r->crew->rank)
-        err = rbt_kind_refuse_model(by, error);
-    return rbt_crew_agree(r->crew, err, error);
+    return err;
 }
 
 /* --------------------------------------------------------------------------------------------------------- texts */
@@ -267,10 +284,7 @@ static rbt_err read_texts(reader *r, rbt_kind kind, rbt_data *data, rbt_error *e
         portion.first = r->pieces.at[0].slice.file;
         portion.middle = r->pieces.at[0].slice.from > 0;
     }
-    char title[RBT_PATHS_TITLE_ROOM];
-    rbt_paths_title(r->path, title, sizeof title);
-    const char *name = strcmp(r->path, "-") == 0 ? "standard input" : title;
-    const rbt_source source = {texts, count, name, rbt_cut_default(), &portion};
+    const rbt_source source = {texts, count, name_of_all(r), rbt_cut_default(), &portion};
     err = rbt_texts_parse(&source, kind, r->reading, data, error);
     rbt_free(texts);
     return err;
@@ -455,7 +469,7 @@ static rbt_err agree_on_names(const reader *r, rbt_err err, rbt_data *d, rbt_err
 {
     const rbt_names mine = {d->label_names, d->label_count};
     rbt_names names = {0};
-    err = rbt_names_share(&mine, r->crew, err, r->path, &names, error);
+    err = rbt_names_share(&mine, r->crew, err, name_of_all(r), &names, error);
     if (err != RBT_OK)
         return err;
     for (size_t row = 0; row < d->rows; row++)
@@ -535,11 +549,11 @@ static rbt_err read_kind(reader *r, rbt_kind kind, rbt_data *data, rbt_error *er
     }
     if (r->reading->report != NULL)
         *r->reading->report = (rbt_read_report){0};
-    rbt_err err = rbt_reading_fits(r->reading, kind, r->path, error);
+    rbt_err err = rbt_reading_fits(r->reading, kind, name_of_all(r), error);
     if (err != RBT_OK)
         return err;
     err = kind == RBT_KIND_IDX && r->plan.count > 1 && !rbt_path_is_ranked(r->path)
-              ? rbt_images_refuse(r->path, r->plan.count, error)
+              ? rbt_images_refuse(name_of_all(r), r->plan.count, error)
               : read_each(r, kind, data, error);
     err = unite(r, err, data, error);
     if (err == RBT_OK)
@@ -587,6 +601,7 @@ rbt_err rbt_data_part_read(rbt_data_part *part, const char *path, const rbt_read
     reader r = {.path = path, .reading = reading, .crew = crew};
     rbt_data_part p = {.first = 0};
     rbt_kind kind = RBT_KIND_AUTO;
+    rbt_paths_title(path, r.title, sizeof r.title);
     rbt_err err = agree_on_kind(&r, open_pieces(&r, hosting, error), &kind, error);
     if (err == RBT_OK)
         err = read_kind(&r, kind, &p.data, error);

@@ -252,7 +252,10 @@ static rbt_err parse_rating(rbt_reader *r, const char *stop)
         g->headers++;
         return RBT_OK;
     }
-    return refuse(r, stop, "a rating in the third place: one finite number such as 4 or 3.5");
+    bool large = rbt_number_parse(part[2].at, end, &value) == end && part[2].n > 0;
+    return refuse(r, stop,
+                  large ? "a rating that a 32-bit float holds"
+                        : "a rating in the third place: one finite number such as 4 or 3.5");
 }
 
 static rbt_err parse_line(rbt_reader *r)

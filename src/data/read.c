@@ -272,18 +272,21 @@ static rbt_err kind_of_files(const files *f, const char *name, rbt_content expec
 {
     const rbt_input *first = &f->inputs.at[0];
     bool caches = rbt_cache_recognise(first->bytes, first->n);
+    rbt_err err = RBT_OK;
+    for (size_t i = 0; err == RBT_OK && i < f->inputs.count; i++)
+        err = rbt_kind_refuse_model(&f->inputs.at[i], error);
+    if (err != RBT_OK)
+        return err;
     for (size_t i = 1; i < f->inputs.count; i++) {
         const rbt_input *other = &f->inputs.at[i];
         if (rbt_cache_recognise(other->bytes, other->n) != caches)
-            return rbt_fail(
-                error, RBT_E_DATA,
-                "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", name,
-                caches ? first->name : other->name, caches ? other->name : first->name);
+            return rbt_fail(error, RBT_E_DATA, "%s: %s is a cache, and %s is none; give caches alone, or none of them",
+                            name, caches ? first->name : other->name, caches ? other->name : first->name);
     }
     for (size_t i = 0; i + 1 < f->inputs.count && first->n == 0; i++)
         first = &f->inputs.at[i + 1];
     *kind = rbt_kind_of(first, expect);
-    return rbt_kind_refuse_model(first, error);
+    return RBT_OK;
 }
 
 static rbt_err read_kinds(files *f, const char *name, const rbt_reading *reading, rbt_data *data, rbt_error *error)

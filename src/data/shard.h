@@ -6,6 +6,8 @@
  *
  * Streamed data (data.h) is dealt in blocks of consecutive rows instead: the blocks in random order, the rows in random
  * order within their block. A worker then reads the file block after block, and gives each back when it is through.
+ * Workers that share memory go through a span of several blocks at a time, others in each pass, and their rows are mixed:
+ * rows that always met the same few neighbours would come to terms with the others slowly.
  *
  * Workers that share memory get their rows dealt like cards (rbt_shards_deal), in the order of the file, and visit them in
  * an order that is random for the mathematics and not for the memory: pieces of consecutive rows in random order, several
@@ -28,6 +30,7 @@ typedef struct rbt_shards {
     rbt_shard *shard;  /* one per worker */
     uint32_t *order;   /* all rows, shard after shard */
     size_t block_rows; /* rows of a block; 0: not in blocks */
+    size_t span_rows;  /* so many rows of several blocks are mixed in a pass; 0: blocks come one after the other */
     bool dealt;        /* a shard's rows ascend */
 } rbt_shards;
 
@@ -50,8 +53,9 @@ rbt_err rbt_shards_deal(const rbt_data *data, uint32_t workers, uint64_t seed, r
 /* A new random order of a worker's rows: `order` holds the last one. */
 void rbt_shards_shuffle(const rbt_shards *shards, uint32_t worker, rbt_rng *rng, uint32_t *order);
 
-/* How many of the n rows, from the first one on, lie in one block: all of them when there are no blocks. */
-size_t rbt_shards_together(const rbt_shards *shards, const uint32_t *rows, size_t n);
+/* How many of the n rows of a list, from rows[at] on, lie in one block, or one span of blocks: all of them when there are no
+ * blocks. */
+size_t rbt_shards_together(const rbt_shards *shards, const uint32_t *rows, size_t at, size_t n);
 
 /* The rows first .. first + n - 1 of a list in an order of the above have been visited: the blocks that are left are
  * released. `total` is the list's length. */

@@ -307,10 +307,11 @@ static size_t count_lines(const char *text, size_t n)
     return lines;
 }
 
-/* All that the path stands for, in messages that are about no single file. */
+/* All that the path stands for, in messages that are about no single file: as who reads the whole names it. */
 static const char *name_of_all(const rbt_rowstream *s)
 {
-    return strcmp(s->path, "-") == 0 ? "standard input" : s->title;
+    const char *name = s->paths.count == 1 ? s->paths.at[0] : s->title;
+    return strcmp(name, "-") == 0 ? "standard input" : name;
 }
 
 static rbt_source source_of(const rbt_text *text)
@@ -372,19 +373,17 @@ static rbt_err look_at_file(rbt_rowstream *s, rbt_error *error)
     rbt_input file = {.name = rbt_feed_name(s->feed), .bytes = s->buffer, .n = s->used};
     rbt_err err = RBT_OK;
     s->begun = true;
-    if (s->kind == RBT_KIND_AUTO && s->used > 0) {
+    if (s->kind == RBT_KIND_AUTO && s->used > 0)
         s->kind = rbt_kind_of(&file, s->reading.expect);
+    if (!s->given && s->used > 0)
         err = rbt_kind_refuse_model(&file, error);
-    }
     if (err == RBT_OK)
-        err = rbt_reading_fits(&s->reading, s->kind, rbt_feed_name(s->feed), error);
+        err = rbt_reading_fits(&s->reading, s->kind, name_of_all(s), error);
     if (err != RBT_OK || s->used == 0)
         return err;
     if (!s->given && cache != (s->kind == RBT_KIND_CACHE))
-        return rbt_fail(
-            error, RBT_E_DATA,
-            "%s: matches %s, which is a cache, and %s, which is not; choose a pattern that matches one kind", s->title,
-            cache ? path : s->paths.at[0], cache ? s->paths.at[0] : path);
+        return rbt_fail(error, RBT_E_DATA, "%s: %s is a cache, and %s is none; give caches alone, or none of them",
+                        s->title, cache ? path : s->paths.at[0], cache ? s->paths.at[0] : path);
     if (s->kind == RBT_KIND_LIBSVM || s->kind == RBT_KIND_VW || s->kind == RBT_KIND_CSV)
         return RBT_OK;
     bool mapped =
@@ -446,22 +445,37 @@ static void look_at_rows(rbt_rowstream *s, size_t from, size_t to, size_t line)
     rbt_csv_pieces_look(s->csv, &source, line);
 }
 
-static rbt_err survey_file(rbt_rowstream *s, rbt_error *error)
+/* The next file; its header alone, or its rows, too. */
+static rbt_err survey_file(rbt_rowstream *s, bool header, rbt_error *error)
 {
     rbt_err err = open_next(s, error);
-    while (err == RBT_OK && (!s->ended || s->used > 0)) {
+    while (err == RBT_OK && (!s->ended || s->used > 0) && !(header && s->compared)) {
         size_t lines = 0;
         bool more = false;
         err = fill(s, &lines, error);
         if (err == RBT_OK)
             err = look_at_header(s, lines, &more, error);
-        if (err == RBT_OK && !more) {
+        if (err == RBT_OK && !more && !header) {
             look_at_rows(s, 0, lines, s->line);
             take_out(s, lines);
         }
     }
     close_file(s);
     return err;
+}
+
+/* The columns are known: label and weight. Where they cannot be had, files with other columns are refused before that, as
+ * by who reads the whole. */
+static rbt_err assign_columns(rbt_rowstream *s, rbt_error *error)
+{
+    rbt_error why = {RBT_OK, ""};
+    rbt_err err = rbt_csv_pieces_assign(s->csv, name_of_all(s), &why), other = RBT_OK;
+    if (err == RBT_OK || !rbt_rowstream_is_repeatable(s))
+        return err == RBT_OK ? RBT_OK : rbt_fail(error, err, "%s", why.text);
+    close_file(s);
+    while (other == RBT_OK && s->next < s->paths.count)
+        other = survey_file(s, true, error);
+    return other == RBT_OK ? rbt_fail(error, err, "%s", why.text) : other;
 }
 
 /* Goes over all files to see what the columns are, once more for labels that are words, and back to the first. */
@@ -473,9 +487,9 @@ static rbt_err survey_files(rbt_rowstream *s, rbt_error *error)
     while (err == RBT_OK && again) {
         s->next = 0;
         while (err == RBT_OK && s->next < s->paths.count)
-            err = survey_file(s, error);
+            err = survey_file(s, false, error);
         if (err == RBT_OK)
-            err = rbt_csv_pieces_settle(s->csv, s->title, &again, error);
+            err = rbt_csv_pieces_settle(s->csv, name_of_all(s), &again, error);
     }
     s->next = 0;
     s->settled = true;
@@ -494,7 +508,7 @@ static rbt_err find_columns(rbt_rowstream *s, size_t lines, rbt_error *error)
     s->looked = lines;
     if (rbt_csv_pieces_fit(s->csv)) {
         s->settled = true;
-        return rbt_csv_pieces_settle(s->csv, s->title, &again, error);
+        return rbt_csv_pieces_settle(s->csv, name_of_all(s), &again, error);
     }
     if (rbt_rowstream_is_repeatable(s))
         return survey_files(s, error);
@@ -513,8 +527,10 @@ static rbt_err find_columns(rbt_rowstream *s, size_t lines, rbt_error *error)
 /* The rows in the buffer, if it is known what to make of them. */
 static rbt_err step_csv(rbt_rowstream *s, size_t lines, rbt_error *error)
 {
-    bool more = lines == 0;
+    bool more = lines == 0, known = s->csv != NULL;
     rbt_err err = more ? RBT_OK : look_at_header(s, lines, &more, error);
+    if (err == RBT_OK && !known && s->csv != NULL)
+        err = assign_columns(s, error);
     if (err != RBT_OK || more)
         return err;
     if (!s->settled)

@@ -32,7 +32,8 @@
     F(inflate)                                                                                                         \
     F(inflateEnd)                                                                                                      \
     F(inflateInit2_)                                                                                                   \
-    F(inflateReset)
+    F(inflateReset)                                                                                                    \
+    F(zlibVersion)
 
 RBT_LIBRARY_DECLARE(rbt_zlib, ZLIB_FUNCTIONS);
 RBT_LIBRARY_DEFINE(rbt_zlib, ZLIB_FUNCTIONS, "libz.so.1", "files packed by gzip need zlib", "zlib1g");
@@ -225,12 +226,25 @@ static rbt_err step_zstd(rbt_unpacker *u, const char *bytes, size_t n, size_t *t
 #endif
 
 #ifdef RBT_HAVE_ZLIB
+/* Memory is one thing that may be wanting; the library that was found may be another one, too. */
 static rbt_err begin_gzip(rbt_unpacker *u, rbt_error *error)
 {
     rbt_err err = load(&rbt_zlib_library, u->name, "gunzip", error);
-    if (err == RBT_OK && rbt_zlib.inflateInit2_(&u->gzip, GZIP_WINDOW_BITS, ZLIB_VERSION, sizeof u->gzip) != Z_OK)
-        err = no_room(u->name, 0, error);
-    return err;
+    if (err != RBT_OK)
+        return err;
+    int status = rbt_zlib.inflateInit2_(&u->gzip, GZIP_WINDOW_BITS, ZLIB_VERSION, sizeof u->gzip);
+    if (status == Z_OK)
+        return RBT_OK;
+    if (status == Z_MEM_ERROR)
+        return no_room(u->name, 0, error);
+    return rbt_fail(error, RBT_E_UNSUPPORTED,
+                    "%s: zlib here is version %s, which does not begin to unpack for a program built with version %s "
+                    "(%s); install the version that comes with Debian 12, or a later one (zlib1g); or unpack it with "
+                    "gunzip",
+                    u->name, rbt_zlib.zlibVersion(), ZLIB_VERSION,
+                    status == Z_VERSION_ERROR  ? "its interface is another one"
+                    : status == Z_STREAM_ERROR ? "it calls what it is asked for invalid"
+                                               : "it does not say why");
 }
 #else
 static rbt_err begin_gzip(rbt_unpacker *u, rbt_error *error)

@@ -2,7 +2,8 @@
  *
  * Called by read.c (a whole file) and feed.c (piece by piece). Always holds: what comes out is the whole text that
  * went in, or a refusal that names the file: damaged, cut short and followed by something else are told apart. Either
- * library may be absent when Rubato is built; its files are then refused with the package to build with.
+ * library may be absent when Rubato is built, and again when it runs, as it is loaded by the first file that needs it; its
+ * files are then refused with the package to build with, or to install.
  * Proved by tests/unit/test_unpack.c and test_stream.c.
  */
 #ifndef RBT_DATA_UNPACK_H

@@ -98,6 +98,14 @@ static bool is_number(word w, float *value)
     return rbt_number_parse(w.at, w.end, value) == w.end && w.at < w.end && isfinite(*value);
 }
 
+/* The same where a number should stand from `number` to the word's end: there is one, perhaps, but too large. */
+static rbt_err refuse_number(const line *l, word w, const char *number, const char *expected)
+{
+    float value;
+    bool large = rbt_number_parse(number, w.end, &value) == w.end && !isfinite(value);
+    return refuse(l, w, large ? RBT_EXPECTED_FLOAT : expected);
+}
+
 /* The words before the first |, and which of them is the tag: one with a quote before it, or one that touches the |. */
 static rbt_err parse_head(line *l, const char *bar)
 {
@@ -129,11 +137,12 @@ static rbt_err parse_head(line *l, const char *bar)
                         tag ? ": a word that touches the | is a tag, put a blank between the label and the |"
                             : ", for example: 1 |words a b:0.5");
     if (n > 0 && !is_number(words[0], &label))
-        return refuse(l, words[0], "a label: one finite number such as 1, -1 or 3.5");
+        return refuse_number(l, words[0], words[0].at, "a label: one finite number such as 1, -1 or 3.5");
     if (n > 1 && (!is_number(words[1], &weight) || weight <= 0))
-        return refuse(l, words[1], "an importance: a number above 0; leave out rows that do not count");
+        return refuse_number(l, words[1], words[1].at,
+                             "an importance: a number above 0; leave out rows that do not count");
     if (n > 2 && !is_number(words[2], &base))
-        return refuse(l, words[2], "a base: a finite number");
+        return refuse_number(l, words[2], words[2].at, "a base: a finite number");
     if (n > 0 && context->classes) {
         rbt_err err = rbt_reader_check_class(l->r, words[0].at, words[0].end, label);
         if (err != RBT_OK)
@@ -181,7 +190,7 @@ static rbt_err parse_namespace(line *l)
     l->at++;
     word weight = take_value(l);
     if (!is_number(weight, &l->scale))
-        return refuse(l, (word){name.at, weight.end}, "a finite number after the namespace's colon");
+        return refuse_number(l, (word){name.at, weight.end}, weight.at, "a finite number after the namespace's colon");
     return RBT_OK;
 }
 
@@ -209,8 +218,8 @@ static rbt_err parse_feature(line *l)
         word w = take_value(l);
         if (!is_number(w, &value)) {
             if (!is_word(w))
-                return refuse(l, (word){name.at, w.end},
-                              "a finite number or a word after the colon, for example a:0.5");
+                return refuse_number(l, (word){name.at, w.end}, w.at,
+                                     "a finite number or a word after the colon, for example a:0.5");
             numeric = false;
             value = 1;
             hash = rbt_vw_hash(w.at, (size_t)(w.end - w.at), hash);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "job/probe.h"
+#include "job/text.h"
 #include "runtime/handle.h"
 #include "sync/staleness.h"
 
@@ -82,15 +83,17 @@ static rbt_err diverged(const rbt_evaluation *evaluation, const rbt_progress *pr
 {
     const rbt_options *options = evaluation->training->options;
     const char *remedy = rbt_training_remedy(options);
+    char loss[RBT_REAL_ROOM];
 
+    rbt_text_from_loss(progress->loss, loss);
     if (options->optimizer >= RBT_OPTIMIZER_SDCA)
         return rbt_fail(error, RBT_E_DIVERGED,
-                        "training diverged: the objective became %g after clock %llu; use %s%sa larger --l2%s",
-                        progress->loss, (unsigned long long)progress->clock_min, remedy != NULL ? remedy : "",
+                        "training diverged: the objective became %s after clock %llu; use %s%sa larger --l2%s", loss,
+                        (unsigned long long)progress->clock_min, remedy != NULL ? remedy : "",
                         remedy != NULL ? " or " : "", options->workers > 1 ? ", or --workers 1" : "");
     return rbt_fail(error, RBT_E_DIVERGED,
-                    "training diverged: the objective became %g after clock %llu; use a smaller --lr (it is %g)%s%s",
-                    progress->loss, (unsigned long long)progress->clock_min, options->lr, remedy != NULL ? ", or " : "",
+                    "training diverged: the objective became %s after clock %llu; use a smaller --lr (it is %g)%s%s",
+                    loss, (unsigned long long)progress->clock_min, options->lr, remedy != NULL ? ", or " : "",
                     remedy != NULL ? remedy : "");
 }
 

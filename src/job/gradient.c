@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "data/data.h"
 #include "job/probe.h"
+#include "job/text.h"
 #include "job/trainee.h"
 #include "math/kernels.h"
 #include "runtime/handle.h"
@@ -196,7 +197,7 @@ static double walk_clock(const rbt_training *training, const rbt_shard *shard, u
         size_t at = (size_t)((first + done) % shard->n);
         size_t n = steps - done < shard->n - at ? (size_t)(steps - done) : shard->n - at;
 
-        n = rbt_shards_together(training->shards, shard->rows + at, n);
+        n = rbt_shards_together(training->shards, shard->rows, at, n);
         rbt_walker_rows(walker, shard->rows + at, n, n);
         rbt_shards_release(training->shards, training->data, shard->rows, shard->n, at, n);
         done += n;
@@ -267,11 +268,12 @@ rbt_err rbt_training_diverged(const rbt_training *training, uint32_t worker, uin
                               rbt_error *error)
 {
     const char *remedy = rbt_training_remedy(training->options);
+    char text[RBT_REAL_ROOM];
 
     return rbt_fail(
         error, RBT_E_DIVERGED,
-        "training diverged: the loss of worker %u became %g in clock %llu; use a smaller --lr (it is %g)%s%s", worker,
-        loss, (unsigned long long)clock, training->options->lr, remedy != NULL ? ", or " : "",
+        "training diverged: the loss of worker %u became %s in clock %llu; use a smaller --lr (it is %g)%s%s", worker,
+        rbt_text_from_loss(loss, text), (unsigned long long)clock, training->options->lr, remedy != NULL ? ", or " : "",
         remedy != NULL ? remedy : "");
 }
 

@@ -12,6 +12,7 @@
 #include "data/read.h"
 #include "data/where.h"
 #include "job/cluster_job.h"
+#include "job/text.h"
 #include "job/trainee.h"
 #include "job/peer_job.h"
 #include "job/run.h"
@@ -118,8 +119,10 @@ static rbt_err judge(rbt_method_run *r, rbt_worker *observer, uint64_t need, dou
 /* Workers say when they diverge; this is a judge that does. */
 static rbt_err judged_badly(const rbt_method *method, double objective, uint64_t clock, rbt_error *error)
 {
-    return rbt_fail(error, RBT_E_DIVERGED, "training diverged: the objective (%s) became %g after clock %llu; %s",
-                    method->objective, objective, (unsigned long long)clock,
+    char text[RBT_REAL_ROOM];
+
+    return rbt_fail(error, RBT_E_DIVERGED, "training diverged: the objective (%s) became %s after clock %llu; %s",
+                    method->objective, rbt_text_from_loss(objective, text), (unsigned long long)clock,
                     rbt_method_unheeds(method, "lr") ? "make the values of the data smaller"
                                                      : "use a smaller --lr, or other options");
 }

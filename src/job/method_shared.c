@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "job/method_job.h"
+#include "job/text.h"
 #include "solve/problem.h"
 
 typedef struct method_worker {
@@ -50,6 +51,7 @@ static rbt_err pass(passes *p, rbt_team *team, double *objective, rbt_error *err
 {
     uint64_t began = rbt_now_ns(), took;
     double sum = 0, weight = 0;
+    char text[RBT_REAL_ROOM];
 
     rbt_team_run(team, work, p);
     took = rbt_now_ns() - began;
@@ -67,9 +69,10 @@ static rbt_err pass(passes *p, rbt_team *team, double *objective, rbt_error *err
     *objective = p->plan->method->objective != NULL && weight > 0 ? sum / weight : NAN;
     if (p->plan->method->objective != NULL && !isfinite(*objective))
         return rbt_fail(error, RBT_E_DIVERGED,
-                        "training diverged: the objective (%s) became %g in pass %llu; use a smaller --lr, or other "
+                        "training diverged: the objective (%s) became %s in pass %llu; use a smaller --lr, or other "
                         "options",
-                        p->plan->method->objective, *objective, (unsigned long long)p->pass + 1);
+                        p->plan->method->objective, rbt_text_from_loss(*objective, text),
+                        (unsigned long long)p->pass + 1);
     p->pass++;
     return RBT_OK;
 }

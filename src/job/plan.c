@@ -338,12 +338,13 @@ rbt_err rbt_plan_tell(const rbt_plan *plan, rbt_worker *worker, double sum, uint
 {
     uint64_t clock = rbt_worker_clock(worker);
     int64_t told[RBT_TOLD_COLS];
+    char text[RBT_REAL_ROOM];
 
     if (!(fabs(sum) < WHOLE_MOST)) /* also what is no number */
         return rbt_fail(error, RBT_E_DIVERGED,
-                        "training diverged: worker %u's share of the objective (%s) became %g in clock %llu; %s",
-                        rbt_worker_id(worker), plan->method->objective != NULL ? plan->method->objective : "none", sum,
-                        (unsigned long long)clock,
+                        "training diverged: worker %u's share of the objective (%s) became %s in clock %llu; %s",
+                        rbt_worker_id(worker), plan->method->objective != NULL ? plan->method->objective : "none",
+                        rbt_text_from_loss(sum, text), (unsigned long long)clock,
                         rbt_method_unheeds(plan->method, "lr") ? "make the values of the data smaller"
                                                                : "use a smaller --lr, or other options");
     if (clock >= plan->job->clocks)

@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "data/read.h"
 #include "job/cluster_job.h"
+#include "job/text.h"
 #include "job/trainee.h"
 #include "job/method_job.h"
 #include "job/peer_job.h"
@@ -206,7 +207,7 @@ static void note_limit(rbt_model_run *r)
     const rbt_options *options = &r->job->options;
     const rbt_watch *watch = &r->evaluation.watch;
     bool far = watch->stuck && options->optimizer == RBT_OPTIMIZER_SDCA; /* its bound says so */
-    char text[320], ends[64] = "";
+    char text[400], ends[64] = "";
 
     if (!(options->tolerance > 0) || (watch->why != NULL && !far) || r->job->result.interrupted)
         return;
@@ -215,8 +216,10 @@ static void note_limit(rbt_model_run *r)
     snprintf(
         text, sizeof text,
         "training ended after %llu clocks without coming within %g of the optimum, as far as can be told; give more "
-        "--epochs%s%s%s",
+        "--epochs%s%s%s%s",
         (unsigned long long)r->job->result.clocks, options->tolerance, ends,
+        options->sync == RBT_SYNC_PSGD && options->workers > 1 ? ", or fewer --workers, whose mean is not the optimum"
+                                                               : "",
         options->l2 == 0 ? ", or an --l2 above 0" : "",
         options->normalize == RBT_NORMALIZE_NONE ? ", or --normalize standard if features differ much in size" : "");
     rbt_job_emit(r->job, &(rbt_event){.kind = RBT_EVENT_NOTE, .job = r->job, .note = text});
@@ -287,6 +290,7 @@ static rbt_err judge(const rbt_job *job, rbt_error *error)
 {
     const rbt_result *result = &job->result;
     const rbt_method *method = rbt_trainee_method(job->options.model);
+    char loss[RBT_REAL_ROOM];
     bool has_rate = method != NULL ? !rbt_method_unheeds(method, "lr") : job->options.optimizer < RBT_OPTIMIZER_SDCA;
 
     if (result->interrupted)
@@ -294,10 +298,10 @@ static rbt_err judge(const rbt_job *job, rbt_error *error)
                         (unsigned long long)result->updates);
     if (result->has_target && !result->reached)
         return rbt_fail(error, RBT_E_TARGET,
-                        "the target %g was not reached: the objective is %g after %llu updates; give more --clocks or "
+                        "the target %g was not reached: the objective is %s after %llu updates; give more --clocks or "
                         "--epochs%s",
-                        job->options.target_loss, result->loss, (unsigned long long)result->updates,
-                        has_rate ? ", or another --lr" : ", or a higher target");
+                        job->options.target_loss, rbt_text_from_loss(result->loss, loss),
+                        (unsigned long long)result->updates, has_rate ? ", or another --lr" : ", or a higher target");
     return RBT_OK;
 }
 
@@ -447,16 +451,16 @@ static rbt_err run_fold(rbt_job *job, const rbt_loaded *whole, uint32_t fold, fo
 
 static void note_fold(rbt_job *job, const rbt_model *model, uint32_t fold, const fold_outcome *outcome)
 {
-    char text[256], score[48];
+    char text[256], score[48], loss[RBT_REAL_ROOM], rmse[RBT_REAL_ROOM];
     bool classes = rbt_model_is_classifier(model);
 
     if (classes)
         snprintf(score, sizeof score, "accuracy %.1f %%", 100 * outcome->score);
     else
-        snprintf(score, sizeof score, "rmse %.6g", outcome->score);
+        snprintf(score, sizeof score, "rmse %s", rbt_text_from_loss(outcome->score, rmse));
     snprintf(
-        text, sizeof text, "fold %u of %u: loss %.6g, %s on the rows left out%s", fold + 1, job->options.folds,
-        outcome->loss, score,
+        text, sizeof text, "fold %u of %u: loss %s, %s on the rows left out%s", fold + 1, job->options.folds,
+        rbt_text_from_loss(outcome->loss, loss), score,
         classes && outcome->one_label
             ? "; all others have the same label, so this says nothing: use fewer --folds, or more rows of each label"
             : "");

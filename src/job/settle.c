@@ -18,9 +18,9 @@
 #define MOST_EPOCHS    10000
 #define WEAK           0.01 /* l2 times rows, of a row's square */
 #define HEAVY_BYTES    (double)((size_t)64 << 20)
-#define HEAVY_TIMES    2 /* the data's own bytes */
-#define HURRIED        10 /* passes, in which averaged steps come further than dual ones along a loss with corners, ... */
-#define HURRIED_FEW    3 /* ... and than Newton's iterations, which are there for few parameters */
+#define HEAVY_TIMES    2  /* the data's own bytes */
+#define HURRIED        10 /* passes, in which averaged steps come further than dual ones along corners, ... */
+#define HURRIED_FEW    3  /* ... and than Newton's iterations, which are there for few parameters */
 
 /* Do so few features occur in the data that there are at most FEW_PARAMETERS to learn? Looks only as long as it may. */
 static rbt_err has_few_parameters(const rbt_problem *problem, bool *few, rbt_error *error)
@@ -33,8 +33,8 @@ static rbt_err has_few_parameters(const rbt_problem *problem, bool *few, rbt_err
     return err;
 }
 
-/* Is l2 so small beside the rows that dual coordinate ascent would take ages? It sets one row after the other to its optimum, and
- * goes as far for it as l2 lets it. */
+/* Is l2 so small beside the rows that dual coordinate ascent would take ages? It sets one row after the other to its
+ * optimum, and goes as far for it as l2 lets it. */
 static bool is_weak(const rbt_problem *problem)
 {
     if (problem->data->streamed) /* looking would bring it into memory */
@@ -42,9 +42,9 @@ static bool is_weak(const rbt_problem *problem)
     return problem->l2 * (double)problem->data->rows < WEAK * rbt_squares_of_row(problem->data);
 }
 
-/* Of few parameters and a loss with corners: shall it end after so few passes that dual steps, or Newton's, have hardly begun? A mean
- * of steps has none of the zeros that l1 is for. Of a smooth loss Newton's method is not left even for one pass: it does not mind
- * features of unlike size. */
+/* Of few parameters and a loss with corners: shall it end after so few passes that dual steps, or Newton's, have hardly
+ * begun? A mean of steps has none of the zeros that l1 is for. Of a smooth loss Newton's method is not left even for
+ * one pass: it does not mind features of unlike size. */
 static bool is_hurried(const rbt_problem *problem, const rbt_options *options)
 {
     double passes = options->clocks > 0 ? (double)options->clocks : options->epochs;
@@ -63,9 +63,10 @@ static bool is_heavy(const rbt_problem *problem, size_t bytes)
 }
 
 /* In shared memory: Newton's method for few parameters, where threads without locks would step on each other's feet and
- * second derivatives are cheap, unless somebody wants to see steps kept apart or workers slowed down; dual coordinate ascent for
- * many. Where an l2 that somebody chose is weak, it is too slow with l1, and with so few parameters that the rows contradict each
- * other: then gradient steps, as where there is hardly any data beside what the others keep of each row. */
+ * second derivatives are cheap, unless somebody wants to see steps kept apart or workers slowed down; dual coordinate
+ * ascent for many. Where an l2 that somebody chose is weak, it is too slow with l1, and with so few parameters that the
+ * rows contradict each other: then gradient steps, as where there is hardly any data beside what the others keep of
+ * each row. */
 static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, bool l2_given, rbt_error *error)
 {
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);

@@ -87,6 +87,17 @@ rbt_err rbt_text_to_real(const char *what, const char *text, double *value, rbt_
     return RBT_OK;
 }
 
+const char *rbt_text_from_loss(double loss, char text[RBT_REAL_ROOM])
+{
+    if (isnan(loss))
+        snprintf(text, RBT_REAL_ROOM, "not a number");
+    else if (isinf(loss))
+        snprintf(text, RBT_REAL_ROOM, loss > 0 ? "infinite" : "infinite, below 0");
+    else
+        snprintf(text, RBT_REAL_ROOM, "%.6g", loss);
+    return text;
+}
+
 void rbt_text_from_real(double value, char *text, size_t room)
 {
     RBT_ASSERT(room >= RBT_REAL_ROOM);

@@ -22,6 +22,10 @@ rbt_err rbt_text_to_real(const char *what, const char *text, double *value, rbt_
 /* The shortest decimal text that reads back as the same double; "nan", "inf" and "-inf" for the others. */
 void rbt_text_from_real(double value, char *text, size_t room);
 
+/* A loss for people, in six digits: "0.25"; "not a number" and "infinite" where it went astray, and not what the C library calls
+ * these (-nan). Fills `text` and returns it. */
+const char *rbt_text_from_loss(double loss, char text[RBT_REAL_ROOM]);
+
 /* Finds the known word nearest to a misspelt one: initialise with the word, offer the candidates, ask. */
 typedef struct rbt_nearest {
     const char *word;

@@ -24,15 +24,15 @@ void rbt_watch_deinit(rbt_watch *watch)
     watch->best = NULL;
 }
 
-/* Is it time to stop by the objective alone? A bound or an estimate says so itself. Where none is known, steps get smaller as
- * it goes on: the optimum is about as far as the last change, times as many as there have been, and one small change may be
- * chance. */
+/* Is it time to stop by the objective alone? A bound or an estimate says so itself. Where none is known, steps get
+ * smaller as it goes on: what they may still bring is about the last change, times as many as there have been, and one
+ * small change may be chance. That they bring nothing more does not say that the optimum is near: they may be too small
+ * for the way. */
 static const char *judge(rbt_watch *watch, double objective, double gap)
 {
     const rbt_options *o = watch->options;
     double change = watch->looks > 0 ? fabs(watch->last - objective) : INFINITY;
     double near = o->tolerance * fabs(objective);
-    bool proved = o->optimizer == RBT_OPTIMIZER_SDCA;
 
     watch->looks++;
     watch->unmoved = change == 0 && !(gap < watch->least_gap) ? watch->unmoved + 1 : 0;
@@ -42,15 +42,18 @@ static const char *judge(rbt_watch *watch, double objective, double gap)
         return NULL;
     if (objective <= LEAST * watch->first)
         return "the objective is as good as 0";
-    if (isnan(gap) ? watch->calm >= CALM : gap <= near)
-        return proved ? "the objective is within --tolerance of the optimum"
-                      : "the objective is within --tolerance of the optimum, by an estimate";
+    if (gap <= near)
+        return o->optimizer == RBT_OPTIMIZER_SDCA
+                   ? "the objective is within --tolerance of the optimum"
+                   : "the objective is within --tolerance of the optimum, by an estimate";
+    if (isnan(gap) && watch->calm >= CALM)
+        return "the objective changes by less than --tolerance; how near the optimum is, is not known";
     watch->stuck = watch->unmoved >= (o->optimizer == RBT_OPTIMIZER_SDCA ? STILL : CALM);
     return watch->stuck ? "the objective does not get better any more" : NULL;
 }
 
-/* Dual ascent's objective may rise for a while, and so may Newton's where the loss has a corner. Few parameters are kept from the
- * start, many only when it has done so. */
+/* Dual ascent's objective may rise for a while, and so may Newton's where the loss has a corner. Few parameters are
+ * kept from the start, many only when it has done so. */
 static bool begins_to_keep(const rbt_watch *watch, double objective)
 {
     const rbt_options *o = watch->options;

@@ -24,6 +24,10 @@
 /* A bias that decides where all else is zero and is lost in any other sum. */
 #define TIE_BREAK 1e-37F
 
+/* What can be done about a file that is refused, when nothing better is known. */
+#define REMEDY                                                                                                         \
+    "; give a model as liblinear-train or `rubato export --format liblinear` writes it, or have it written again"
+
 typedef struct solver {
     const char *name;
     const rbt_model *model; /* of two classes, or of numbers */
@@ -181,8 +185,8 @@ static rbt_err take_count(const header *h, const char *key, const char **at, con
         memcpy(digits, word, n);
     *value = strtol(digits, &rest, 10);
     if (digits[0] == '\0' || digits[0] == ' ' || *rest != '\0' || strlen(digits) != n || *value < min || *value > max)
-        return rbt_fail(error, RBT_E_DATA, "%s:%zu: after %s a whole number from %ld to %ld is expected", h->name,
-                        h->line, key, min, max);
+        return rbt_fail(error, RBT_E_DATA, "%s:%zu: after %s a whole number from %ld to %ld is expected" REMEDY,
+                        h->name, h->line, key, min, max);
     return RBT_OK;
 }
 
@@ -192,8 +196,9 @@ static rbt_err take_real(const header *h, const char *key, const char **at, cons
     const char *word;
     size_t n = take_word(at, stop, &word);
     if (n == 0 || rbt_number_parse(word, word + n, value) != word + n || !isfinite(*value))
-        return rbt_fail(error, RBT_E_DATA, "%s:%zu: %s has '%.*s' where a finite number is expected", h->name, h->line,
-                        key, (int)(n < 40 ? n : 40), word);
+        return rbt_fail(error, RBT_E_DATA,
+                        "%s:%zu: %s has '%.*s' where a number that a 32-bit float holds is expected" REMEDY, h->name,
+                        h->line, key, (int)(n < 40 ? n : 40), word);
     return RBT_OK;
 }
 
@@ -209,7 +214,7 @@ static rbt_err take_solver(header *h, const char **at, const char *stop, rbt_err
             error, RBT_E_UNSUPPORTED,
             "%s:%zu: solver type '%.*s' is none that can be read; there are the classifiers L2R_LR, L1R_LR, "
             "L2R_L1LOSS_SVC_DUAL, L2R_L2LOSS_SVC, L1R_L2LOSS_SVC, MCSVM_CS, the regressions L2R_L2LOSS_SVR, "
-            "L2R_L1LOSS_SVR_DUAL, and the _DUAL forms of these",
+            "L2R_L1LOSS_SVR_DUAL, and the _DUAL forms of these; train with one of them (-s 0 to 7, 11 to 13)",
             h->name, h->line, (int)(n < 40 ? n : 40), word);
     return RBT_OK;
 }
@@ -224,8 +229,10 @@ static rbt_err take_labels(header *h, const char **at, const char *stop, rbt_err
     for (long k = 0; err == RBT_OK && k < h->classes; k++) {
         err = take_count(h, "label", at, stop, INT_MIN, INT_MAX, &h->label[k], error);
         if (err == RBT_OK && (long)(double)(float)h->label[k] != h->label[k])
-            err = rbt_fail(error, RBT_E_LIMIT, "%s:%zu: label %ld has too many digits to be kept exactly", h->name,
-                           h->line, h->label[k]);
+            err = rbt_fail(error, RBT_E_LIMIT,
+                           "%s:%zu: label %ld has too many digits to be kept exactly; number the classes from 1 in the "
+                           "data, and train the model again",
+                           h->name, h->line, h->label[k]);
     }
     return err;
 }
@@ -236,8 +243,8 @@ static rbt_err take_line(header *h, bool *done, rbt_error *error)
     const char *at, *stop, *key, *rest;
     if (!next_line(h, &at, &stop))
         return rbt_fail(error, RBT_E_DATA,
-                        "%s:%zu: the file ends before the line 'w'; it is cut short or no LIBLINEAR "
-                        "model",
+                        "%s:%zu: the file ends before the line 'w': it is cut short or no LIBLINEAR "
+                        "model" REMEDY,
                         h->name, h->line + 1);
     size_t n = take_word(&at, stop, &key);
     rbt_err err = RBT_OK;
@@ -262,10 +269,11 @@ static rbt_err take_line(header *h, bool *done, rbt_error *error)
         return rbt_fail(
             error, RBT_E_DATA,
             "%s:%zu: '%.*s' is unknown here or stands twice; solver_type, nr_class, label, nr_feature, bias "
-            "and w are expected, each once",
+            "and w are expected, each once" REMEDY,
             h->name, h->line, (int)(n < 40 ? n : 40), key);
     if (err == RBT_OK && take_word(&at, stop, &rest) > 0)
-        err = rbt_fail(error, RBT_E_DATA, "%s:%zu: there is more on the line than belongs there", h->name, h->line);
+        err = rbt_fail(error, RBT_E_DATA, "%s:%zu: there is more on the line than belongs there" REMEDY, h->name,
+                       h->line);
     return err;
 }
 
@@ -286,11 +294,11 @@ static rbt_err take_header(header *h, rbt_error *error)
     if (missing == NULL && !numbers && h->label == NULL)
         missing = "label";
     if (missing != NULL)
-        return rbt_fail(error, RBT_E_DATA, "%s:%zu: there is no line '%s' before 'w'; train the model again", h->name,
-                        h->line, missing);
+        return rbt_fail(error, RBT_E_DATA, "%s:%zu: there is no line '%s' before 'w'" REMEDY, h->name, h->line,
+                        missing);
     if (numbers && (h->label != NULL || h->classes != 2))
-        return rbt_fail(error, RBT_E_DATA, "%s:%zu: %s predicts numbers, but the file has labels of classes", h->name,
-                        h->line, h->solver->name);
+        return rbt_fail(error, RBT_E_DATA, "%s:%zu: %s predicts numbers, but the file has labels of classes" REMEDY,
+                        h->name, h->line, h->solver->name);
     return RBT_OK;
 }
 
@@ -320,7 +328,7 @@ static rbt_err order_labels(const header *h, rbt_shape *shape, size_t *class_of,
         shape->labels[k] = (double)sorted[k].label;
         class_of[sorted[k].at] = k;
         if (k > 0 && sorted[k].label == sorted[k - 1].label)
-            err = rbt_fail(error, RBT_E_DATA, "%s: the label %ld stands twice", h->name, sorted[k].label);
+            err = rbt_fail(error, RBT_E_DATA, "%s: the label %ld stands twice" REMEDY, h->name, sorted[k].label);
     }
     rbt_free(sorted);
     return err;
@@ -341,25 +349,28 @@ static rbt_err take_weights(header *h, const layout *l, rbt_trained *t, rbt_erro
         float times = i == (size_t)h->features ? l->factor * h->bias : l->factor, value = 0;
         if (!next_line(h, &at, &stop))
             return rbt_fail(error, RBT_E_DATA,
-                            "%s:%zu: the file ends after %zu of %zu lines of weights; it is cut short", h->name,
+                            "%s:%zu: the file ends after %zu of %zu lines of weights: it is cut short" REMEDY, h->name,
                             h->line + 1, i, l->lines);
         for (size_t k = 0; k < l->columns; k++) {
             rbt_err err = take_real(h, "w", &at, stop, &value, error);
             if (err != RBT_OK)
                 return err;
             if (!isfinite(value * times))
-                return rbt_fail(error, RBT_E_DATA, "%s:%zu: the weight times the bias is too large", h->name, h->line);
+                return rbt_fail(error, RBT_E_DATA,
+                                "%s:%zu: the weight times the bias is more than a 32-bit float holds; train the model "
+                                "again with a smaller -B",
+                                h->name, h->line);
             if (l->outputs > 1 || k == 0)
                 t->w[i * l->outputs + (l->outputs > 1 ? l->class_of[k] : 0)] = value * times;
         }
         if (take_word(&at, stop, &rest) > 0)
-            return rbt_fail(error, RBT_E_DATA, "%s:%zu: more than %zu weights on the line", h->name, h->line,
+            return rbt_fail(error, RBT_E_DATA, "%s:%zu: more than %zu weights on the line" REMEDY, h->name, h->line,
                             l->columns);
     }
     while (next_line(h, &at, &stop))
         if (take_word(&at, stop, &rest) > 0)
-            return rbt_fail(error, RBT_E_DATA, "%s:%zu: there is more after the %zu lines of weights", h->name, h->line,
-                            l->lines);
+            return rbt_fail(error, RBT_E_DATA, "%s:%zu: there is more after the %zu lines of weights" REMEDY, h->name,
+                            h->line, l->lines);
     return RBT_OK;
 }
 
@@ -397,8 +408,9 @@ static rbt_err take_model(header *h, rbt_trained *t, rbt_error *error)
         goto free_classes;
     l.factor = two && !numbers && l.class_of[0] == 0 ? -1 : 1; /* our "yes" is the larger label */
     if (l.lines > (size_t)(h->end - h->at) / l.columns) {      /* a number takes a byte at least */
-        err = rbt_fail(error, RBT_E_DATA, "%s:%zu: %zu lines of %zu weights are promised, more than the file has bytes",
-                       h->name, h->line, l.lines, l.columns);
+        err = rbt_fail(error, RBT_E_DATA,
+                       "%s:%zu: %zu lines of %zu weights are promised, more than the file has bytes" REMEDY, h->name,
+                       h->line, l.lines, l.columns);
         goto free_classes;
     }
     t->model = !two ? &rbt_model_softmax : model == &rbt_model_softmax ? &rbt_model_svm : model;
@@ -407,7 +419,8 @@ static rbt_err take_model(header *h, rbt_trained *t, rbt_error *error)
     t->n = l.lines * l.outputs;
     t->w = rbt_try_alloc(t->n + l.outputs, sizeof *t->w); /* and a bias, should ties need it */
     if (t->w == NULL) {
-        err = rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for its %zu parameters", h->name, t->n);
+        err = rbt_fail(error, RBT_E_MEMORY, "%s: not enough memory for its %zu parameters; use a larger machine",
+                       h->name, t->n);
         goto free_classes;
     }
     err = take_weights(h, &l, t, error);

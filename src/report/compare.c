@@ -52,7 +52,7 @@ static double speed_up(const rbt_recorder *first, const rbt_recorder *run)
 static void add_row(const rbt_recorder *first, const rbt_recorder *run, rbt_grid *grid)
 {
     const rbt_result *r = &run->result;
-    char cell[RBT_CELL_ROOM];
+    char cell[RBT_CELL_ROOM], mean[RBT_CELL_ROOM], spread[RBT_CELL_ROOM], folds[2 * RBT_CELL_ROOM + 4] = "-";
     bool measured = is_measured(run);
     double faster = speed_up(first, run);
 
@@ -70,9 +70,10 @@ static void add_row(const rbt_recorder *first, const rbt_recorder *run, rbt_grid
     rbt_grid_add(grid, isfinite(faster) ? cell : "-");
     if (grid->columns <= COLUMNS)
         return;
-    if (r->folds > 0)
-        snprintf(cell, sizeof cell, "%.4g +- %.2g", r->fold_loss, r->fold_loss_deviation);
-    rbt_grid_add(grid, measured && r->folds > 0 ? cell : "-");
+    if (measured && r->folds > 0 && isfinite(r->fold_loss))
+        snprintf(folds, sizeof folds, "%s +- %s", rbt_show_real(mean, r->fold_loss),
+                 rbt_show_spread(spread, r->fold_loss_deviation));
+    rbt_grid_add(grid, folds);
 }
 
 void rbt_compare_grid(const rbt_recorder *runs, size_t n, rbt_grid *grid)

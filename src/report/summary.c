@@ -9,6 +9,7 @@
 
 #include "data/paths.h"
 #include "job/options.h"
+#include "job/text.h"
 #include "report/text.h"
 
 #define WORKERS_SHOWN    16 /* more workers than this: only the slowest, and all together */
@@ -228,8 +229,7 @@ void rbt_summary_configuration(const rbt_recorder *run, FILE *file)
 
 void rbt_progress_line_init(rbt_progress_line *line, FILE *file, bool redraw)
 {
-    *line = (rbt_progress_line){
-        .file = file, .redraw = redraw, .next = 1, .drawn = -1, .eval_loss = NAN, .eval_accuracy = NAN};
+    *line = (rbt_progress_line){.file = file, .redraw = redraw, .next = 1, .drawn = -1};
 }
 
 void rbt_progress_line_clear(rbt_progress_line *line)
@@ -252,7 +252,7 @@ static size_t columns(FILE *file)
 
 static void draw(rbt_progress_line *line, const rbt_progress *p, const char *prefix)
 {
-    char clocks[64], loss[RBT_CELL_ROOM], rate[RBT_CELL_ROOM], wait[RBT_CELL_ROOM], bytes[RBT_CELL_ROOM], eval[96] = "";
+    char clocks[64], loss[RBT_REAL_ROOM], rate[RBT_CELL_ROOM], wait[RBT_CELL_ROOM], bytes[RBT_CELL_ROOM], eval[96] = "";
     char sent[64] = "", text[512];
 
     if (p->clock_min == p->clock_max)
@@ -261,9 +261,11 @@ static void draw(rbt_progress_line *line, const rbt_progress *p, const char *pre
         snprintf(clocks, sizeof clocks, "%" PRIu64 "-%" PRIu64, p->clock_min, p->clock_max);
     if (line->eval_shown.name != NULL)
         snprintf(eval, sizeof eval, "  valid %.32s %.5g", line->eval_shown.name, line->eval_shown.value);
-    else if (isfinite(line->eval_loss) && isnan(line->eval_accuracy))
+    else if (line->evaluated && !isfinite(line->eval_loss))
+        snprintf(eval, sizeof eval, "  valid %s", rbt_text_from_loss(line->eval_loss, loss));
+    else if (line->evaluated && isnan(line->eval_accuracy))
         snprintf(eval, sizeof eval, "  valid %.5f (rmse %.5g)", line->eval_loss, line->eval_rmse);
-    else if (isfinite(line->eval_loss))
+    else if (line->evaluated)
         snprintf(eval, sizeof eval, "  valid %.5f (%.2f %%)", line->eval_loss, 100 * line->eval_accuracy);
     if (isfinite(p->loss))
         snprintf(loss, sizeof loss, "%.6g", p->loss);
@@ -293,6 +295,7 @@ void rbt_progress_line_event(rbt_progress_line *line, const rbt_event *event, co
         }
         break;
     case RBT_EVENT_EVAL:
+        line->evaluated = true;
         line->eval_loss = event->eval_loss;
         line->eval_accuracy = event->eval_accuracy;
         line->eval_rmse = event->eval_rmse;
@@ -498,12 +501,12 @@ static void target_line(const rbt_recorder *run, FILE *file)
 static void loss_line(const rbt_recorder *run, FILE *file)
 {
     const rbt_result *r = &run->result;
-    char mean[RBT_CELL_ROOM], variance[RBT_CELL_ROOM], penalty[RBT_CELL_ROOM];
+    char mean[RBT_CELL_ROOM], variance[RBT_CELL_ROOM], penalty[RBT_CELL_ROOM], loss[RBT_REAL_ROOM];
     size_t n = 0;
 
     for (size_t i = 0; i < run->points.count && n < OBJECTIVES_MEANT; i++)
         n += isfinite(run->points.at[i].loss);
-    fprintf(file, "  loss       %.6g", r->loss);
+    fprintf(file, "  loss       %s", rbt_text_from_loss(r->loss, loss));
     if (r->penalty > 0)
         fprintf(file, ", of which %s is the penalty", rbt_show_real(penalty, r->penalty));
     if (n > 1)
@@ -516,11 +519,13 @@ static void folds_line(const rbt_recorder *run, FILE *file)
 {
     const rbt_result *r = &run->result;
 
-    char a[RBT_CELL_ROOM], b[RBT_CELL_ROOM];
+    char a[RBT_CELL_ROOM], b[RBT_CELL_ROOM], loss[RBT_REAL_ROOM];
 
-    fprintf(file, "  folds      %u: loss %.6g +- %.2g, ", r->folds, r->fold_loss, r->fold_loss_deviation);
+    fprintf(file, "  folds      %u: loss %s +- %s, ", r->folds, rbt_text_from_loss(r->fold_loss, loss),
+            rbt_show_spread(b, r->fold_loss_deviation));
     if (r->folds_of_numbers)
-        fprintf(file, "rmse %.6g +- %.2g", r->fold_score, r->fold_score_deviation);
+        fprintf(file, "rmse %s +- %s", rbt_text_from_loss(r->fold_score, loss),
+                rbt_show_spread(b, r->fold_score_deviation));
     else
         fprintf(file, "accuracy %s +- %s", rbt_show_percent(a, r->fold_score),
                 rbt_show_percent(b, r->fold_score_deviation));
@@ -529,9 +534,11 @@ static void folds_line(const rbt_recorder *run, FILE *file)
 
 static void figures_line(const rbt_evaluation *e, FILE *file)
 {
+    char text[RBT_REAL_ROOM];
+
     fprintf(file, "  validation ");
     for (size_t i = 0; i < e->figures; i++)
-        fprintf(file, "%s%s %.6g", i > 0 ? ", " : "", e->figure[i].name, e->figure[i].value);
+        fprintf(file, "%s%s %s", i > 0 ? ", " : "", e->figure[i].name, rbt_text_from_loss(e->figure[i].value, text));
     fputc('\n', file);
 }
 
@@ -540,6 +547,7 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file)
     const rbt_result *r = &run->result;
     bool sim = strcmp(rbt_recorder_setting(run, "runtime", ""), "sim") == 0;
     char a[RBT_CELL_ROOM], b[RBT_CELL_ROOM], c[RBT_CELL_ROOM], d[RBT_CELL_ROOM];
+    char loss[RBT_REAL_ROOM], rmse[RBT_REAL_ROOM];
 
     if (!run->has_result)
         return;
@@ -568,9 +576,11 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file)
         if (e->figures > 0)
             figures_line(e, file);
         else if (isnan(e->accuracy))
-            fprintf(file, "  validation loss %.6g, rmse %.6g\n", e->loss, e->rmse);
+            fprintf(file, "  validation loss %s, rmse %s\n", rbt_text_from_loss(e->loss, loss),
+                    rbt_text_from_loss(e->rmse, rmse));
         else
-            fprintf(file, "  validation loss %.6g, accuracy %s\n", e->loss, rbt_show_percent(a, e->accuracy));
+            fprintf(file, "  validation loss %s, accuracy %s\n", rbt_text_from_loss(e->loss, loss),
+                    rbt_show_percent(a, e->accuracy));
     }
     if (r->folds > 0)
         folds_line(run, file);

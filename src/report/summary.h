@@ -19,11 +19,12 @@ void rbt_summary_result(const rbt_recorder *run, FILE *file);
 
 typedef struct rbt_progress_line {
     FILE *file;
-    bool redraw;          /* a terminal */
-    bool dirty;           /* the terminal's line holds text */
-    uint64_t next;        /* log: the clock from which the next line is due */
-    double drawn;         /* terminal: when it was last drawn, monotonic seconds */
-    double eval_loss;     /* the last evaluation, NaN = none */
+    bool redraw;    /* a terminal */
+    bool dirty;     /* the terminal's line holds text */
+    uint64_t next;  /* log: the clock from which the next line is due */
+    double drawn;   /* terminal: when it was last drawn, monotonic seconds */
+    bool evaluated; /* there is a last evaluation: */
+    double eval_loss;
     double eval_accuracy; /* NaN: the model predicts numbers */
     double eval_rmse;
     rbt_figure eval_shown; /* a method's; no name: none */

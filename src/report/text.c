@@ -90,6 +90,15 @@ const char *rbt_show_real(char *cell, double value)
     return cell;
 }
 
+const char *rbt_show_spread(char *cell, double value)
+{
+    if (!isfinite(value))
+        snprintf(cell, RBT_CELL_ROOM, "-");
+    else
+        snprintf(cell, RBT_CELL_ROOM, "%.2g", value);
+    return cell;
+}
+
 void rbt_grid_add(rbt_grid *grid, const char *cell)
 {
     rbt_array_push(&grid->cells, rbt_strdup(cell));

@@ -18,7 +18,8 @@ const char *rbt_show_count(char *cell, double count);
 const char *rbt_show_bytes(char *cell, double bytes);
 const char *rbt_show_seconds(char *cell, double seconds);
 const char *rbt_show_percent(char *cell, double fraction);
-const char *rbt_show_real(char *cell, double value); /* four significant digits */
+const char *rbt_show_real(char *cell, double value);   /* four significant digits */
+const char *rbt_show_spread(char *cell, double value); /* two: a deviation */
 
 /* A table: cells are added row after row; the first row is the heading. Zero-initialised but for `columns`. */
 typedef struct rbt_grid {

@@ -24,7 +24,8 @@
 #define HALVINGS 30
 #define SLACK    1e-4 /* of the fall the slope promises, that a step must bring */
 
-/* A way is begun on some of the rows, for each parameter of an output so many, if that is no more than a part of all. */
+/* A way is begun on some of the rows, for each parameter of an output so many, if that is no more than a part of
+ * all. */
 #define SAMPLE_EACH  16
 #define SAMPLE_PART  4
 #define SAMPLE_STEPS 2
@@ -47,8 +48,8 @@ bool rbt_newton_rounds(const rbt_problem *problem)
     return problem->model->link != NULL && isinf(problem->model->link->steepest);
 }
 
-/* With l1 the model is solved for one parameter after the other, and a rounded corner needs many iterations: both are for few
- * parameters, and second derivatives at hand. */
+/* With l1 the model is solved for one parameter after the other, and a rounded corner needs many iterations: both are
+ * for few parameters, and second derivatives at hand. */
 static bool must_be_small(const rbt_problem *p)
 {
     return p->l1 > 0 || rbt_newton_rounds(p);
@@ -99,7 +100,8 @@ static rbt_err narrow_down(rbt_newton *t, const rbt_problem *problem, rbt_error 
     return RBT_OK;
 }
 
-/* Of few parameters and short rows the second derivatives are added up once, instead of going through the rows for each product. */
+/* Of few parameters and short rows the second derivatives are added up once, instead of going through the rows for each
+ * product. */
 static bool may_square(const rbt_problem *p)
 {
     double pairs = 0;
@@ -136,7 +138,7 @@ static rbt_err allocate(rbt_newton *t, rbt_error *error)
     t->losses = rbt_alloc(threads, sizeof *t->losses);
     if (may_square(p)) {
         t->square = rbt_alloc(threads * n * n, sizeof *t->square);
-        t->factor = rbt_alloc(n * n, sizeof *t->factor);
+        t->factor = rbt_alloc(p->l1 > 0 ? RBT_QUADRATIC_ROOM(n) : n * n, sizeof *t->factor);
     }
     return RBT_OK;
 }
@@ -254,8 +256,7 @@ static double solve_square(rbt_newton *t)
     complete_square(t);
     if (p->l1 == 0)
         return rbt_quadratic_solve(p->n, t->square, t->gradient, t->step, t->factor);
-    return rbt_quadratic_solve_l1(p->n, t->square, t->gradient, p->shape->bias, t->w, p->l1, t->step, t->residual,
-                                  t->factor);
+    return rbt_quadratic_solve_l1(p->n, t->square, t->gradient, p->shape->bias, t->w, p->l1, t->step, t->factor);
 }
 
 /* Where a parameter is in the vector of all of them. */
@@ -269,8 +270,8 @@ static size_t whole(const rbt_newton *t, size_t i)
 }
 
 /* How far it still is to the optimum after a whole step, when the falls go on to shrink as they did in the last two
- * iterations, at the slower pace: at once where the quadratic model holds, by a constant factor where huber's far rows bend
- * less than it says. What is left to rounding does not shrink any more. */
+ * iterations, at the slower pace: at once where the quadratic model holds, by a constant factor where huber's far rows
+ * bend less than it says. What is left to rounding does not shrink any more. */
 static double estimate(rbt_newton *t, double fall, double objective, bool whole_step)
 {
     double pace = fmax(fall / t->falls[0], t->falls[0] / t->falls[1]);
@@ -307,9 +308,9 @@ static double derive(rbt_newton *t)
     return objective_here(t);
 }
 
-/* The share of t->step that is gone: all of it, or half as often as it takes for the objective to fall by `most` times the share. Along
- * a rounded corner the model holds for a small part of the way only: there it is halved as long as it falls further, and what
- * lies beside that is tried, too. */
+/* The share of t->step that is gone: all of it, or half as often as it takes for the objective to fall by `most` times
+ * the share. Along a rounded corner the model holds for a small part of the way only: there it is halved as long as it
+ * falls further, and what lies beside that is tried, too. */
 static double shorten(rbt_newton *t, double before, double most, double *after)
 {
     double step = 1, there;
@@ -342,8 +343,8 @@ typedef struct iteration {
     bool whole;           /* the step */
 } iteration;
 
-/* One iteration from t->w, whose derivatives are there; it moves t->w. False: it is as good as it gets, or nothing holds a bias any
- * more, as every row is far on its label's side; t->w stays. */
+/* One iteration from t->w, whose derivatives are there; it moves t->w. False: it is as good as it gets, or nothing
+ * holds a bias any more, as every row is far on its label's side; t->w stays. */
 static bool advance(rbt_newton *t, double before, double close, iteration *it)
 {
     const rbt_problem *p = t->problem;
@@ -371,8 +372,9 @@ static bool advance(rbt_newton *t, double before, double close, iteration *it)
     return true;
 }
 
-/* Where the loss has a corner: the true objective, and how far that is above the optimum: by what is left of the way to the rounded
- * one's, and by what rounding costs. When that is most of it, and too much for a gap of `close`, the corner is rounded less. */
+/* Where the loss has a corner: the true objective, and how far that is above the optimum: by what is left of the way to
+ * the rounded one's, and by what rounding costs. When that is most of it, and too much for a gap of `close`, the corner
+ * is rounded less. */
 static double settle_corner(rbt_newton *t, const iteration *it, double close, double *gap)
 {
     double cost, objective = rbt_newton_true_objective(t, &cost);
@@ -397,8 +399,8 @@ static uint32_t *choose_rows(size_t rows, size_t part, size_t *n)
     return chosen;
 }
 
-/* Begins the way from nothing on some of the rows, where these say nearly as much as all and each iteration is exact. False: they do
- * not. */
+/* Begins the way from nothing on some of the rows, where these say nearly as much as all and each iteration is exact.
+ * False: they do not. */
 static bool approach(rbt_newton *t)
 {
     const rbt_problem *p = t->problem;

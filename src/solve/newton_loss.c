@@ -1,8 +1,10 @@
-/* Losses of rows for Newton's method, and what they come to. Contract in newton_state.h; proved by tests/unit/test_newton.c.
+/* Losses of rows for Newton's method, and what they come to. Contract in newton_state.h; proved by
+ * tests/unit/test_newton.c.
  *
  * The second derivative of a loss with a corner (the hinge) says nothing. So the corner is rounded: max(0, u) becomes
- * r log(1 + exp(u / r)), a logistic loss on another scale, and newton.c makes r smaller on the way. What that costs is known:
- * with the slopes a of the rounded losses as dual variables the duality gap of the true ones is the mean of max(0, u) - a u. */
+ * r log(1 + exp(u / r)), a logistic loss on another scale, and newton.c makes r smaller on the way. What that costs is
+ * known: with the slopes a of the rounded losses as dual variables the duality gap of the true ones is the mean of
+ * max(0, u) - a u. */
 #include "solve/newton_state.h"
 
 #include <math.h>
@@ -140,7 +142,8 @@ static double corner_losses(void *context, size_t first, size_t n)
     return total;
 }
 
-/* What rounding costs: for the slopes of the rounded losses as dual variables, max(0, u) - a u, with u = 1 - y z and a = -y slope. */
+/* What rounding costs: for the slopes of the rounded losses as dual variables, max(0, u) - a u, with u = 1 - y z and a
+ * = -y slope. */
 static double corner_costs(void *context, size_t first, size_t n)
 {
     const rbt_newton *t = context;

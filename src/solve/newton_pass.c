@@ -40,8 +40,8 @@ static void add_row(const rbt_problem *p, rbt_row row, const double *s, const do
     }
 }
 
-/* Of one output: sum += s x, and square += d x x^T above the diagonal and on it. A row's indices ascend, and the bias is the
- * last. */
+/* Of one output: sum += s x, and square += d x x^T above the diagonal and on it. A row's indices ascend, and the bias
+ * is the last. */
 static void add_square(const rbt_problem *p, rbt_row row, double s, double d, double *sum, double *square)
 {
     for (size_t i = 0; i < row.n; i++) {

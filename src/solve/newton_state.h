@@ -24,7 +24,7 @@ struct rbt_newton {
     double *z, *bend, *zd;                  /* rows * outputs: decision values, second derivatives, along a direction */
     double *partial;                        /* threads * 2 n: sums of each thread */
     double *square;                         /* threads * n^2: likewise of all second derivatives, or NULL ... */
-    double *factor;                         /* ... and room for as many as a thread has */
+    double *factor;                         /* ... and room to solve for the step */
     double *losses;                         /* threads: likewise of the rows' losses */
     double round;                           /* how round the loss's corner is; 0: it has none */
     bool begun;
@@ -44,7 +44,8 @@ static inline size_t rbt_newton_row(const rbt_newton *t, size_t place)
 
 /* ------------------------------------------------------------------------------------------------------ passes */
 
-/* A pass; `sum` (and `diagonal`) become means over the rows. For a gradient with a vector, decision values are computed anew. */
+/* A pass; `sum` (and `diagonal`) become means over the rows. For a gradient with a vector, decision values are computed
+ * anew. */
 void rbt_newton_pass(rbt_newton *newton, int what, const double *vector, double *sum, double *diagonal);
 
 /* The decision values of the rows under a vector; where nothing has been learned yet it takes no pass. */
@@ -57,7 +58,8 @@ bool rbt_newton_is_zero(const double *values, size_t n);
 /* Losses of n rows, weighted; and unless s is NULL slopes and second derivatives. For rows of one output. */
 double rbt_newton_derive(const rbt_newton *newton, size_t first, size_t n, const double *z, double *s, double *bend);
 
-/* The same of softmax; `d` receives the diagonal of the second derivative, t->bend the probabilities, from which all of it follows. */
+/* The same of softmax; `d` receives the diagonal of the second derivative, t->bend the probabilities, from which all of
+ * it follows. */
 double rbt_newton_derive_softmax(const rbt_newton *newton, size_t first, size_t n, double *s, double *d);
 
 /* The objective at t->w: with the losses of all rows there; ... */

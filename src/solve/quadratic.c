@@ -6,6 +6,7 @@
 
 #define FLAT   1e-14 /* of a diagonal element: less that is left of it by elimination is rounding */
 #define SWEEPS 10000
+#define JOINT  8     /* sweeps, after which all parameters that are not 0 are moved together */
 #define ENOUGH 1e-12 /* of the fall so far is what a sweep must bring */
 
 /* to -= by * what, from one to n. */
@@ -23,8 +24,8 @@ static void take_away_four(size_t from, size_t n, const double by[4], const doub
         to[k] = to[k] - by[0] * what[k] - by[1] * second[k] - by[2] * third[k] - by[3] * fourth[k];
 }
 
-/* Cholesky's U^T U = H into the upper triangle, all lines above taken away from each; one of zeros stands for a parameter that
- * others make up for: it is not moved. */
+/* Cholesky's U^T U = H into the upper triangle, all lines above taken away from each; one of zeros stands for a
+ * parameter that others make up for: it is not moved. */
 static void factorise(size_t n, const double *h, double *u)
 {
     for (size_t i = 0; i < n; i++) {
@@ -72,8 +73,8 @@ static double best_along(double w, double slope, double bend, double l1)
     return free > by ? free - by : free < -by ? free + by : 0;
 }
 
-/* The minimum over the last parameter, which has no penalty, for all values of the others: what is left is theirs. With that as a
- * mean, the others would move in its wake, by and by. */
+/* The minimum over the last parameter, which has no penalty, for all values of the others: what is left is theirs. With
+ * that as a mean, the others would move in its wake, by and by. */
 static double eliminate(size_t m, const double *h, const double *g, double *rest, double *slope)
 {
     size_t n = m + 1;
@@ -88,28 +89,94 @@ static double eliminate(size_t m, const double *h, const double *g, double *rest
     return g[m] * g[m] / (2 * bend);
 }
 
-double rbt_quadratic_solve_l1(size_t n, const double *h, const double *g, bool bias, const double *w, double l1,
-                              double *d, double *slope, double *room)
+/* The way with a penalty: m parameters at w + d, the slopes of the smooth part there, and H without the bias. */
+typedef struct way {
+    size_t m;
+    const double *rest, *w;
+    double l1;
+    double *d, *slope;
+} way;
+
+static void move(way *y, size_t i, double by)
 {
-    size_t m = bias ? n - 1 : n;
-    double fall = 0, first = 0, gain = INFINITY;
-    memset(d, 0, n * sizeof *d);
-    memcpy(slope, g, n * sizeof *slope);
-    if (bias)
-        first = eliminate(m, h, g, room, slope);
-    const double *rest = bias ? room : h;
-    for (size_t sweep = 0; sweep < SWEEPS && gain > ENOUGH * (first + fall); sweep++) {
-        gain = 0;
-        for (size_t i = 0; i < m; i++) {
-            double bend = rest[i * m + i], before = w[i] + d[i];
-            double after = best_along(before, slope[i], bend, l1), by = after - before;
-            if (by == 0)
-                continue;
-            gain -= by * slope[i] + bend * by * by / 2 + l1 * (fabs(after) - fabs(before));
-            d[i] = after == 0 && l1 > 0 ? -w[i] : d[i] + by;
-            for (size_t k = 0; k < m; k++)
-                slope[k] += by * rest[i * m + k];
+    for (size_t k = 0; k < y->m; k++)
+        y->slope[k] += by * y->rest[i * y->m + k];
+}
+
+/* Sets one after the other to where it is best; what that brings. */
+static double sweep(way *y)
+{
+    double gain = 0;
+    for (size_t i = 0; i < y->m; i++) {
+        double bend = y->rest[i * y->m + i], before = y->w[i] + y->d[i];
+        double after = best_along(before, y->slope[i], bend, y->l1), by = after - before;
+        if (by == 0)
+            continue;
+        gain -= by * y->slope[i] + bend * by * by / 2 + y->l1 * (fabs(after) - fabs(before));
+        y->d[i] = after == 0 && y->l1 > 0 ? -y->w[i] : y->d[i] + by;
+        move(y, i, by);
+    }
+    return gain;
+}
+
+/* The parameters that are not 0 as a problem of their own, with their signs as they are; how many there are. */
+static size_t narrow(const way *y, double *h, double *slope)
+{
+    size_t n = 0, k = 0;
+    for (size_t i = 0; i < y->m; i++)
+        if (y->w[i] + y->d[i] != 0)
+            slope[n++] = y->slope[i] + (y->w[i] + y->d[i] > 0 ? y->l1 : -y->l1);
+    for (size_t i = 0; i < y->m; i++)
+        for (size_t j = 0; y->w[i] + y->d[i] != 0 && j < y->m; j++)
+            if (y->w[j] + y->d[j] != 0)
+                h[k++] = y->rest[i * y->m + j];
+    return n;
+}
+
+/* Those that are not 0 go together to where they would be best if none changed its sign, but only until the first one
+ * is 0: true, the others can go on. Adds what that brings. Where parameters nearly make up for each other, one after
+ * the other would take for ever. */
+static bool move_together(way *y, double *room, double *gain)
+{
+    size_t m = y->m, first = m;
+    double *h = room, *factor = h + m * m, *by = factor + m * m, *slope = by + m, share = 1, along = 0;
+    (void)rbt_quadratic_solve(narrow(y, h, slope), h, slope, by, factor);
+    for (size_t i = 0, at = 0; i < m; i++) {
+        double here = y->w[i] + y->d[i];
+        if (here == 0)
+            continue;
+        along -= by[at] * slope[at];
+        if ((here + share * by[at]) * here < 0) {
+            share = -here / by[at];
+            first = i;
         }
+        at++;
+    }
+    for (size_t i = 0, at = 0; i < m; i++) {
+        if (y->w[i] + y->d[i] == 0)
+            continue;
+        move(y, i, share * by[at]);
+        y->d[i] = i == first ? -y->w[i] : y->d[i] + share * by[at];
+        at++;
+    }
+    *gain += along * (share - share * share / 2);
+    return first < m;
+}
+
+double rbt_quadratic_solve_l1(size_t n, const double *h, const double *g, bool bias, const double *w, double l1,
+                              double *d, double *room)
+{
+    size_t m = bias ? n - 1 : n, sweeps = 0;
+    double fall = 0, first = 0, gain = INFINITY;
+    way y = {.m = m, .rest = bias ? room : h, .w = w, .l1 = l1, .d = d, .slope = room + n * n};
+    memset(d, 0, n * sizeof *d);
+    memcpy(y.slope, g, n * sizeof *g);
+    if (bias)
+        first = eliminate(m, h, g, room, y.slope);
+    for (; sweeps < SWEEPS && gain > ENOUGH * (first + fall); sweeps++) {
+        gain = sweep(&y);
+        for (bool more = sweeps % JOINT == JOINT - 1; more;)
+            more = move_together(&y, y.slope + n, &gain);
         fall += gain;
     }
     if (bias) {
@@ -118,5 +185,5 @@ double rbt_quadratic_solve_l1(size_t n, const double *h, const double *g, bool b
             sum += h[m * n + k] * d[k];
         d[m] = -sum / h[m * n + m];
     }
-    return first + fall;
+    return sweeps < SWEEPS ? first + fall : INFINITY;
 }

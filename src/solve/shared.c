@@ -216,7 +216,7 @@ static size_t take(const training *t, worker *of, size_t *at)
     do {
         left = of->n - first;
         n = t->help ? (left / (2 * t->workers) / FEW + 1) * FEW
-                    : rbt_shards_together(t->shards, of->order + first, left);
+                    : rbt_shards_together(t->shards, of->order, first, left);
         n = n < left ? n : left;
     } while (n > 0 && !atomic_compare_exchange_weak_explicit(&of->next, &first, first + n, memory_order_acquire,
                                                              memory_order_acquire));

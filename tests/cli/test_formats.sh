@@ -227,7 +227,13 @@ expect 0 convert --data town.csv --to csv --bits 16 --out town-out.csv
 # files that do not belong together, without a line feed in the message
 expect 0 convert --data named.svm --out named.cache
 expect 1 train lr --data named.cache named.svm
-says 'train: named.cache and 1 more: matches named.cache, which is a cache, and named.svm, which is not'
+says 'train: named.cache and 1 more: named.cache is a cache, and named.svm is none; give caches alone, or none of them'
+expect 1 train lr --data named.svm named.cache --store disk
+says 'train: named.svm and 1 more: named.cache is a cache, and named.svm is none; give caches alone, or none of them'
+expect 1 train lr --data 'named.[sc][va]*' --quiet
+says 'named.[sc][va]*: named.cache is a cache, and named.svm is none; give caches alone, or none of them'
+expect 1 launch --local 2 -- train lr --data named.svm named.cache --quiet
+says 'named.svm and 1 more: some of the files are caches, and some are none; give caches alone, or none of them'
 expect 1 train lr --data town.csv named.svm
 says 'named.svm: its first row is none of 2 cells, as that of town.csv is: other columns, or another format'
 expect 0 gen images --rows 10 --out lonely

@@ -143,3 +143,15 @@ printf '1 3:1 4294967294:1\n-1 4294967294:2\n' >high.svm
 expect 0 info high.svm
 prints 'features    4294967294, of which 2 occur'
 prints 'Delta       1: 100 % of the rows have feature 4294967294, the most frequent'
+
+# labels are those of the text, however small
+printf '1e-05 1:1e-05 2:1.5e-06\n3e-05 1:2 2:2.5e+09\n' >small.svm
+expect 0 info small.svm
+prints 'labels      1e-05: 1 row'
+expect 0 train lr --data small.svm --quiet --normalize unit --out small.rbt
+expect 0 info small.rbt
+prints 'labels      1e-05, 3e-05'
+expect 0 predict --model small.rbt --data small.svm
+printf '1e-05\n3e-05\n' | cmp -s - "$out" || fail 'predict prints other labels than the data has'
+expect 0 convert --data small.svm --to libsvm --out -
+cmp -s small.svm "$out" || fail 'small and large numbers are written in more digits than they need'

@@ -61,7 +61,42 @@ expect 0 predict --model large.rbt --data large.svm
 # models among data
 train 0 lr --data data.svm --out a.rbt
 train 0 lr --data data.svm --out b.rbt
-expect 1 info a.rbt b.rbt
-says 'a.rbt: is a model of Rubato, not data; give it with --model (rubato info takes one model at a time)'
+expect 0 convert --data data.svm --out data.cache
+gzip -k data.svm
+model='is a model of Rubato, not data; give models with --model (predict, eval), or one alone (info)'
+for beside in b.rbt data.svm data.cache data.svm.gz; do # in either order
+    expect 1 info a.rbt $beside
+    says "a.rbt: $model"
+    expect 1 info $beside a.rbt
+    says ".rbt: $model"
+done
+expect 1 train lr --data data.svm a.rbt --store disk
+says "a.rbt: $model"
+expect 1 train lr --data 'data.svm*' a.rbt
+says "a.rbt: $model"
 expect 0 info a.rbt
 expect 0 info b.rbt
+for command in 'convert --to csv --out -' 'train lr --quiet' 'predict --model b.rbt' 'eval --model b.rbt'; do
+    # shellcheck disable=SC2086
+    expect 1 $command --data data.svm a.rbt
+    says "a.rbt: $model"
+    # shellcheck disable=SC2086
+    expect 1 $command --data a.rbt
+    says "a.rbt: $model"
+done
+expect 1 launch --local 2 -- train lr --data data.svm a.rbt --quiet
+says "a.rbt: $model"
+expect 0 predict --model a.rbt --data data.svm
+
+# and a model whose first bytes are no model's any more, by a method and by gradients
+expect 0 train kmeans --data data.svm --clusters 2 --quiet --out k.rbt
+for at in 4 5 6 7; do
+    cp k.rbt bad.rbt
+    printf 'X' | dd of=bad.rbt bs=1 seek=$at conv=notrunc 2>/dev/null
+    expect 1 info bad.rbt
+    says 'bad.rbt: begins as a model of Rubato does, but its first 8 bytes are damaged or cut short; copy it again'
+done
+head -c 6 k.rbt >bad.rbt
+expect 1 info bad.rbt
+says 'copy it again (not as text), or train it again'
+expect 0 info k.rbt

@@ -118,6 +118,11 @@ awk '{ $1 = NR % 7; print }' d.svm >numbers.svm
 expect 1 train linear --data numbers.svm --optimizer sgd --lr 1e6 --out diverged.rbt
 says 'use a smaller --lr'
 [ ! -e diverged.rbt ] || fail 'a diverged model was saved'
+for sync in hogwild bsp asp allreduce; do # what the loss became is told in words
+    expect 1 train linear --data numbers.svm --sync $sync --workers 2 --optimizer sgd --lr 1e20 --epochs 9
+    says 'training diverged'
+    ! grep -q 'became -\?\(nan\|inf$\|inf \)' "$err" || fail "--sync $sync: what the loss became"
+done
 # workers that take turns add up what all of them saw: the step size that is found allows for it
 awk 'BEGIN { for (i = 1; i <= 2000; i++) { f = 1 + i % 7 + i * i % 11; print f + f % 5, "1:" f, "2:" f + i % 3, "3:" 2 * f, "4:" f - i % 2 } }' >alike.svm
 for workers in 1 16; do

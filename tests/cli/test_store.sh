@@ -88,6 +88,19 @@ says '--cache auto makes no sense with the standard input'
 expect 2 train lr --data - --store both
 says '--store both makes no sense with the standard input'
 
+# dual ascent takes about as many passes as in memory, also where the file is sorted by label
+"$RUBATO" gen lr --out mixed.svm --rows 8000 --cols 100 --nnz 10 --seed 4
+LC_ALL=C sort -n mixed.svm >sorted.svm
+for file in mixed.svm sorted.svm; do
+    for store in memory disk; do
+        expect 0 train svm --data $file --optimizer sdca --workers 1 --epochs 1000 --tolerance 1e-3 --store $store --quiet \
+            --json $store.json
+        tail -n 1 $store.json
+    done >both.json
+    check both.json 'lines[1]["clocks"] <= 1.5 * lines[0]["clocks"]'
+done
+rm mixed.svm sorted.svm
+
 # what is not there is not there, whatever is to be kept of it
 for option in '--cache auto' '--store both' '--store disk'; do
     # shellcheck disable=SC2086
@@ -147,10 +160,11 @@ for try in 'from text' 'from the cache'; do
 done
 
 # what looks at rows all over the file (for a step size, typical squares, common features) leaves none of it in memory
+most=$((limit * 3 / 4))
 for how in '--optimizer sgd' '--optimizer sgd --lr 1' '--sync ssp'; do
     # shellcheck disable=SC2086
-    python3 "$bounded" "$((limit / 2))+$limit" "$RUBATO" train lr --data 'big/part-*.svm' --store disk --cache auto \
+    python3 "$bounded" "$most+$limit" "$RUBATO" train lr --data 'big/part-*.svm' --store disk --cache auto \
         --workers 2 --epochs 1 --quiet $how 2>"$err" ||
-        fail "$how: more than $((limit / 2)) MiB for $size MiB of data: $(cat "$err")"
+        fail "$how: more than $most MiB for $size MiB of data: $(cat "$err")"
     echo "store disk, $size MiB, $how: $(cat "$err")"
 done

@@ -242,6 +242,8 @@ static void label_and_weight_are_found_by_name_and_by_number(void **state)
     refused_as("y,w\n1,1\n2,0\n", (rbt_reading){.weight = "w"}, RBT_E_DATA,
                "mem:3: '0' in column 2, w: expected a weight");
     refused_as("y,w\n1,\n", (rbt_reading){.weight = "w"}, RBT_E_DATA, "expected a weight");
+    refused_as("y,w\n1,1e39\n", (rbt_reading){.weight = "w"}, RBT_E_DATA,
+               "expected a weight that a 32-bit float holds");
 }
 
 static void labels_may_be_words(void **state)

@@ -247,6 +247,9 @@ static void every_wrong_line_is_refused_with_its_number(void **state)
         {"solver_type L2R_LR\nnr_class 2\nlabel 4 5\nnr_feature 1\nbias -1\nw\n1\n\n2\n", "mem:9: there is more after"},
         {"solver_type L2R_LR\nnr_class 2\nlabel 4 5\nnr_feature 1\nbias 1e30\nw\n1\n1e30\n", "mem:8: the weight times"},
     };
+    static const char *const remedies[] = {
+        "; give a model as liblinear-train or `rubato export --format liblinear` writes it, or have it written again",
+        "; train with one of them", "; put nr_class first", "and train the model again", "; train the model again"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         rbt_trained t;
         rbt_error error = {RBT_OK, ""};
@@ -254,6 +257,11 @@ static void every_wrong_line_is_refused_with_its_number(void **state)
             fail_msg("taken: %s", bad[i].text);
         if (strstr(error.text, bad[i].piece) == NULL)
             fail_msg("'%s' is not in: %s", bad[i].piece, error.text);
+        bool remedy = false;
+        for (size_t k = 0; k < sizeof remedies / sizeof remedies[0]; k++)
+            remedy |= strstr(error.text, remedies[k]) != NULL;
+        if (!remedy)
+            fail_msg("no remedy in: %s", error.text);
     }
 }
 

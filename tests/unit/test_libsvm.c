@@ -196,10 +196,13 @@ static void bad_text_is_refused_with_its_line_and_what_was_expected(void **state
     refused("1,2 1:1\n", RBT_E_DATA, "mem:1:", "'1,2'", NULL);
     refused("nan 1:1\n", RBT_E_DATA, "mem:1:", "'nan'", "finite", NULL);
     refused("-inf 1:1\n", RBT_E_DATA, "mem:1:", "'-inf'", NULL);
-    refused("1e99 1:1\n", RBT_E_DATA, "mem:1:", "'1e99'", "finite", NULL);
+    refused("1e99 1:1\n", RBT_E_DATA, "mem:1: '1e99': expected a number that a 32-bit float holds", NULL);
+    refused("1e99x 1:1\n", RBT_E_DATA, "mem:1:", "'1e99x': expected a label", NULL);
     refused("1 1:1\n\n#\n1 1:nan\n", RBT_E_DATA, "mem:4:", "'1:nan'", "finite number", NULL);
     refused("1 1:inf\n", RBT_E_DATA, "mem:1:", "'1:inf'", NULL);
-    refused("1 1:1e40\n", RBT_E_DATA, "mem:1:", "'1:1e40'", NULL);
+    refused("1 1:1e39\n", RBT_E_DATA, "mem:1: '1:1e39': expected a number that a 32-bit float holds", NULL);
+    refused("1 1:2 7:-1e39 8:1\n", RBT_E_DATA, "mem:1: '7:-1e39': expected a number that a 32-bit float holds", NULL);
+    refused("1 1:1e39x\n", RBT_E_DATA, "mem:1:", "'1:1e39x': expected a finite number", NULL);
     refused("1 1:\n", RBT_E_DATA, "mem:1:", "'1:'", NULL);
     refused("1 1:0x10\n", RBT_E_DATA, "mem:1:", "'1:0x10'", NULL);
     refused("1 1:1e\n", RBT_E_DATA, "mem:1:", "'1:1e'", NULL);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -240,6 +241,43 @@ static void printed_numbers_read_back_as_the_same(void **state)
     }
 }
 
+/* What printf makes of it in the fewest of 6 to 9 digits that strtof reads back; whole numbers below 1e9 are in full. */
+static void prints_the_fewest_digits(float x)
+{
+    char ours[RBT_NUMBER_ROOM], theirs[RBT_NUMBER_ROOM];
+    for (int digits = 6; digits <= 9; digits++) {
+        (void)snprintf(theirs, sizeof theirs, "%.*g", digits, (double)x);
+        if (strtof(theirs, NULL) == x)
+            break;
+    }
+    float a = fabsf(x);
+    if (a < 1e9F && a == floorf(a))
+        (void)snprintf(theirs, sizeof theirs, "%.0f", a == 0 ? 0 : (double)x);
+    size_t n = rbt_number_print(x, ours);
+    if (n != strlen(ours) || strcmp(ours, theirs) != 0)
+        fail_msg("%.9g is printed as '%s', where '%s' is enough", (double)x, ours, theirs);
+}
+
+static void printed_numbers_have_the_fewest_digits(void **state)
+{
+    (void)state;
+    rbt_rng rng = rbt_rng_stream(11, RBT_STREAM_TEST, 0);
+    for (int i = 0; i < 400000; i++) {
+        uint32_t bits = (uint32_t)rbt_rng_u64(&rng), more = (uint32_t)rbt_rng_u64(&rng);
+        float x;
+        memcpy(&x, &bits, sizeof x);
+        if (i % 4 == 1) /* as somebody wrote it, in few digits */
+            x = (float)((double)(more % 10000000) * pow(10, (int)(bits % 80) - 48));
+        if (i % 4 == 2) /* ordinary sizes */
+            x = (float)(rbt_rng_normal(&rng) * pow(10, (int)(bits % 14) - 5));
+        if (i % 4 == 3) /* at a power of ten, or a few floats beside it */
+            for (x = (float)pow(10, (int)(bits % 84) - 45); more % 4 > 0; more--)
+                x = nextafterf(x, bits % 2 == 0 ? 0 : INFINITY);
+        if (isfinite(x))
+            prints_the_fewest_digits(x);
+    }
+}
+
 static void printed_numbers_are_short(void **state)
 {
     (void)state;
@@ -258,7 +296,20 @@ static void printed_numbers_are_short(void **state)
                  {1e-4F, "0.0001"},
                  {0.001F, "0.001"},
                  {999999.5F, "999999.5"},
-                 {1e-5F, "9.99999975e-06"},
+                 {1e-5F, "1e-05"},
+                 {-3e-5F, "-3e-05"},
+                 {1e-6F, "1e-06"},
+                 {1.25e-7F, "1.25e-07"},
+                 {9.99999e-5F, "9.99999e-05"},
+                 {1e-13F, "1e-13"},
+                 {1e-30F, "1e-30"},
+                 {1e-45F, "1.4013e-45"},
+                 {FLT_MAX, "3.4028235e+38"},
+                 {1e9F, "1e+09"},
+                 {-2.5e9F, "-2.5e+09"},
+                 {1e21F, "1e+21"},
+                 {1.5e23F, "1.5e+23"},
+                 {1e30F, "1e+30"},
                  {123456784, "123456784"}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         char text[RBT_NUMBER_ROOM];
@@ -291,12 +342,12 @@ static void numbers_that_floats_round_are_told_apart(void **state)
 {
     (void)state;
     static const char *const kept[] = {
-        "1",         "-1",         "+1.0",         "16777216",    "16777218",      "33554432",
-        "0.1",       "3.14159",    "1e30",         "1e-5",        "123456000",     "1.000000000000000000e+00",
-        "-16777215", "4294967296", "000000000001", "0.000000123", "2147483648.000"};
-    static const char *const lost[] = {
-        "16777217",  "123456789",     "987654321",  "1.00000001",
-        "-16777217", "0.12345678901", "4294967297", "10000000000000000000000000000000000001"};
+        "1",         "-1",         "+1.0",         "16777216",    "16777218",       "33554432",
+        "0.1",       "3.14159",    "1e30",         "1e-5",        "123456000",      "1.000000000000000000e+00",
+        "-16777215", "4294967296", "000000000001", "0.000000123", "2147483648.000", "1.2345678e-5"};
+    static const char *const lost[] = {"16777217",   "123456789",  "987654321",
+                                       "1.00000001", "-16777217",  "0.12345678901",
+                                       "4294967297", "1234567000", "10000000000000000000000000000000000001"};
     for (int i = 0; i < 2; i++) {
         const char *const *texts = i == 0 ? kept : lost;
         size_t n = i == 0 ? sizeof kept / sizeof kept[0] : sizeof lost / sizeof lost[0];
@@ -366,6 +417,7 @@ int main(void)
         cmocka_unit_test(numbers_equal_strtof_at_the_edges),
         cmocka_unit_test(what_is_no_number_is_none),
         cmocka_unit_test(printed_numbers_read_back_as_the_same),
+        cmocka_unit_test(printed_numbers_have_the_fewest_digits),
         cmocka_unit_test(printed_numbers_are_short),
         cmocka_unit_test(rounded_numbers_are_those_of_printf),
         cmocka_unit_test(numbers_that_floats_round_are_told_apart),

@@ -608,6 +608,10 @@ static void reals_are_printed_shortest_and_read_back(void **state)
         rbt_text_from_real(VALUES[i], text, sizeof text);
         assert_true(strtod(text, NULL) == VALUES[i]);
     }
+    assert_string_equal(rbt_text_from_loss(0.25, text), "0.25");
+    assert_string_equal(rbt_text_from_loss(-NAN, text), "not a number");
+    assert_string_equal(rbt_text_from_loss(INFINITY, text), "infinite");
+    assert_string_equal(rbt_text_from_loss(-INFINITY, text), "infinite, below 0");
     rbt_text_from_real(0.1, text, sizeof text);
     assert_string_equal(text, "0.1");
     rbt_text_from_real(1e5, text, sizeof text);

@@ -177,6 +177,7 @@ static void csv_columns_are_the_same_everywhere(void **state)
     put_file("c.csv", "y,w,t,u\n2,black,5,6\n1,blue,7,8\n");
     same_in_parts("[bc].csv", (rbt_reading){.label = "y", .weight = "w"});
     same_in_parts("[bc].csv", (rbt_reading){.label = "nobody"});
+    same_in_parts("[b].csv", (rbt_reading){.label = "nobody"}); /* a pattern of one file names it */
     put_file("a.csv", "\n\n\n");
     same_in_parts("a.csv", (rbt_reading){0});
     put_file("a.csv", "y,name\n");
@@ -224,6 +225,42 @@ static void csv_text_with_quotes_is_not_cut(void **state)
              "y,t\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,3\n0,4\n1,2\n1,\"2\n3\n");
     same_in_parts("[abc].csv", (rbt_reading){.bits = 5});
     same_in_parts("[abc].csv", (rbt_reading){.bits = 5, .skip_bad = 1});
+}
+
+/* Behind the first of all it is a row like others, whoever has it. */
+static void a_first_row_is_judged_in_the_first_file_alone(void **state)
+{
+    static const char rows[] = "1,5,6\n0,7,8\n1,2,3\n0,1,4\n1,9,7\n0,6,4\n";
+    static const char *const first[] = {"0,\"o\"pen,1\n1,2,3\n0,3,4\n", "1,\"open\n", "q,q,r\n1,2,3\n0,3,4\n",
+                                        "q,r,q\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+        for (size_t header = 0; header < 2; header++) {
+            char text[sizeof rows + 8];
+            (void)snprintf(text, sizeof text, "%s%s", header ? "y,a,b\n" : "", rows);
+            put_file("a.csv", text);
+            put_file("b.csv", first[i]);
+            put_file("c.csv", first[i]);
+            for (uint64_t allowed = 0; allowed < 10; allowed += 3) {
+                same_in_parts("[abc].csv", (rbt_reading){.bits = 4, .skip_bad = allowed});
+                same_in_parts("b.csv\na.csv", (rbt_reading){.bits = 4, .skip_bad = allowed});
+            }
+            put_file("a.csv", "\n\n\n\n\n\n\n\n\n\n\n\n");
+            same_in_parts("[abc].csv", (rbt_reading){.skip_bad = 9});
+        }
+    }
+    trial t = {.path = "[abc].csv", .reading = {.skip_bad = 2}};
+    put_file("a.csv", rows);
+    put_file("b.csv", first[0]);
+    put_file("c.csv", first[0]);
+    host(&t, 3, 0, 1);
+    run_crew(3, read_part, &t);
+    for (uint32_t r = 0; r < 3; r++) {
+        assert_int_equal(t.err[r], RBT_OK);
+        assert_int_equal(t.part[r].rows, 10);
+        assert_int_equal(t.report[r].skipped, 2);
+    }
+    end(&t, 3);
 }
 
 /* -------------------------------------------------------------------------------------------------------- damage */
@@ -398,12 +435,12 @@ static void caches_and_texts_do_not_mix(void **state)
         run_crew(sizes[i], read_part, &t);
         for (uint32_t r = 0; r < sizes[i]; r++) {
             assert_int_equal(t.err[r], RBT_E_DATA);
-            assert_non_null(strstr(t.error[r].text, "matches one kind"));
+            assert_non_null(strstr(t.error[r].text, "[ab]: some of the files are caches, and some are none; give"));
         }
     }
 }
 
-/* By its first file that is not empty, as in one process, whoever has that. */
+/* Wherever it stands among the files, as in one process, whoever has it. */
 static void a_model_is_told_apart_by_all(void **state)
 {
     (void)state;
@@ -413,11 +450,14 @@ static void a_model_is_told_apart_by_all(void **state)
     same_in_parts("[ab]", (rbt_reading){0});
     put_file("a", libsvm);
     same_in_parts("[ab]", (rbt_reading){0});
-    trial t = {.path = "b"};
-    host(&t, 3, 0, 1);
-    run_crew(3, read_part, &t);
-    for (uint32_t r = 0; r < 3; r++)
-        assert_non_null(strstr(t.error[r].text, "b: is a model of Rubato, not data"));
+    static const char *const paths[] = {"b", "[ab]", "b\na", "a\nb"}; /* wherever it stands */
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        trial t = {.path = paths[i]};
+        host(&t, 3, 0, 1);
+        run_crew(3, read_part, &t);
+        for (uint32_t r = 0; r < 3; r++)
+            assert_non_null(strstr(t.error[r].text, "b: is a model of Rubato, not data"));
+    }
 }
 
 static void images_are_read_by_one(void **state)
@@ -544,6 +584,7 @@ int main(void)
         TEST(csv_columns_are_the_same_everywhere),
         TEST(ratings_and_documents_are_the_same_everywhere),
         TEST(csv_text_with_quotes_is_not_cut),
+        TEST(a_first_row_is_judged_in_the_first_file_alone),
         TEST(bad_rows_are_told_by_file_and_line_and_counted_over_all),
         TEST(options_without_sense_are_refused_everywhere),
         TEST(a_host_that_does_not_see_a_file_is_named),

@@ -150,6 +150,7 @@ static void bad_lines_are_refused_with_their_place(void **state)
     refused("1::2::3\n1::2\n", "t:2: '1::2': expected a rating as user::item::rating");
     refused("1 2 3\n\n1 2 x\n", "t:3: '1 2 x': expected a rating in the third place");
     refused("1 2 -\n", "t:1: '1 2 -': expected a rating in the third place");
+    refused("1 2 3\n1 2 1e39\n", "t:2: '1 2 1e39': expected a rating that a 32-bit float holds");
     refused("1 2 nan\n1 2 3\n", "t:1: '1 2 nan': expected a rating");
     refused("ann film nan\nann film 3\n", "t:1: 'ann film nan': expected a rating");
     refused("1::5::B+\n1::2::3\n", "t:1: '1::5::B+': expected a rating"); /* no names of columns */

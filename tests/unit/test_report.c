@@ -253,6 +253,44 @@ static void the_summary_says_when_nobody_waited(void **state)
     rbt_recorder_deinit(&run);
 }
 
+/* Losses that went astray are told in words, as the C library's names differ and say little (-nan). */
+static void losses_that_are_no_numbers_are_words(void **state)
+{
+    rbt_recorder run;
+    rbt_progress p = {.loss = 0.5, .clock_min = 1};
+    rbt_event clock = {.kind = RBT_EVENT_CLOCK, .progress = &p},
+              eval = {.kind = RBT_EVENT_EVAL, .eval_loss = -NAN, .eval_accuracy = NAN, .eval_rmse = INFINITY};
+    rbt_progress_line line;
+    rbt_grid grid;
+    sink s;
+
+    (void)state;
+    open_sink(&s);
+    fill(&run, "x", 2, 5, 10);
+    rbt_recorder_add_setting(&run, "folds", "4");
+    run.result.folds = 4;
+    run.result.folds_of_numbers = true;
+    run.result.fold_loss = INFINITY;
+    run.result.fold_loss_deviation = run.result.fold_score = run.result.fold_score_deviation = -NAN;
+    rbt_recorder_event(&run, &eval);
+    rbt_summary_result(&run, s.file);
+    rbt_progress_line_init(&line, s.file, false);
+    rbt_progress_line_event(&line, &eval, "", 0);
+    rbt_progress_line_event(&line, &clock, "", 0);
+    rbt_compare_grid(&run, 1, &grid);
+    rbt_grid_print(&grid, "", s.file);
+    rbt_grid_deinit(&grid);
+    fclose(s.file);
+    contains(s.text, "  folds      4: loss infinite +- -, rmse not a number +- - on the rows left out");
+    contains(s.text, "  validation loss not a number, rmse infinite\n");
+    contains(s.text, "  valid not a number\n");
+    lacks(s.text, "- +- -\n");
+    lacks(s.text, "nan");
+    lacks(s.text, "inf ");
+    free(s.text);
+    rbt_recorder_deinit(&run);
+}
+
 /* Whatever the model is called: it may be one of the user's own. */
 static void the_summary_says_what_the_folds_measured(void **state)
 {
@@ -587,6 +625,7 @@ int main(void)
         cmocka_unit_test(the_summary_tells_the_penalty_and_whose_versions),
         cmocka_unit_test(the_summary_says_when_nobody_waited),
         cmocka_unit_test(the_summary_says_what_the_folds_measured),
+        cmocka_unit_test(losses_that_are_no_numbers_are_words),
         cmocka_unit_test(of_many_workers_only_the_slowest_are_listed),
         cmocka_unit_test(a_log_gets_ever_fewer_progress_lines),
         cmocka_unit_test(a_line_that_is_drawn_over_itself_stays_within_one_row),

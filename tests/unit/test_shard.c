@@ -131,6 +131,51 @@ static void streamed_data_is_dealt_block_after_block(void **state)
     rbt_data_deinit(&d);
 }
 
+/* Workers that share memory mix the rows of a few such blocks, and of others in the next pass; what is given back is whole blocks. */
+static void streamed_rows_meet_those_of_other_blocks_in_each_pass(void **state)
+{
+    enum { ROWS = 5000, WORKERS = 3, BLOCKS = 200 };
+    (void)state;
+    rbt_data d = data_of(ROWS);
+    rbt_shards s;
+    uint32_t *order = calloc(ROWS, sizeof *order);
+    unsigned char *seen = calloc(ROWS, 1), met[BLOCKS][BLOCKS] = {{0}};
+    size_t pairs[3] = {0};
+    assert_true(order != NULL && seen != NULL);
+    d.streamed = true;
+    d.mapping = d.start; /* nothing is released: the range is empty */
+    assert_int_equal(rbt_shards_deal(&d, WORKERS, 1, &s, NULL), RBT_OK);
+    assert_in_range(s.span_rows / s.block_rows, 2, 8);
+    for (size_t pass = 1; pass < 3; pass++)
+        for (uint32_t w = 0; w < WORKERS; w++) {
+            rbt_rng rng = rbt_rng_stream(1, RBT_STREAM_TEST, pass * WORKERS + w);
+            size_t total = s.shard[w].n;
+            memcpy(order, s.shard[w].rows, total * sizeof *order);
+            rbt_shards_shuffle(&s, w, &rng, order);
+            for (size_t at = 0, n; at < total; at += n) {
+                n = rbt_shards_together(&s, order, at, total - at);
+                assert_in_range(n, 1, s.span_rows);
+                for (size_t i = at + 1; i < at + n; i++)
+                    met[order[i] / s.block_rows][order[i - 1] / s.block_rows] |= (unsigned char)pass;
+                rbt_shards_release(&s, &d, order, total, at, n);
+            }
+            for (size_t i = 0; i < total; i++)
+                assert_int_equal(seen[order[i]]++, pass - 1);
+        }
+    for (size_t a = 0; a < BLOCKS; a++)
+        for (size_t b = 0; b < BLOCKS; b++)
+            if (a != b && met[a][b] > 0)
+                pairs[met[a][b] - 1]++;
+    assert_true(pairs[0] > 50 && pairs[1] > 50);
+    assert_true(pairs[2] < pairs[0]); /* other company each time */
+    free(order);
+    free(seen);
+    rbt_shards_destroy(&s);
+    d.mapping = NULL;
+    d.streamed = false;
+    rbt_data_deinit(&d);
+}
+
 /* Dealt rows are visited near each other in memory, but never twice in the same order: dual ascent goes slowly along orders that
  * repeat. */
 static void neighbours_that_were_dealt_are_visited_in_another_order_each_time(void **state)
@@ -158,6 +203,32 @@ static void neighbours_that_were_dealt_are_visited_in_another_order_each_time(vo
     free(order);
     rbt_shards_destroy(&s);
     rbt_data_deinit(&d);
+}
+
+/* Also at the end of a pass, however many rows there are: what was learned last is what is looked at. */
+static void no_stretch_of_dealt_rows_is_of_few_places(void **state)
+{
+    enum { STRETCH = 256, PIECE = 64, LEAST = 64 * PIECE };
+    (void)state;
+    for (size_t rows = LEAST; rows < 4 * LEAST; rows += 57) {
+        rbt_data d = data_of(rows);
+        rbt_rng rng = rbt_rng_stream(1, RBT_STREAM_TEST, rows);
+        rbt_shards s;
+        uint32_t *order = calloc(rows, sizeof *order);
+        assert_non_null(order);
+        assert_int_equal(rbt_shards_deal(&d, 1, 1, &s, NULL), RBT_OK);
+        rbt_shards_shuffle(&s, 0, &rng, order);
+        for (size_t end = rows; end > STRETCH; end -= STRETCH) {
+            unsigned char seen[4 * LEAST / PIECE] = {0};
+            size_t places = 0;
+            for (size_t i = end - STRETCH; i < end; i++)
+                places += seen[order[i] / PIECE]++ == 0;
+            assert_in_range(places, 8, STRETCH);
+        }
+        free(order);
+        rbt_shards_destroy(&s);
+        rbt_data_deinit(&d);
+    }
 }
 
 static void more_workers_than_rows_is_refused_with_both_numbers(void **state)
@@ -190,7 +261,9 @@ int main(void)
         cmocka_unit_test(the_seed_decides_and_nothing_else),
         cmocka_unit_test(neighbouring_rows_are_spread_over_the_workers),
         cmocka_unit_test(streamed_data_is_dealt_block_after_block),
+        cmocka_unit_test(streamed_rows_meet_those_of_other_blocks_in_each_pass),
         cmocka_unit_test(neighbours_that_were_dealt_are_visited_in_another_order_each_time),
+        cmocka_unit_test(no_stretch_of_dealt_rows_is_of_few_places),
         cmocka_unit_test(more_workers_than_rows_is_refused_with_both_numbers),
         cmocka_unit_test(too_many_rows_are_refused),
     };

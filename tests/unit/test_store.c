@@ -134,6 +134,58 @@ static void blocks_have_the_same_words_as_labels_however_long(void **state)
     rbt_free(other);
 }
 
+/* Opens /dev/null in the place of every file that stands next to the target without a name. */
+static size_t lose_nameless(int flags)
+{
+    size_t lost = 0;
+    for (int fd = 0; fd < 64; fd++) {
+        char link[32], to[1024];
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(link, to, sizeof to - 1);
+        to[n > 0 ? n : 0] = '\0';
+        if (strstr(to, "a.part-") == NULL)
+            continue;
+        int null = open("/dev/null", flags | O_CLOEXEC);
+        assert_true(null >= 0 && dup2(null, fd) == fd);
+        (void)close(null);
+        lost++;
+    }
+    return lost;
+}
+
+/* Words that cannot be read are no other words. */
+static void words_that_cannot_be_read_back_are_told_as_that(void **state)
+{
+    (void)state;
+    static const struct {
+        int flags;
+        const char *refusal;
+    } known[] = {
+        {O_WRONLY, "a: its parts cannot be read back: Bad file descriptor"},
+        {O_RDWR, "a: its parts, which have no names while it is made, end too soon: something has cut them; make it "
+                 "again"},
+    };
+    char one[] = "one", two[] = "two", *names[] = {one, two};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        rbt_data d = made(100, 5);
+        rbt_error error;
+        rbt_cache_builder *builder = NULL;
+        for (size_t r = 0; r < d.rows; r++)
+            d.label[r] = (float)(r % 2);
+        d.label_names = names;
+        d.label_count = 2;
+        assert_int_equal(rbt_cache_builder_create("a", &builder, NULL), RBT_OK);
+        assert_int_equal(rbt_cache_builder_add(builder, &d, NULL), RBT_OK);
+        assert_true(lose_nameless(known[i].flags) > 0);
+        assert_int_equal(rbt_cache_builder_add(builder, &d, &error), RBT_E_IO);
+        assert_string_equal(error.text, known[i].refusal);
+        rbt_cache_builder_destroy(builder);
+        d.label_names = NULL;
+        d.label_count = 0;
+        rbt_data_deinit(&d);
+    }
+}
+
 static void a_build_that_is_given_up_or_empty_leaves_nothing(void **state)
 {
     (void)state;
@@ -489,6 +541,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_cache_made_of_blocks_is_the_one_made_at_once),
         IN_FOLDER(blocks_have_the_same_words_as_labels_however_long),
+        IN_FOLDER(words_that_cannot_be_read_back_are_told_as_that),
         IN_FOLDER(a_build_that_is_given_up_or_empty_leaves_nothing),
         IN_FOLDER(more_columns_than_a_cache_may_have_are_refused),
         IN_FOLDER(an_index_0_at_the_end_counts_for_the_beginning),

@@ -205,6 +205,87 @@ static void every_cut_of_csv_gives_the_same_rows(void **state)
     }
 }
 
+/* Whether words of which two are alike are a header, and then refused, or a row is told by the row below. */
+static void twin_names_are_refused_like_the_whole_whatever_the_cut(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *refusal; /* NULL: they are a row */
+    } known[] = {{"y,a,a\n1,2,3\n0,3,4\n", "a:1: two columns are named 'a'; give each a name of its own"},
+                 {"\n;q;q\n\n \n1;2;3\n", "a:2: two columns are named 'q'; give each a name of its own"},
+                 {"red,a,a\nblue,b,a\n", NULL},
+                 {"red,a,a", NULL}};
+    const rbt_reading readings[] = {
+        {.format = "csv", .bits = 4},
+        {.format = "csv", .bits = 4, .features = 1 << 4, .label = "none", .unlabelled = true}, /* answered at once */
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        put_file("a", known[i].text);
+        for (size_t k = 0; k < 2; k++) {
+            rbt_data whole = {0};
+            rbt_error error = {0};
+            rbt_err err = rbt_data_read_as("a", &readings[k], &whole, &error);
+            assert_int_equal(err, known[i].refusal != NULL ? RBT_E_DATA : RBT_OK);
+            assert_string_equal(error.text, known[i].refusal != NULL ? known[i].refusal : "");
+            for (size_t piece = 1; piece < 40; piece++) {
+                rbt_data d = streamed_as("a", &readings[k], piece, NULL, &error);
+                assert_int_equal(error.code, err);
+                assert_string_equal(error.text, known[i].refusal != NULL ? known[i].refusal : "");
+                if (err == RBT_OK)
+                    same_data(&d, &whole);
+                rbt_data_deinit(&d);
+            }
+            rbt_data_deinit(&whole);
+        }
+    }
+}
+
+/* What the options ask for cannot be had of the files together; columns that are not the same come before that. */
+static void a_refusal_about_all_files_is_that_of_the_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *texts[3]; /* of part-1, part-2 and part-3; NULL: there is no such file */
+        rbt_reading reading;
+        const char *refusal;
+    } known[] = {
+        {"part-*", {"5\n6\n"}, {.format = "csv", .weight = "2"}, "--weight 2: part-1 has columns 1 to 1"},
+        {"part-*", {"5\n6\n", "7\n"}, {.format = "csv", .weight = "2"}, "--weight 2: part-* has columns 1 to 1"},
+        {"part-*",
+         {"\n", "y,a\n1,2\n", "y,b\n1,2\n"},
+         {.format = "csv", .weight = "w"},
+         "part-3: its columns are named otherwise than those of part-2; give files with the same columns"},
+        {"part-3\npart-1",
+         {"y,a\n1,2\n", NULL, "y,a\n1,2\n0,3\n"},
+         {.label = "a", .weight = "2"},
+         "part-3 and 1 more: column 2 cannot be the label and the weight; give another --label or --weight"},
+        {"part-*",
+         {"1 1:2\n"},
+         {.bits = 3},
+         "--bits makes no sense for part-1, which is LIBSVM text, where nothing is hashed; leave it out (Vowpal Wabbit "
+         "text, and words in CSV, have use for it)"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        char name[] = "part-1";
+        rbt_error error = {0};
+        rbt_data d;
+        for (size_t f = 0; f < 3; f++) {
+            name[5] = (char)('1' + f);
+            (void)unlink(name);
+            if (known[i].texts[f] != NULL)
+                put_file(name, known[i].texts[f]);
+        }
+        rbt_err err = rbt_data_read_as(known[i].path, &known[i].reading, &d, &error);
+        assert_string_equal(error.text, known[i].refusal);
+        for (size_t piece = 1; piece < 40; piece++) {
+            d = streamed_as(known[i].path, &known[i].reading, piece, NULL, &error);
+            assert_int_equal(error.code, err);
+            assert_string_equal(error.text, known[i].refusal);
+            assert_int_equal(d.rows, 0);
+        }
+    }
+}
+
 /* What a model's features are is known: columns need be looked at only until they make as many. */
 static void csv_that_fits_a_model_is_answered_in_one_go(void **state)
 {
@@ -512,7 +593,7 @@ static void a_cache_comes_in_blocks(void **state)
     rbt_data_deinit(&two);
     put_file("part-2", "1 1:1\n");
     back = streamed("part-*", 100, NULL, &error);
-    assert_non_null(strstr(error.text, "part-*: matches part-1, which is a cache, and part-2, which is not"));
+    assert_non_null(strstr(error.text, "part-*: part-1 is a cache, and part-2 is none; give"));
     rbt_data_deinit(&back);
     rbt_data_deinit(&d);
 }
@@ -643,6 +724,8 @@ int main(void)
         IN_FOLDER(files_of_a_pattern_follow_each_other_without_kept_caches),
         IN_FOLDER(other_formats_give_the_same_rows),
         IN_FOLDER(every_cut_of_csv_gives_the_same_rows),
+        IN_FOLDER(twin_names_are_refused_like_the_whole_whatever_the_cut),
+        IN_FOLDER(a_refusal_about_all_files_is_that_of_the_whole),
         IN_FOLDER(csv_that_fits_a_model_is_answered_in_one_go),
         IN_FOLDER(who_types_csv_gets_it_back_at_once),
         IN_FOLDER(csv_of_a_pipe_beside_files_is_refused_or_read_with_them),

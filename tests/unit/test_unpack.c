@@ -16,6 +16,7 @@
 #include <zstd.h>
 #endif
 
+#include "base/library.h"
 #include "base/mem.h"
 #include "data/unpack.h"
 
@@ -320,6 +321,60 @@ static void a_build_without_the_library_names_the_package(void **state)
 #endif
 }
 
+#ifdef RBT_HAVE_ZLIB
+extern rbt_library rbt_zlib_library;
+
+static int begun;
+
+static int begin_badly(z_streamp stream, int window_bits, const char *version, int size)
+{
+    (void)stream, (void)window_bits, (void)version, (void)size;
+    return begun;
+}
+
+/* The place of inflateInit2_ among the library's pointers. */
+static char *place_of_begin(void)
+{
+    size_t i = 0;
+    assert_int_equal(rbt_library_load(&rbt_zlib_library, NULL), RBT_OK);
+    while (i < rbt_zlib_library.count && strcmp(rbt_zlib_library.names[i], "inflateInit2_") != 0)
+        i++;
+    assert_true(i < rbt_zlib_library.count);
+    return (char *)rbt_zlib_library.functions + i * sizeof(void *);
+}
+#endif
+
+static void a_library_that_does_not_begin_is_told_by_its_cause(void **state)
+{
+    (void)state;
+#ifdef RBT_HAVE_ZLIB
+    static const struct {
+        int status;
+        rbt_err err;
+        const char *pieces[2];
+    } known[] = {
+        {Z_MEM_ERROR, RBT_E_MEMORY, {"mem: not enough memory to unpack it", "use a larger machine"}},
+        {Z_VERSION_ERROR, RBT_E_UNSUPPORTED, {"mem: zlib here is version", "(its interface is another one); install"}},
+        {Z_STREAM_ERROR, RBT_E_UNSUPPORTED, {"mem: zlib here is version", "(it calls what it is asked for invalid)"}},
+        {Z_ERRNO, RBT_E_UNSUPPORTED, {"mem: zlib here is version", "or unpack it with gunzip"}},
+    };
+    static int (*const ours)(z_streamp, int, const char *, int) = begin_badly;
+    char *place = place_of_begin(), before[sizeof(void *)];
+    memcpy(before, place, sizeof before);
+    memcpy(place, &ours, sizeof ours);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        rbt_input in = input_of("\x1f\x8b\x08", 3);
+        rbt_error error;
+        begun = known[i].status;
+        assert_int_equal(rbt_input_unpack(&in, &error), known[i].err);
+        for (size_t k = 0; k < 2; k++)
+            says(&error, known[i].pieces[k]);
+        rbt_input_close(&in);
+    }
+    memcpy(place, before, sizeof before);
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_window_that_is_too_large_is_no_damage),
         cmocka_unit_test(few_bytes_tell_what_is_not_compressed),
         cmocka_unit_test(a_build_without_the_library_names_the_package),
+        cmocka_unit_test(a_library_that_does_not_begin_is_told_by_its_cause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

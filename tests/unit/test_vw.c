@@ -165,7 +165,12 @@ static void bad_text_is_refused_with_its_line_and_what_was_expected(void **state
     refused("1 | a:1x\n", "'a:1x'");
     refused("1 | a:nan\n", "'a:nan'");
     refused("1 | a:-inf\n", "'a:-inf'");
-    refused("1 | a:1e99\n", "'a:1e99'");
+    refused("1 | a:1e39\n", "mem:1: 'a:1e39': expected a number that a 32-bit float holds");
+    refused("1 | :-1e39\n", "mem:1: ':-1e39': expected a number that a 32-bit float holds");
+    refused("1 |a:1e39 b\n", "mem:1: 'a:1e39': expected a number that a 32-bit float holds");
+    refused("-1e39 | a\n", "mem:1: '-1e39': expected a number that a 32-bit float holds");
+    refused("1 1e39 | a\n", "mem:1: '1e39': expected a number that a 32-bit float holds");
+    refused("1 1 1e39 | a\n", "mem:1: '1e39': expected a number that a 32-bit float holds");
     refused("1 |a:x b\n", "'a:x': expected a finite number after the namespace's colon");
     refused("1 |:2 b\n", "':2': expected a namespace's name");
     refused("1 |a:1e30 b:1e30\n", "'b:1e30'");

@@ -142,23 +142,23 @@ static void every_text_is_as_documented(void **state)
 {
     (void)state;
     rbt_data d = example();
-    written(&d, RBT_FORMAT_LIBSVM, "1 1:2 4:-0.25\n-1\n0.5 2:1.00000001e-10 5:0\n");
-    written(&d, RBT_FORMAT_VW, "1 | 0:2 3:-0.25\n-1 |\n0.5 | 1:1.00000001e-10\n");
-    written(&d, RBT_FORMAT_CSV, "label,f1,f2,f3,f4,f5\n1,2,0,0,-0.25,0\n-1,0,0,0,0,0\n0.5,0,1.00000001e-10,0,0,0\n");
+    written(&d, RBT_FORMAT_LIBSVM, "1 1:2 4:-0.25\n-1\n0.5 2:1e-10 5:0\n");
+    written(&d, RBT_FORMAT_VW, "1 | 0:2 3:-0.25\n-1 |\n0.5 | 1:1e-10\n");
+    written(&d, RBT_FORMAT_CSV, "label,f1,f2,f3,f4,f5\n1,2,0,0,-0.25,0\n-1,0,0,0,0,0\n0.5,0,1e-10,0,0,0\n");
     d.cols = 4; /* the last column is used */
-    written(&d, RBT_FORMAT_LIBSVM, "1 1:2 4:-0.25\n-1\n0.5 2:1.00000001e-10\n");
+    written(&d, RBT_FORMAT_LIBSVM, "1 1:2 4:-0.25\n-1\n0.5 2:1e-10\n");
     d.weight = weights;
-    written(&d, RBT_FORMAT_VW, "1 1 | 0:2 3:-0.25\n-1 2.5 |\n0.5 1e+09 | 1:1.00000001e-10\n");
+    written(&d, RBT_FORMAT_VW, "1 1 | 0:2 3:-0.25\n-1 2.5 |\n0.5 1e+09 | 1:1e-10\n");
     written(&d, RBT_FORMAT_CSV,
             "label,weight,f1,f2,f3,f4\n1,1,2,0,0,-0.25\n-1,2.5,0,0,0,0\n"
-            "0.5,1e+09,0,1.00000001e-10,0,0\n");
+            "0.5,1e+09,0,1e-10,0,0\n");
     d.weight = NULL;
     d.label = which;
     d.label_names = words;
     d.label_count = 3;
     written(&d, RBT_FORMAT_CSV,
             "label,f1,f2,f3,f4\nham,2,0,0,-0.25\ntea,0,0,0,0\n"
-            "\"spam, \"\"eggs\"\"\",0,1.00000001e-10,0,0\n");
+            "\"spam, \"\"eggs\"\"\",0,1e-10,0,0\n");
 }
 
 static void refused(const rbt_data *d, rbt_format format, rbt_err code, const char *piece)
