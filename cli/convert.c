@@ -48,7 +48,7 @@ static rbt_err convert(const cli_command *command, const char *path, const rbt_r
     size_t files = format == RBT_FORMAT_CACHE && is_place(out) ? count_files(path) : 0;
     rbt_err err;
     if (files > 0) { /* in bounded memory */
-        const rbt_cache_building how = {.reading = reading, .whole = true, .stop = cli_stop_flag()};
+        const rbt_cache_building how = {.reading = reading, .whole = true, .stop = cli_stop_flag};
         err = rbt_cache_build(path, &how, out, error);
         if (err != RBT_E_UNSUPPORTED || files == 1)
             return err;

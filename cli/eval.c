@@ -121,6 +121,7 @@ static rbt_err measure_both(subject *s, rbt_data *block, rbt_error *error)
 static rbt_err measure_block(eval_request *request, subject *s, const rbt_data *block, rbt_error *error)
 {
     rbt_data copy = {0};
+    size_t before = s->metrics.rows; /* one model may have counted the block when the other refuses it */
     rbt_err err = rbt_data_join(block, 1, &copy, error);
 
     if (err != RBT_OK)
@@ -128,7 +129,7 @@ static rbt_err measure_block(eval_request *request, subject *s, const rbt_data *
     request->cols = block->cols > request->cols ? block->cols : request->cols;
     err = request->baseline == NULL ? measure(s, &copy, error) : measure_both(s, &copy, error);
     if (err == RBT_E_DATA) {
-        rbt_where_count_on(s->metrics.rows, error);
+        rbt_where_count_on(before, error);
         rbt_where_rows(request->data, &request->reading, error);
     }
     rbt_data_deinit(&copy);

@@ -30,6 +30,7 @@ struct rbt_cache_builder {
     float *ones;          /* weights of a block that has none */
     size_t room;          /* rows in both */
     unsigned char *block; /* of an array, on its way to the target */
+    const atomic_bool *stop;
 };
 
 static rbt_err failed(const rbt_cache_builder *b, const char *what, rbt_error *error)
@@ -215,7 +216,9 @@ static rbt_err put_array(rbt_cache_builder *b, int array, size_t low, uint64_t *
     rbt_err err = RBT_OK;
     for (size_t at = 0; err == RBT_OK && at < bytes; at += RBT_CACHE_BLOCK_BYTES) {
         size_t n = bytes - at < RBT_CACHE_BLOCK_BYTES ? bytes - at : RBT_CACHE_BLOCK_BYTES;
-        err = read_block(b, array, at, n, error);
+        err = rbt_writing_check(&(rbt_writing){.path = b->path, .stop = b->stop}, error);
+        if (err == RBT_OK)
+            err = read_block(b, array, at, n, error);
         uint32_t *index = (uint32_t *)(void *)b->block;
         for (size_t i = 0; array == INDEX && i < n / sizeof *index && at / sizeof *index + i < low; i++)
             index[i]++;
@@ -266,15 +269,11 @@ rbt_err rbt_cache_builder_finish(rbt_cache_builder *builder, size_t low, const c
 }
 
 /* Adds the block and all that follow. */
-static rbt_err add_blocks(rbt_cache_builder *b, rbt_rowstream *stream, const rbt_data *block, const atomic_bool *stop,
-                          rbt_error *error)
+static rbt_err add_blocks(rbt_cache_builder *b, rbt_rowstream *stream, const rbt_data *block, rbt_error *error)
 {
-    const rbt_writing writing = {.path = b->path, .stop = stop};
     rbt_err err = RBT_OK;
     while (err == RBT_OK && block != NULL) {
-        err = rbt_writing_check(&writing, error);
-        if (err == RBT_OK)
-            err = rbt_cache_builder_add(b, block, error);
+        err = rbt_cache_builder_add(b, block, error);
         if (err == RBT_OK)
             err = rbt_rowstream_next(stream, &block, error);
     }
@@ -307,9 +306,10 @@ rbt_err rbt_cache_build(const char *path, const rbt_cache_building *how, const c
     err = rbt_cache_builder_create(to, &builder, error);
     if (err != RBT_OK)
         goto close_stream;
-    err = add_blocks(builder, stream, block, how->stop, error);
+    err = add_blocks(builder, stream, block, error);
     if (err == RBT_OK) {
         char *origin = rbt_rowstream_origin(stream);
+        builder->stop = how->stop != NULL ? how->stop() : NULL;
         err = rbt_cache_builder_finish(builder, rbt_rowstream_low(stream), origin, number_of(how), error);
         rbt_free(origin);
     }

@@ -18,7 +18,9 @@ typedef struct rbt_cache_building {
     uint64_t
         source; /* the number of the path's source (cache.h), but for bad rows left out, which are added; 0: none */
     bool whole; /* what has to be read whole is taken, too, be it ratings */
-    const atomic_bool *stop; /* ends it with RBT_E_INTERRUPTED once it is true; NULL: nobody will */
+    /* Asked when all has been read, for a word that ends it with RBT_E_INTERRUPTED once it is true: what has no name till
+     * then is gone with the process, and may have one from then on. NULL: nobody will. */
+    const atomic_bool *(*stop)(void);
 } rbt_cache_building;
 
 /* The rows of the path, streamed (stream.h), to a cache. RBT_E_UNSUPPORTED: they have to be in memory together to

@@ -45,10 +45,10 @@ static bool is_weak(const rbt_problem *problem)
 /* Of few parameters and a loss with corners: shall it end after so few passes that dual steps, or Newton's, have hardly
  * begun? A mean of steps has none of the zeros that l1 is for. Of a smooth loss Newton's method is not left even for
  * one pass: it does not mind features of unlike size. */
-static bool is_hurried(const rbt_problem *problem, const rbt_options *options)
+static bool is_hurried(const rbt_problem *problem, bool newton_fits, const rbt_options *options)
 {
     double passes = options->clocks > 0 ? (double)options->clocks : options->epochs;
-    double most = !rbt_newton_fits(problem) ? HURRIED : rbt_newton_rounds(problem) ? HURRIED_FEW : 0;
+    double most = !newton_fits ? HURRIED : rbt_newton_rounds(problem) ? HURRIED_FEW : 0;
     return options->tolerance == 0 && problem->l1 == 0 && passes <= most;
 }
 
@@ -70,30 +70,29 @@ static bool is_heavy(const rbt_problem *problem, size_t bytes)
 static rbt_err settle_optimizer(const rbt_loaded *loaded, rbt_options *options, bool l2_given, rbt_error *error)
 {
     rbt_problem problem = rbt_problem_of(loaded->model, &loaded->shape, &loaded->data, options->l1, options->l2);
-    bool few, slowed = options->straggler != NULL;
-    bool newton = rbt_newton_fits(&problem) && !rbt_options_takes_turns(options) && !slowed &&
-                  !is_heavy(&problem, RBT_NEWTON_ROW_BYTES);
+    bool few, slowed = options->straggler != NULL, fits = rbt_newton_fits(&problem);
+    bool newton = fits && !rbt_options_takes_turns(options) && !slowed && !is_heavy(&problem, RBT_NEWTON_ROW_BYTES);
     rbt_err err = has_few_parameters(&problem, &few, error);
 
     if (err != RBT_OK)
         return err;
     if (options->optimizer == RBT_OPTIMIZER_AUTO)
-        options->optimizer = few && is_hurried(&problem, options)                        ? RBT_OPTIMIZER_ASGD
+        options->optimizer = few && is_hurried(&problem, fits, options)                  ? RBT_OPTIMIZER_ASGD
                              : few && newton                                             ? RBT_OPTIMIZER_NEWTON
                              : problem.l2 == 0 || is_heavy(&problem, RBT_SDCA_ROW_BYTES) ? RBT_OPTIMIZER_SGD
                              : l2_given && (few || options->l1 > 0) && is_weak(&problem) ? RBT_OPTIMIZER_SGD
                                                                                          : RBT_OPTIMIZER_SDCA;
     rbt_options_settle_decay(options);
-    if (options->optimizer == RBT_OPTIMIZER_NEWTON && !rbt_newton_fits(&problem))
-        return options->l1 > 0
+    if (options->optimizer == RBT_OPTIMIZER_NEWTON && !fits)
+        return rbt_newton_rounds(&problem)
                    ? rbt_fail(error, RBT_E_USAGE,
-                              "--optimizer newton with --l1 needs one output and at most %d parameters; leave out "
-                              "--l1, or use --optimizer sdca",
-                              RBT_NEWTON_SQUARE)
-                   : rbt_fail(error, RBT_E_USAGE,
                               "--optimizer newton needs at most %d parameters for %s, whose loss is not smooth; use "
                               "--optimizer sdca, or train svm2",
-                              RBT_NEWTON_SQUARE, loaded->model->name);
+                              RBT_NEWTON_SQUARE, loaded->model->name)
+                   : rbt_fail(error, RBT_E_USAGE,
+                              "--optimizer newton with --l1 needs one output and at most %d parameters; leave out "
+                              "--l1, or use --optimizer sdca",
+                              RBT_NEWTON_SQUARE);
     if (options->optimizer == RBT_OPTIMIZER_NEWTON && slowed)
         return rbt_fail(
             error, RBT_E_USAGE,

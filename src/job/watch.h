@@ -1,7 +1,7 @@
 /* When to stop: the target, the tolerance, the patience. One watch per training looks at every evaluation.
  *
  * Called by the evaluator (servers) and by shared_job.c. Always holds: with patience the watch keeps a copy of the
- * parameters that were best on the validation data, and of dual ascent's those of the least objective (many: since it rose). Proved by
+ * parameters that were best on the validation data, and of dual ascent's and Newton's those of the least objective (many: since it rose). Proved by
  * tests/unit/test_watch.c.
  */
 #ifndef RBT_JOB_WATCH_H
@@ -18,7 +18,7 @@ typedef struct rbt_watch {
     unsigned calm;    /* ... and the last of them after which little was left to gain ... */
     unsigned unmoved; /* ... or that changed nothing */
     double least_gap;
-    double best_score; /* on the validation data; dual ascent: the objective */
+    double best_score; /* on the validation data; dual ascent, Newton: the objective */
     uint64_t worse;    /* evaluations since the best one */
     float *best;       /* the parameters then; NULL: not kept */
     double best_objective;

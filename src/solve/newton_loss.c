@@ -125,7 +125,7 @@ double rbt_newton_objective_along(rbt_newton *t, double step)
 double rbt_newton_objective_at_zero(rbt_newton *t)
 {
     along a = {t, NULL, 0};
-    return objective(t, 0, rbt_team_sum(t->team, t->rows, losses_along, &a));
+    return rbt_team_sum(t->team, t->rows, losses_along, &a) / (double)t->rows; /* nothing is penalised */
 }
 
 /* ----------------------------------------------------------------------------------------------------- corners */

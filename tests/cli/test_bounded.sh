@@ -125,3 +125,26 @@ done
 (ulimit -d 40960 && "$RUBATO" info blocks.cache >"$out" && "$RUBATO" convert --data blocks.cache --out back.svm) ||
     fail 'what a message advises does not work'
 cmp back.svm wide.svm || fail 'a cache converted back: other bytes'
+
+# who converts from a pipe and is told to end does not wait for the pipe
+mkfifo pipe
+timeout 30 "$RUBATO" convert --data - --out never.cache <pipe 2>"$err" &
+pid=$!
+exec 3>pipe
+head -n 3000 data.svm >&3 # more than a pipe holds: it is being read
+kill -TERM $pid
+code=0
+wait $pid || code=$?
+exec 3>&-
+{ [ "$code" -gt 128 ] && [ ! -e never.cache ]; } || fail "convert from a pipe, told to end: exit code $code"
+
+# a label that the second of two models does not have is told by its place, however many rows the first has measured
+awk 'BEGIN { for (i = 0; i < 300000; i++) print 1 + i % 2, "1:" i % 7, "2:" i % 11, "3:1" }' >two.svm
+awk '{ print NR == 250002 ? "3 1:1" : $0 }' two.svm >three.svm
+for kind in two three; do
+    expect 0 train softmax --data $kind.svm --epochs 1 --out $kind.rbt --quiet
+done
+for baseline in two three; do
+    expect 1 eval --model "$([ $baseline = two ] && echo three || echo two).rbt" --baseline $baseline.rbt --data three.svm
+    says 'three.svm:250002: the row has the label 3'
+done

@@ -112,6 +112,8 @@ refuses '--global-rate makes no sense with --rule adarev' --rule adarev --global
 awk 'BEGIN { for (i = 1; i <= 600; i++) print i % 2, i ":1" }' >wide.svm
 expect 2 train svm --data wide.svm --optimizer newton
 says 'needs at most 256 parameters for svm, whose loss is not smooth'
+expect 2 train svm --data wide.svm --optimizer newton --l1 0.01 # what is advised must help
+says 'use --optimizer sdca, or train svm2'
 
 # too large a step: said, not saved
 awk '{ $1 = NR % 7; print }' d.svm >numbers.svm
