@@ -575,7 +575,9 @@ static rbt_err refuse_empty(const rbt_rowstream *s, rbt_error *error)
     rbt_data data;
     if (s->report.skipped > 0)
         return rbt_fail(error, RBT_E_DATA, "%s: has no good rows; the first: %s", none.name, s->report.first.text);
-    return rbt_texts_parse(&none, s->kind, &s->reading, &data, error);
+    rbt_input last = {.name = s->paths.count > 0 ? s->paths.at[s->paths.count - 1] : none.name, .bytes = ""};
+    rbt_kind kind = s->kind == RBT_KIND_AUTO ? rbt_kind_of(&last, s->reading.expect) : s->kind; /* by its name */
+    return rbt_texts_parse(&none, kind, &s->reading, &data, error);
 }
 
 rbt_err rbt_rowstream_next(rbt_rowstream *stream, const rbt_data **block, rbt_error *error)

@@ -148,3 +148,12 @@ for baseline in two three; do
     expect 1 eval --model "$([ $baseline = two ] && echo three || echo two).rbt" --baseline $baseline.rbt --data three.svm
     says 'three.svm:250002: the row has the label 3'
 done
+
+# files without rows are refused with the form that their names promise, as those who read the whole do
+for kind in csv vw; do
+    : >none.$kind
+    expect 1 train lr --data none.$kind
+    sed 's/^rubato train//' "$err" >whole.err
+    expect 1 convert --data none.$kind --out never.cache
+    sed 's/^rubato convert//' "$err" | cmp - whole.err || fail "none.$kind: another refusal, block by block"
+done
