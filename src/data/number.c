@@ -260,10 +260,13 @@ static int leading_digit(double a)
 /* The same beyond that range, where a division may round up to the next power of ten: as the number is printed, too. */
 static int leading_power(double a)
 {
-    int leading = a < 1 ? -5 : 9;
-    while (a < 1 && a * power_of_ten[-leading] < 1)
-        leading--;
-    while (a > 1 && a / power_of_ten[leading] >= 10)
+    int leading = 9, below = 5;
+    if (a < 1) {
+        while (below < FAST_POWER && a * power_of_ten[below] < 1)
+            below++;
+        return -below;
+    }
+    while (leading < FAST_POWER && a / power_of_ten[leading] >= 10)
         leading++;
     return leading;
 }
