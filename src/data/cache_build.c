@@ -280,18 +280,13 @@ static rbt_err add_blocks(rbt_cache_builder *b, rbt_rowstream *stream, const rbt
     return err;
 }
 
-/* The number of a source that can be found again. */
-static uint64_t number_of(const rbt_cache_building *how)
-{
-    return how->source != 0 ? how->source + how->reading->report->skipped : 0;
-}
-
 rbt_err rbt_cache_build(const char *path, const rbt_cache_building *how, const char *to, rbt_error *error)
 {
     rbt_cache_builder *builder = NULL;
     rbt_rowstream *stream = NULL;
     const rbt_data *block = NULL;
     rbt_data data = {0};
+    uint64_t number;
     rbt_err err = rbt_rowstream_open(path, how->reading, true, RBT_ROWSTREAM_PIECE_BYTES, &stream, error);
     if (err != RBT_OK)
         return err;
@@ -299,7 +294,8 @@ rbt_err rbt_cache_build(const char *path, const rbt_cache_building *how, const c
     if (err != RBT_OK)
         goto close_stream;
     if (how->whole && rbt_rowstream_take(stream, &data)) {
-        err = rbt_cache_write_of(&data, number_of(how), to, error);
+        number = rbt_cache_number(how->source, how->reading);
+        err = rbt_cache_write_of(&data, number, to, error);
         rbt_data_deinit(&data);
         goto close_stream;
     }
@@ -310,7 +306,8 @@ rbt_err rbt_cache_build(const char *path, const rbt_cache_building *how, const c
     if (err == RBT_OK) {
         char *origin = rbt_rowstream_origin(stream);
         builder->stop = how->stop != NULL ? how->stop() : NULL;
-        err = rbt_cache_builder_finish(builder, rbt_rowstream_low(stream), origin, number_of(how), error);
+        number = rbt_cache_number(how->source, how->reading); /* all rows that are left out are known now */
+        err = rbt_cache_builder_finish(builder, rbt_rowstream_low(stream), origin, number, error);
         rbt_free(origin);
     }
     rbt_cache_builder_destroy(builder);

@@ -15,13 +15,18 @@
 /* How the rows of a path become a cache. */
 typedef struct rbt_cache_building {
     const rbt_reading *reading;
-    uint64_t
-        source; /* the number of the path's source (cache.h), but for bad rows left out, which are added; 0: none */
-    bool whole; /* what has to be read whole is taken, too, be it ratings */
+    uint64_t source; /* the number of the path's source (cache.h), without the rows left out; 0: none */
+    bool whole;      /* what has to be read whole is taken, too, be it ratings */
     /* Asked when all has been read, for a word that ends it with RBT_E_INTERRUPTED once it is true: what has no name till
      * then is gone with the process, and may have one from then on. NULL: nobody will. */
     const atomic_bool *(*stop)(void);
 } rbt_cache_building;
+
+/* The number of a cache that has been read so: of a source that can be found again. */
+static inline uint64_t rbt_cache_number(uint64_t source, const rbt_reading *reading)
+{
+    return source != 0 ? source + reading->report->skipped : 0;
+}
 
 /* The rows of the path, streamed (stream.h), to a cache. RBT_E_UNSUPPORTED: they have to be in memory together to
  * become one; of those some were read, so that they can be read again only from files. */

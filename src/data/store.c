@@ -312,12 +312,6 @@ static bool use_kept(const place *p, const rbt_storing *storing, rbt_data *data)
     return false;
 }
 
-/* The number of a cache that has been read so: of a source that can be found again. */
-static uint64_t number_of(const place *p, const rbt_reading *reading)
-{
-    return p->source != 0 ? p->source + reading->report->skipped : 0;
-}
-
 static rbt_err read_to_disk(const char *path, const place *p, const rbt_storing *storing, rbt_data *data,
                             rbt_error *error)
 {
@@ -346,7 +340,7 @@ static rbt_err read_to_memory(const char *path, const place *p, const rbt_storin
         return err;
     if (p->path == NULL)
         note(storing, "not kept: no folder can be written to", path, NULL);
-    else if (rbt_cache_write_of(data, number_of(p, storing->reading), p->path, &reason) == RBT_OK)
+    else if (rbt_cache_write_of(data, rbt_cache_number(p->source, storing->reading), p->path, &reason) == RBT_OK)
         note(storing, "made for the next start", p->path, NULL);
     else
         note(storing, "not kept", p->path, &reason);
